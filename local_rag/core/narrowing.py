@@ -28,7 +28,7 @@ OPTIONS = {
 class Narrowing:
     """Which passages a search may bring. All conditions hold; of several values of a condition, any.
 
-    - `within`: files, folders, globs or URLs (see `index.path_filters.matching`).
+    - `within`: files, folders, globs or URLs (see `index.filters.matching`).
     - `after` and `before`: a date, "2023", "2023-03" or "2023-03-31", of which a partial one means its first day. A
       document is taken from `after` on, that day included, and up to `before`, that day excluded: after "2023" and
       before "2024" is the year 2023. What counts is the document's own date, else that of its file. A document whose

@@ -5,7 +5,7 @@ topics.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -118,23 +118,20 @@ def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
 
 
 def catalog(db: Connection) -> Catalog:
-    """Titles and headings with the most text first, and the frequent words of a sample, as they are mostly spelt."""
-    spellings: dict[str, Counter[str]] = defaultdict(Counter)
-    frequent: Counter[str] = Counter()
+    """Titles and headings with the most text first, and the frequent words of a sample, one of each stem."""
+    counts: Counter[str] = Counter()
     for passage in reads.passages(db, reads.sample(db, "chunks", "id", _SAMPLE)):
-        spelt = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
-        frequent.update({stem(word) for word in spelt})
-        for word in spelt:
-            spellings[stem(word)][word] += 1
-    stops = {stem(word) for word in STOP_WORDS}
-    stems = [name for name, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if name not in stops]
+        counts.update({word for word in content_words(passage.text) if word.isalpha() and len(word) > 2})
+    terms: dict[str, str] = {stem(word): "" for word in STOP_WORDS}
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        terms.setdefault(stem(word), word)
     titles = tuple(reads.titles(db, _TITLES))
     headings = (path.rpartition(" > ")[2] for path in reads.headings(db, 2 * _TITLES))
     return replace(
         outline(db),
         titles=titles,
         headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_TITLES],
-        terms=tuple(spellings[name].most_common(1)[0][0] for name in stems[:_TERMS]),
+        terms=tuple(filter(None, terms.values()))[:_TERMS],
     )
 
 
@@ -144,13 +141,10 @@ def outline(db: Connection) -> Catalog:
     folders: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     for path in reads.paths(db):
-        if is_page(path):
-            folders[urlsplit(path).hostname or path] += 1
-            kinds["web page"] += 1
-        else:
-            above, _, name = path.replace("\\", "/").rpartition("/")
-            folders[above.rpartition("/")[2]] += 1
-            kinds[f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else "no suffix"] += 1
+        above, _, name = path.replace("\\", "/").rpartition("/")
+        suffix = f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else "no suffix"
+        folders[urlsplit(path).hostname or path if is_page(path) else above.rpartition("/")[2]] += 1
+        kinds["web page" if is_page(path) else suffix] += 1
     return Catalog(
         documents,
         chunks,
@@ -187,6 +181,12 @@ class _Topics(NamedTuple):
     vectors: int = 0
     last: int = 0
 
+    @classmethod
+    def of(cls, db: Connection) -> _Topics | None:
+        """Those of an index, None before there are any."""
+        known = reads.meta(db).get(_TOPICS)
+        return cls(*json.loads(known)) if known else None
+
 
 def renew_topics(store: Store) -> None:
     """Make the topics anew where much of the index has changed. The caller holds the writer's lock.
@@ -200,14 +200,15 @@ def renew_topics(store: Store) -> None:
 
 def _new_topics(db: Connection) -> _Topics | None:
     *_, chunks, embedded = reads.counts(db)
-    meta = reads.meta(db)
-    old = _Topics(*json.loads(meta[_TOPICS])) if _TOPICS in meta else _Topics()
-    (later,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (old.last,)).fetchone()
-    gone = old.vectors + later - embedded
-    if embedded < chunks or (_TOPICS in meta and later + gone <= _CHANGED * old.vectors):
-        return None
-    ids, matrix = vectors.sample(db, _CENTRED, int(meta["dimension"]))
     (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM embedded").fetchone()
+    if embedded < chunks:
+        return None
+    if old := _Topics.of(db):
+        later = last - old.last
+        gone = old.vectors + later - embedded
+        if later + gone <= _CHANGED * old.vectors:
+            return None
+    ids, matrix = vectors.sample(db, _CENTRED, reads.settings(db).dimension)
     return _Topics(tuple(int(ids[row]) for row in representatives(matrix)), embedded, last)
 
 
@@ -216,10 +217,10 @@ def _topic_titles(db: Connection) -> tuple[str, ...]:
 
     Until there are topics the titles with the most text stand in.
     """
-    known = reads.meta(db).get(_TOPICS)
-    if known is None:
+    topics = _Topics.of(db)
+    if topics is None:
         return tuple(reads.titles(db, TOPICS))
-    labels = reads.labels(db, _Topics(*json.loads(known)).ids)
+    labels = reads.labels(db, topics.ids)
     return tuple(
         dict.fromkeys(title or heading.rpartition(" > ")[2] or Path(path).name for title, heading, path in labels)
     )

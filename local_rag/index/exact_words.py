@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,10 @@ from local_rag.text.words import words
 if TYPE_CHECKING:
     from local_rag.index.store.schema import Passage
 
-_QUOTED = re.compile(r"(?<![^\s(])(-?)(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»)(?![^\W_])")
-_LEFT_OUT = re.compile(r"(?<!\S)-([^\W\d_][^\s\"]*)")
+_OPERATOR = re.compile(
+    r"(?<![^\s(])(?P<minus>-?)(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»)(?![^\W_])"
+    r"|(?<!\S)-(?P<word>[^\W\d_][^\s\"]*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,68 +39,46 @@ def typed_query(typed: str) -> Query:
     A hyphen within a word or before a number, and a quote without its other, stand for themselves. Raises UsageError
     where only what is to be left out is named, and where there is no word.
     """
-    text: list[str] = []
-    phrases: list[str] = []
-    without: list[str] = []
-    end = 0
-    for match in [*_QUOTED.finditer(typed), None]:
-        between = typed[end : match.start() if match else len(typed)]
-        text.append(_LEFT_OUT.sub(" ", between))
-        without += _LEFT_OUT.findall(between)
-        if match:
-            end, quoted = match.end(), _inside(match)
-            (without if match.group(1) else phrases).append(quoted)
-            text += [] if match.group(1) else [quoted]
-    query = Query(" ".join(" ".join(text).split()), _sensible(phrases), _sensible(without))
-    if query.without and not words(query.text):
-        raise UsageError("the query only says what to leave out", hint="""local-rag search '"notice period" -draft'""")
+    without = [_operand(match) for match in _OPERATOR.finditer(typed) if _leaves_out(match)]
+    text = _OPERATOR.sub(lambda match: " " if _leaves_out(match) else f" {_operand(match)} ", typed)
+    query = Query(" ".join(text.split()), quoted_phrases(typed), _sensible(without))
     if not words(query.text):
-        raise UsageError("the query has no word", hint='local-rag search "notice period"')
+        hint = "local-rag search '\"notice period\" -draft'"
+        raise UsageError(
+            "the query only says what to leave out" if query.without else "the query has no word", hint=hint
+        )
     return query
 
 
 def quoted_phrases(question: str) -> tuple[str, ...]:
     """The phrases that stand in quotes in a question."""
-    return _sensible([_inside(match) for match in _QUOTED.finditer(question) if not match.group(1)])
+    return _sensible(_operand(match) for match in _OPERATOR.finditer(question) if not _leaves_out(match))
 
 
-@dataclass(frozen=True, slots=True)
-class ExactWords:
-    """Sequences of words, case and accents folded: a passage holds every one of `phrases` and none of `without`."""
-
-    phrases: tuple[tuple[str, ...], ...]
-    without: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, narrowing: Narrowing) -> ExactWords | None:
-        """Those of a narrowing, None where it has none."""
-        phrases, without = (
-            tuple(tuple(words(text)) for text in texts if words(text))
-            for texts in (narrowing.phrases, narrowing.without)
-        )
-        return cls(phrases, without) if phrases or without else None
-
-    def are_in(self, passage: Passage) -> bool:
-        """Whether a passage obeys, in its text, its heading or its title."""
-        texts = [words(text) for text in (passage.text, passage.heading, passage.title)]
-        return all(_occurs(phrase, texts) for phrase in self.phrases) and not any(
-            _occurs(phrase, texts) for phrase in self.without
-        )
-
-
-def _occurs(phrase: Sequence[str], texts: Sequence[Sequence[str]]) -> bool:
-    size = len(phrase)
-    return any(
-        phrase[0] == word and tuple(text[at : at + size]) == tuple(phrase)
-        for text in texts
-        for at, word in enumerate(text)
+def obeys(passage: Passage, wanted: Narrowing) -> bool:
+    """Whether every one of the `phrases` stands in a passage, its heading or its title, and none of `without`; case and
+    accents are folded.
+    """
+    if not (wanted.phrases or wanted.without):
+        return True
+    text = "\n".join(map(_spaced, (passage.text, passage.heading, passage.title)))
+    return all(_spaced(phrase) in text for phrase in wanted.phrases) and not any(
+        _spaced(phrase) in text for phrase in _sensible(wanted.without)
     )
 
 
-def _inside(match: re.Match[str]) -> str:
+def _spaced(text: str) -> str:
+    return " ".join(["", *words(text), ""])
+
+
+def _leaves_out(match: re.Match[str]) -> bool:
+    return bool(match["minus"] or match["word"])
+
+
+def _operand(match: re.Match[str]) -> str:
     return next(text for text in match.groups()[1:] if text is not None)
 
 
-def _sensible(texts: Sequence[str]) -> tuple[str, ...]:
+def _sensible(texts: Iterable[str]) -> tuple[str, ...]:
     """Those that have words, each once."""
     return tuple(dict.fromkeys(text.strip() for text in texts if words(text)))

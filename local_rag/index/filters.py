@@ -2,231 +2,221 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import date, datetime
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing, first_day
-from local_rag.index.path_filters import matching, of_types, suffix_of
 from local_rag.index.store.folder import index_name
 from local_rag.index.store.reads import IN, array
 from local_rag.text.display import joined, shorten, those_there
+from local_rag.text.urls import is_page, is_url, normal
 from local_rag.text.words import WORD, words
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from local_rag.index.store.vectors import Ids
 
-    from local_rag.index.store.store import Store
-
-    Ids = NDArray[np.int64]
-
-Condition = tuple[str, list[object]]
-"""SQL over `documents` d, and the values of its parameters."""
+KINDS = {
+    "mail": (".eml", ".mbox", ".msg"),
+    "html": (".html", ".htm", ".xhtml", ".mhtml", ".mht"),
+    "markdown": (".md", ".markdown"),
+    "word": (".docx", ".odt", ".rtf"),
+    "book": (".epub",),
+    "table": (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods"),
+    "slides": (".pptx", ".pptm", ".ppsx", ".potx", ".odp"),
+}
+"""A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
-LISTED = 0.12
-"""Share of the documents up to which the ids of their chunks are listed. Of more of them the best chunks of all hold
-enough: to list 1,000,000 ids takes 2 s."""
+_DAY = (
+    "CASE WHEN d.date LIKE '%T%' THEN date(d.date, 'localtime') WHEN d.date != '' THEN d.date ELSE"
+    " (SELECT date(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END, 'unixepoch', 'localtime')"
+    " FROM files WHERE files.id = d.file) END"
+)
+"""The date of a document, which may lack its day or its month; that of its file where it has none (of a page of the web
+when it was fetched). Moments are days by the clocks here.
+"""
 
-_MOMENT = "CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END"
-"""When a file was changed, in seconds since 1970; of a page of the web, when it was fetched."""
+_GLOB = re.compile(r"[*?\[]")
+_SIGNS = re.compile(r"(\?|\[(?:![^\]]+|[^\]!][^\]]*)\])")
 
-_WRITTEN = "CAST(strftime('%s', d.date) AS INTEGER)"
-"""When a document was written whose date has a time, in seconds since 1970."""
+Condition = tuple[str, list[object]]
+"""SQL over `documents` d, and the values of its parameters."""
 
 
 class NothingLeft(UsageError):
     """No document of an index meets all conditions."""
 
 
-class Selection:
-    """The chunks of those documents for which all conditions hold, in one snapshot of an index.
-
-    `share` is that of the documents which are left. `ids` (n,) are their chunks, ascending, where they are few enough
-    to be listed, else None.
+def selected_chunks(db: Connection, folder: Path, wanted: Narrowing) -> Ids:
+    """The ids (n,) of the chunks that a filter leaves, ascending. Raises NothingLeft where its files, types, dates or
+    authors leave nothing; phrases that occur nowhere leave no chunk.
     """
+    import numpy as np
 
-    def __init__(self, db: Connection, where: Sequence[str], values: Sequence[object], phrases: str) -> None:
-        self._where, self._values = list(where), list(values)
-        self.share, self.ids = 1.0, None  # type: float, Ids | None
-        if where:
-            left, every = (
-                f"SELECT count(*) FROM documents d WHERE {' AND '.join(where)}",
-                "SELECT count(*) FROM documents",
-            )
-            count, documents = db.execute(f"SELECT ({left}), ({every})", self._values).fetchone()
-            self.share = count / max(1, documents)
-        if phrases:
-            self._where.append("chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)")
-            self._values.append(phrases)
-        if phrases or self.share <= LISTED:
-            self.ids = self._listed(db)
-
-    def kept(self, db: Connection, chunks: Sequence[int]) -> list[int]:
-        """Those of these chunks that are left, in their order."""
-        rows = db.execute(f"{self._sql} AND chunks.id {IN}", [*self._values, array(chunks)])
-        left = {row[0] for row in rows}
-        return [chunk for chunk in chunks if chunk in left]
-
-    @property
-    def _sql(self) -> str:
-        documents = "chunks JOIN documents d ON d.id = chunks.document"
-        return f"SELECT chunks.id FROM {documents} WHERE {' AND '.join(self._where)}"
-
-    def _listed(self, db: Connection) -> Ids:
-        import numpy as np
-
-        return np.sort(np.fromiter((row[0] for row in db.execute(self._sql, self._values)), dtype=np.int64))
+    where, values = _conditions(db, folder, wanted)
+    if phrases := _full_text(wanted.phrases):
+        where += " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
+        values.append(phrases)
+    sql = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
+    return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
 
 
-class Filters:
-    """What the filters of an index leave, kept until it changes. Any thread may ask."""
-
-    KEPT = 8
-    """Filters whose chunks are kept in memory, 8 bytes each."""
-
-    def __init__(self) -> None:
-        self._known: tuple[str, dict[tuple[Narrowing, str], Selection]] = ("", {})
-
-    def selection(self, db: Connection, generation: str, folder: Path, wanted: Narrowing) -> Selection | None:
-        """The chunks that a filter leaves, None for all of them. Raises NothingLeft where its files, types, dates or
-        authors leave nothing; phrases that occur nowhere give an empty selection.
-        """
-        if not (wanted.of_documents or wanted.phrases):
-            return None
-        if self._known[0] != generation or len(self._known[1]) > self.KEPT:
-            self._known = generation, {}
-        known = self._known[1]
-        key = wanted, str(Path.cwd()) if wanted.within else ""  # what a relative pattern means
-        if key not in known:
-            where, values = _conditions(db, folder, wanted)
-            known[key] = Selection(db, where, values, _full_text(wanted.phrases))
-        return known[key]
+def selected_files(db: Connection, folder: Path, wanted: Narrowing) -> list[int]:
+    """The ids of the files of which a filter leaves something. Raises NothingLeft."""
+    where, values = _conditions(db, folder, wanted)
+    return [row[0] for row in db.execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", values)]
 
 
-def selected_paths(store: Store, wanted: Narrowing) -> set[str] | None:
-    """The paths of the files of which a filter leaves something, None for all. Raises NothingLeft."""
-
-    def paths(db: Connection) -> set[str]:
-        where, values = _conditions(db, store.folder, wanted)
-        sql = f"SELECT DISTINCT path FROM documents d JOIN files ON files.id = d.file WHERE {' AND '.join(where)}"
-        return {row[0] for row in db.execute(sql, values)}
-
-    return store.read(paths) if wanted.of_documents else None
-
-
-def _conditions(db: Connection, folder: Path, wanted: Narrowing) -> tuple[list[str], list[object]]:
-    """Raises NothingLeft where no document is left."""
-    where: list[str] = []
-    values: list[object] = []
-    named: list[str] = []
-    for name, (condition, of_condition) in _each(db, folder, wanted):
-        where.append(condition)
-        values += of_condition
-        if db.execute(f"SELECT 1 FROM documents d WHERE {' AND '.join(where)} LIMIT 1", values).fetchone() is None:
-            raise _nothing(folder, f"{' '.join(['no indexed document', *named])} is {name}")
-        named.append(name)
+def _conditions(db: Connection, folder: Path, wanted: Narrowing) -> Condition:
+    """All conditions on documents as one. Raises NothingLeft for the first that leaves none, with what there is."""
+    where, values, named = "true", list[object](), "no indexed document"
+    for condition, part in (
+        (_of_patterns, Narrowing(within=wanted.within)),
+        (_of_types, Narrowing(types=wanted.types)),
+        (_by, Narrowing(authors=wanted.authors)),
+        (_dated, Narrowing(after=wanted.after, before=wanted.before)),
+    ):
+        if not part:
+            continue
+        try:
+            sql, more = condition(db, part)
+            where, values = f"{where} AND {sql}", values + more
+            if db.execute(f"SELECT 1 FROM documents d WHERE {where} LIMIT 1", values).fetchone() is None:
+                raise NothingLeft(f"{named} is {part.described()}")
+        except NothingLeft as error:
+            raise NothingLeft(str(error), hint=f"local-rag files --index {index_name(folder)}") from None
+        named += f" {part.described()}"
     return where, values
 
 
-def _each(db: Connection, folder: Path, wanted: Narrowing) -> Iterator[tuple[str, Condition]]:
-    """Each condition with its name. Raises NothingLeft for one that nothing meets, with what there is instead."""
-    if wanted.within:
-        yield Narrowing(within=wanted.within).described(), _of_patterns(db, folder, wanted.within)
-    if wanted.types:
-        yield Narrowing(types=wanted.types).described(), _of_types(db, folder, wanted.types)
-    if wanted.authors:
-        yield Narrowing(authors=wanted.authors).described(), _by(db, folder, wanted.authors)
-    if wanted.after or wanted.before:
-        yield Narrowing(after=wanted.after, before=wanted.before).described(), _dated(wanted.after, wanted.before)
-
-
-def _of_patterns(db: Connection, folder: Path, patterns: Sequence[str]) -> Condition:
+def _of_patterns(db: Connection, wanted: Narrowing) -> Condition:
     files = dict(db.execute("SELECT path, id FROM files"))
-    chosen = matching(files, patterns)
+    chosen = matching(files, wanted.within)
     if not chosen:
-        raise _nothing(folder, f"no indexed file matches {joined(map(repr, patterns), 'or')}")
+        raise NothingLeft(f"no indexed file matches {joined(map(repr, wanted.within), 'or')}")
     return f"d.file {IN}", [array(files[path] for path in chosen)]
 
 
-def _of_types(db: Connection, folder: Path, types: Sequence[str]) -> Condition:
+def _of_types(db: Connection, wanted: Narrowing) -> Condition:
     files = dict(db.execute("SELECT path, id FROM files"))
-    chosen = of_types(files, types)
+    suffixes = {suffix for kind in wanted.types for suffix in (f".{kind}", *KINDS.get(kind, ()))}
+    pages = not {"html", "web"}.isdisjoint(wanted.types)
+    chosen = [number for path, number in files.items() if _suffix(path) in suffixes or (pages and is_page(path))]
     if not chosen:
-        known = Counter(suffix_of(path).removeprefix(".") or "no suffix" for path in files)
-        most = sorted(known.items(), key=lambda counted: (-counted[1], counted[0]))[:SUGGESTED]
-        there = those_there([f"{suffix} ({count:,})" for suffix, count in most])
-        more = " and others" if len(known) > SUGGESTED else ""
-        raise _nothing(folder, f"no indexed file is of type {joined(map(repr, types), 'or')}: {there}{more}")
-    return f"d.file {IN}", [array(files[path] for path in chosen)]
+        known = Counter(sorted(_suffix(path).removeprefix(".") or "no suffix" for path in files))
+        there = _there([f"{suffix} ({count:,})" for suffix, count in known.most_common()])
+        raise NothingLeft(f"no indexed file is of type {joined(map(repr, wanted.types), 'or')}: {there}")
+    return f"d.file {IN}", [array(chosen)]
 
 
-def _by(db: Connection, folder: Path, names: Sequence[str]) -> Condition:
-    known = [row[0] for row in db.execute("SELECT DISTINCT author FROM documents WHERE author != ''")]
-    wanted = [set(words(name)) for name in names]
-    chosen = [author for author in known if any(name and name.issubset(words(author)) for name in wanted)]
+def _suffix(path: str) -> str:
+    """The suffix of a file or of a page's URL in small letters with its dot, "" without one."""
+    return PurePosixPath((urlsplit(path).path if is_page(path) else path).replace("\\", "/")).suffix.lower()
+
+
+def _by(db: Connection, wanted: Narrowing) -> Condition:
+    known = [row[0] for row in db.execute("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")]
+    names = [set(words(name)) for name in wanted.authors]
+    chosen = [author for author in known if any(name and name.issubset(words(author)) for name in names)]
     if not chosen:
-        there = list(dict.fromkeys(name for author in known for name in _names(author)))
-        has = "none names one"
-        if there:
-            more = " and others" if len(there) > SUGGESTED else ""
-            listed = "; ".join(shorten(name, 40) for name in there[:SUGGESTED])
-            has = f"there {'is only' if len(there) == 1 else 'are'} {listed}{more}"
-        raise _nothing(folder, f"no indexed document is by {joined(map(repr, names), 'or')}: {has}")
+        there = _there([repr(shorten(author, 40)) for author in known])
+        raise NothingLeft(f"no indexed document is by {joined(map(repr, wanted.authors), 'or')}: {there}")
     return f"d.author {IN}", [array(chosen)]
 
 
-def _names(authors: str) -> list[str]:
-    """The names in a document's author; a comma may also stand between a surname and what precedes it."""
-    if ";" in authors:
-        return [name.strip() for name in authors.split(";")]
-    names = authors.split(", ")
-    return names if all(" " in name for name in names) else [authors]
+def _there(names: Sequence[str]) -> str:
+    return those_there(names[:SUGGESTED]) + " and others" * (len(names) > SUGGESTED)
 
 
-def _dated(after: str, before: str) -> Condition:
-    """The condition that a document's own date, else that of its file, is from `after` on and before `before`.
-
-    Of a document whose own date is partial, any day of it counts: its last day is compared with the first border, its
-    first with the last. One whose date has a time is compared by the clocks here, as the times of files are.
+def _dated(db: Connection, wanted: Narrowing) -> Condition:
+    """From `after` on and before `before`. Of a partial date any day of it counts: its last day is compared with the
+    first border, its first with the last.
     """
-    first, last = (first_day(border) if border else "" for border in (after, before))
-    moments = [_moment(first, -1e18), _moment(last, 1e18)]
-    own, values = ["d.date != '' AND d.date NOT LIKE '%T%'"], list[object]()
-    if first:
-        own.append("d.date >= substr(?, 1, length(d.date))")
-        values.append(first)
-    if last:
-        own.append("d.date || substr('0000-01-01', length(d.date) + 1) < ?")
-        values.append(last)
-    timed = f"d.date LIKE '%T%' AND {_WRITTEN} >= ? AND {_WRITTEN} < ?"
-    of_file = f"d.date = '' AND d.file IN (SELECT id FROM files WHERE {_MOMENT} >= ? AND {_MOMENT} < ?)"
-    return f"({' AND '.join(own)} OR {timed} OR ({of_file}))", [*values, *moments, *moments]
-
-
-def _moment(day: str, otherwise: float) -> float:
-    """The beginning of a day here, in seconds since 1970."""
-    if not day:
-        return otherwise
-    if not 1970 < int(day[:4]) < 3000:  # beyond what every system's clock can say
-        return (date.fromisoformat(day) - date(1970, 1, 1)).total_seconds()
-    return datetime.fromisoformat(day).timestamp()
+    of_day = "day >= substr(?, 1, length(day)) AND day || substr('0000-01-01', length(day) + 1) < ?"
+    borders: list[object] = [first_day(wanted.after or "0001"), first_day(wanted.before or "9999")]
+    return f"EXISTS (SELECT 1 FROM (SELECT {_DAY} AS day) WHERE {of_day})", borders
 
 
 def _full_text(phrases: Sequence[str]) -> str:
-    """A query of FTS5 for all phrases, each in the text, the heading or the title."""
+    """A query of FTS5 for all phrases, each in the text, the heading or the title; "" for none."""
     strings = [" ".join(WORD.findall(unicodedata.normalize("NFC", phrase))) for phrase in phrases]
     joint = " AND ".join(f'"{string}"' for string in strings if string)
     return f"{{text heading title}} : ({joint})" if joint else ""
 
 
-def _nothing(folder: Path, message: str) -> NothingLeft:
-    return NothingLeft(message, hint=f"local-rag files --index {index_name(folder)}")
+# --- patterns of paths
+
+
+def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
+    """Those of the absolute `paths` that one of the patterns matches.
+
+    A pattern is a file, a folder (all below it), or a glob (`**` crosses folders). A relative one is looked for from
+    the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in 'notes/*.md'` work
+    in any folder. A URL is read in the same way, and is absolute. Upper and lower case count only where a pattern that
+    heeds them matches something. Raises UsageError for what can be no path.
+    """
+    posix = {path: path.replace("\\", "/") for path in paths}
+    matched: set[str] = set()
+    for pattern in within:
+        readings = (
+            {path for path, name in posix.items() if regex.fullmatch(name)}
+            for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
+            for regex in (re.compile(f"{reading}(?:/.*)?", flags) for reading in _readings(pattern))
+        )
+        try:
+            matched |= {pattern} if pattern in posix else next(filter(None, readings), set())
+        except (re.error, RuntimeError, ValueError) as error:  # [z-a], the home of nobody, a NUL
+            hint = "local-rag files   lists what is indexed"
+            raise UsageError(f"{pattern!r} is no path or pattern of paths: {error}", hint=hint) from None
+    return [path for path in posix if path in matched]
+
+
+def _readings(pattern: str) -> Iterator[str]:
+    """How to read a pattern, strictest first: from the current folder before anywhere, literally before as a glob."""
+    if is_url(pattern):
+        yield re.escape(normal(pattern).rstrip("/")) + "/?"
+        yield _regex(pattern.partition("#")[0].rstrip("/"))
+        return
+    path = Path(pattern).expanduser()
+    fixed = list(takewhile(lambda part: not _GLOB.search(part), path.parts))
+    yield re.escape(path.resolve().as_posix())
+    yield _regex(Path(*fixed).resolve().joinpath(*path.parts[len(fixed) :]).as_posix())
+    if path.parts and not path.is_absolute() and ".." not in path.parts:
+        yield f"(?:.*/)?{re.escape(path.as_posix())}"
+        yield _regex(f"**/{path.as_posix()}")
+
+
+def _regex(glob: str) -> str:
+    """A glob as a regular expression; only `**` crosses a slash (https://git-scm.com/docs/gitignore)."""
+    *folders, name = re.sub(r"(?:\*\*/)+", "**/", glob).split("/")
+    above = "".join("(?:[^/]*/)*" if folder == "**" else f"{_name(folder)}/" for folder in folders)
+    return above + (".*" if name == "**" else _name(name))
+
+
+def _name(glob: str) -> str:
+    """One name of a glob. What stands between two stars is taken where it first fits, for good: the next star takes the
+    rest, and no name is shared out among the stars in every way.
+    """
+    first, *rest = ("".join(map(_sign, _SIGNS.split(part))) for part in re.split(r"\*+", glob))
+    between = "".join(f"(?>[^/]*?{part})" for part in rest[:-1])
+    return first + between + (f"[^/]*{rest[-1]}" if rest else "")
+
+
+def _sign(sign: str) -> str:
+    """A sign that `_SIGNS` finds, or what stands between two of them."""
+    if sign == "?":
+        return "[^/]"
+    if not _SIGNS.fullmatch(sign):
+        return re.escape(sign)
+    inside = re.sub(r"[\\\[^&~|]", r"\\\g<0>", sign[1:-1].removeprefix("!"))
+    return f"(?!/)[{'^' * sign.startswith('[!')}{inside}]"

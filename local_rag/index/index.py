@@ -131,7 +131,7 @@ class Index:
     ) -> list[Document]:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
-        `within` are files, folders or globs (see `path_filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
+        `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
         `within` leaves nothing, IndexMismatch after a re-embedding.
         """
@@ -152,10 +152,9 @@ class Index:
         keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
         known = self._store.read(reads.vectors_by_key, keys)
         digests = [full_text.digest(document.page_content) for document in documents]
-        same = [
-            known[key][1] if known.get(key, (b"",))[0] == own else None for key, own in zip(keys, digests, strict=True)
-        ]
-        return [None if blob is None else vectors.matrix_of([blob], self._settings.dimension)[0] for blob in same]
+        matrix = vectors.matrix_of([blob for _, blob in known.values()], self._settings.dimension)
+        stored = {(key, own): vector for (key, (own, _)), vector in zip(known.items(), matrix, strict=True)}
+        return [stored.get(each) for each in zip(keys, digests, strict=True)]
 
     def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
         """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
@@ -218,14 +217,11 @@ class Index:
         """Short names of the files, which --in understands."""
         return PathLabels(root.path for root in self._store.read(reads.roots))
 
-    def addresses(self, paths: Collection[str]) -> dict[str, str]:
-        """The URL that each of these files was saved from, as far as the file says so."""
-        return self._store.read(reads.addresses, paths)
-
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
-        chosen = filters.selected_paths(self._store, Narrowing.of(within))
-        return [file for file in self._store.read(reads.indexed_files) if chosen is None or file.path in chosen]
+        wanted = Narrowing.of(within).of_documents
+        chosen = self._store.read(filters.selected_files, self.path, wanted) if wanted else None
+        return self._store.read(reads.indexed_files, chosen)
 
     def stored(self, keys: Collection[str]) -> Stored:
         """What the index has now of passages that were retrieved before."""

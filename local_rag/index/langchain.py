@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,17 +15,14 @@ from langsmith import tracing_context
 from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing
 
-_CONDITIONS = {
-    "type": "types",
-    "author": "authors",
-    "from": "authors",
-    "source": "within",
-    "after": "after",
-    "before": "before",
+_LISTS = {"type": "types", "author": "authors", "from": "authors", "source": "within"}
+_CONDITIONS = {(key, operator): name for key, name in _LISTS.items() for operator in ("$eq", "$in")} | {
+    ("after", "$eq"): "after",
+    ("before", "$eq"): "before",
+    ("date", "$gte"): "after",
+    ("date", "$lt"): "before",
 }
-"""A key of a filter -> the condition that it is."""
-
-_BORDERS = {"$gte": "after", "$lt": "before"}
+"""A key of a filter and an operator -> the condition that it is."""
 
 _HINT = 'filter={"type": "pdf", "author": {"$in": ["Ann", "Ben"]}, "date": {"$gte": "2023", "$lt": "2024"}}'
 
@@ -80,7 +77,7 @@ def retriever_of(
     `filter` is by metadata, {"type": "pdf", "after": "2023"}; `search_kwargs` are k and filter, as vector stores take
     them. Raises UsageError for what no search knows.
     """
-    options = {"k": k, "filter": filter} | dict(search_kwargs or {})
+    options = {"k": k, "filter": filter, **(search_kwargs or {})}
     if unknown := sorted(options.keys() - {"k", "filter"}):
         raise UsageError(f"search_kwargs knows k and filter, and not {unknown[0]}", hint='search_kwargs={"k": 4}')
     return IndexRetriever(index=index, k=options["k"], narrowing=narrowing_of(options["filter"], within))
@@ -95,38 +92,22 @@ def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[
     """
     base = Narrowing.of(within)
     conditions: dict[str, Any] = {field.name: getattr(base, field.name) for field in fields(base)}
-    for name, value in _pairs(filter):
+    for name, value in _pairs(filter or {}):
         if conditions[name]:
             raise UsageError(f"the filter sets {name} twice", hint=_HINT)
         conditions[name] = value
     return Narrowing(**conditions)
 
 
-def _pairs(filter: object) -> list[tuple[str, Any]]:
-    if filter is None:
-        return []
+def _pairs(filter: object) -> Iterator[tuple[str, Any]]:
     if not isinstance(filter, Mapping):
         raise UsageError(f"a filter is a mapping of metadata, not {type(filter).__name__}", hint=_HINT)
-    pairs: list[tuple[str, Any]] = []
     for key, value in filter.items():
-        if key == "$and" and isinstance(value, Sequence) and not isinstance(value, str):
-            pairs += [pair for part in value for pair in _pairs(part)]
-        elif key == "date" and isinstance(value, Mapping) and value and set(value) <= set(_BORDERS):
-            pairs += [(_BORDERS[border], day) for border, day in value.items()]
-        elif key in _CONDITIONS:
-            pairs.append((_CONDITIONS[key], _value(key, value)))
-        else:
-            known = ", ".join([*_CONDITIONS, "date", "$and"])
-            what = f"{key}: {value!r}" if key in ("date", "$and") else key
-            raise UsageError(f"a filter knows {known}, and not {what}", hint=_HINT)
-    return pairs
-
-
-def _value(key: str, value: object) -> Any:
-    if isinstance(value, Mapping):
-        operators = {"$eq"} if key in ("after", "before") else {"$eq", "$in"}
-        if len(value) != 1 or not set(value) <= operators:
-            takes = " or ".join(sorted(operators))
-            raise UsageError(f"{key} in a filter takes {takes}, not {dict(value)!r}", hint=_HINT)
-        (value,) = value.values()
-    return value
+        if key == "$and" and isinstance(value, list | tuple):
+            yield from (pair for part in value for pair in _pairs(part))
+            continue
+        for operator, operand in (value if isinstance(value, Mapping) else {"$eq": value}).items():
+            if (key, operator) not in _CONDITIONS:
+                known = ", ".join(f"{name} {sign}" for name, sign in _CONDITIONS)
+                raise UsageError(f"a filter knows {known}, $and, and not {key} {operator}", hint=_HINT)
+            yield _CONDITIONS[key, operator], operand

@@ -1,16 +1,33 @@
-"""The words of a file's name: what a person would call it by, without numbers and letters that say nothing."""
+"""What a file and a passage are called: the words of the file's name, and the header that is embedded beside the text.
+
+The words of a name are what a person would call the file by, without numbers and letters that say nothing.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from local_rag.text.urls import is_page
+from local_rag.text.display import shorten
+from local_rag.text.urls import is_page, is_url
 from local_rag.text.words import words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+HEADER_WEIGHT = 0.3
+"""How much of the header's vector is added to that of the text: unit(text + HEADER_WEIGHT * header)."""
+
+DOCUMENT_LENGTH = 160
+"""Characters of a document's header. Of 200 characters of a title the first 150 tell it from others."""
+
+HEADER_LENGTH = 240
+"""Characters of a passage's header, about 60 tokens of English: within the 254 of MiniLM's window in any script."""
 
 MONTHS = tuple(
     name.split()
@@ -59,25 +76,22 @@ def name_words(path: str) -> list[str]:
     "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, random ids, long numbers and names
     that a scanner, a camera or a browser gave are left out.
     """
-    parts = _parts(path)
-    name = list(_spoken(parts[-1])) if parts else []
-    if all(word.casefold() in _NOTHING or word.isdecimal() or _is_date(word) for word in name):
-        name = list(filter(_is_date, name))
-    return _once(name)
+    name = list(_spoken(_parts(path)[-1]))
+    dates = [word for word in name if _ISO_DATE.fullmatch(word) or _YEAR.fullmatch(word)]
+    says_nothing = all(word.casefold() in _NOTHING or word.isdecimal() or word in dates for word in name)
+    return _once(dates if says_nothing else name)
 
 
 def name_text(path: str) -> str:
     """A file's name for full-text search: as it is written, without its suffix, and what `name_words` has besides."""
-    parts = _parts(path)
-    written = _SUFFIX.sub("", parts[-1]) if parts else ""
+    written = _SUFFIX.sub("", _parts(path)[-1])
     known = set(words(written))
     return " ".join([written, *(word for word in name_words(path) if not known.issuperset(words(word)))]).strip()
 
 
 def name_date(path: str) -> str:
     """The day or month in a file's name, "2023-03-31" or "2023-03"; a year alone may be that of its subject."""
-    parts = _parts(path)
-    return next((word for word in _spoken(parts[-1]) if _ISO_DATE.fullmatch(word)), "") if parts else ""
+    return next(filter(_ISO_DATE.fullmatch, _spoken(_parts(path)[-1])), "")
 
 
 def called(path: str) -> str:
@@ -91,22 +105,23 @@ def called(path: str) -> str:
 
 def folder_words(path: str) -> list[str]:
     """The words of the folders above a file, or of a page's host and the folders of its URL, once each."""
-    return _once([word for part in _parts(path)[:-1] for word in _spoken(part)])
+    return _once(word for part in _parts(path)[:-1] for word in _spoken(part))
 
 
 def _parts(path: str) -> list[str]:
+    """Folders and name; "" for what has none."""
     if is_page(path):
         url = urlsplit(path)
         return [(url.hostname or "").removeprefix("www."), *filter(None, unquote(url.path).split("/"))]
     file = Path(path)
-    return [part for part in file.parts if part != file.anchor]
+    return [part for part in file.parts if part != file.anchor] or [""]
 
 
 def _spoken(name: str) -> Iterator[str]:
     """The words of one name that a person might say, dates as ISO 8601 writes them."""
     stem = _COPY.sub("", _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500])))
     stem = _DATE.sub(
-        lambda match: f" {'-'.join(filter(None, match.group('year', 'month', 'day')))} ", _ID.sub(" ", stem)
+        lambda found: f" {'-'.join(filter(None, found.group('year', 'month', 'day')))} ", _ID.sub(" ", stem)
     )
     stem = "".join(c if c.isalnum() or c in "'’-" or unicodedata.category(c)[0] == "M" else " " for c in stem)
     for part in _WORD.findall(stem):
@@ -133,12 +148,63 @@ def _readable(word: str) -> Iterator[str]:
             yield bare
 
 
-def _is_date(word: str) -> bool:
-    return bool(_ISO_DATE.fullmatch(word) or _YEAR.fullmatch(word))
-
-
-def _once(spelled: list[str]) -> list[str]:
+def _once(spelled: Iterable[str]) -> list[str]:
     once = dict[str, str]()
     for word in filter(None, spelled):
         once.setdefault(word.casefold(), word)
     return list(once.values())
+
+
+# --- headers
+
+
+def document_header(path: str, title: str) -> str:
+    """The words of the file's name and the document's title, "" where neither says anything.
+
+    Where one of them repeats all of the other, the longer stands alone: "PEP 572 – Assignment Expressions" of
+    pep-0572.rst. `path` may be the URL of a page. At most DOCUMENT_LENGTH characters.
+    """
+    name, title = name_words(path), " ".join(title.split())
+    if is_url(title) or title.casefold() in (path.casefold(), path.replace("\\", "/").rpartition("/")[2].casefold()):
+        title = ""
+    in_name, in_title = _forms(words(" ".join(name))), _forms(words(title))
+    if in_name.issuperset(words(title)):
+        title = ""
+    elif all(in_title & _forms(words(word)) for word in name):
+        name = []
+    return shorten(_sentences(" ".join(name), title), DOCUMENT_LENGTH)
+
+
+def passage_header(document_header: str, heading: str) -> str:
+    """The header of a passage: that of its document and the heading path "Chapter > Section" that it begins in.
+
+    The outer headings that only repeat the document's header are left out, and so are those that do not fit: what is
+    nearest to the passage stays. At most HEADER_LENGTH characters.
+    """
+    known = _forms(words(document_header))
+    path = [part for part in heading.split(" > ") if part.strip()]
+    while path and known.issuperset(words(path[0])):
+        path.pop(0)
+    room = HEADER_LENGTH - len(document_header) - 2
+    while len(path) > 1 and len(" > ".join(path)) > room:
+        path.pop(0)
+    return shorten(_sentences(document_header, shorten(" > ".join(path), room)), HEADER_LENGTH)
+
+
+def _forms(spelled: list[str]) -> set[str]:
+    """Words, numbers without leading zeros, and two words written as one."""
+    numbers = {word.lstrip("0") for word in spelled if word.isdecimal()}
+    return {*spelled, *numbers, *(first + second for first, second in pairwise(spelled))}
+
+
+def _sentences(first: str, second: str) -> str:
+    if not (first and second):
+        return first or second
+    return f"{first}{'' if first[-1] in '.!?…:' else '.'} {second}"
+
+
+def head(document: Document) -> str:
+    """What a passage belongs to, in one line: the words of its file's name, title and headings, author and date."""
+    named = name_words(str(document.metadata.get("source") or ""))
+    about = (str(document.metadata.get(key) or "") for key in ("title", "heading", "author", "date"))
+    return " ".join(filter(None, [*named, *about]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -23,43 +24,38 @@ class PathLabels:
     """
 
     def __init__(self, roots: Iterable[str]) -> None:
-        self._roots = {Path(root) for root in roots}
-        self._names = frozenset(map(str, self._roots))
-        self._by_tail: dict[tuple[str, ...], list[Path]] = {}
-        for root in self._roots:
-            for start in range(1, len(root.parts)):
-                self._by_tail.setdefault(root.parts[start:], []).append(root)
-        self._of_folder = cache(self._below)  # a folder has many files, and each is asked for
+        self._roots = set(roots)
+        parts = [Path(root).parts for root in self._roots]
+        self._tails = Counter(root[start:] for root in parts for start in range(1, len(root)))
+        self._prefixes = cache(self._prefixes_of)  # a folder has many files, and each is asked for
 
     def __call__(self, source: str) -> str:
+        folder, name = os.path.split(source)
         if not is_url(source):
-            folder, name = os.path.split(source)
-            is_root = source in self._names
-            for prefix, is_elsewhere in self._prefixes(Path(folder)) if is_root else self._of_folder(folder):
+            for prefix in self._prefixes(folder, source in self._roots):
                 label = f"{prefix}/{name}"
-                if not (is_elsewhere and _is_another(Path(label), Path(source))):
+                if not _is_another(Path(label), source):
                     return on_one_line(label)
         return short_path(source)
 
-    def _below(self, name: str) -> Sequence[tuple[str, bool]]:
-        """Labels for a folder, the shortest first, each with whether another folder lies there as seen from here."""
-        folder = Path(name)
-        root = next((above for above in (folder, *folder.parents) if above in self._roots), None)
-        return () if root is None else self._prefixes(root, folder.relative_to(root))
-
-    def _prefixes(self, root: Path, tail: Path = Path()) -> Sequence[tuple[str, bool]]:
+    def _prefixes_of(self, folder: str, by_itself: bool) -> list[str]:
+        """Names of a folder that no other indexed folder has, the shortest first, from that of the indexed folder above
+        it on, or from its own where a file of it was indexed by itself.
+        """
+        path = Path(folder)
+        root = next(
+            (above for above in (path, *path.parents) if str(above) in self._roots), path if by_itself else None
+        )
+        if root is None:
+            return []
         starts = range(len(root.parts) - 1, 0, -1)
-        labels = [Path(*root.parts[start:], tail) for start in starts if not self._names_another_root(root, start)]
-        return [(label.as_posix(), _is_another(label, root / tail)) for label in labels]
-
-    def _names_another_root(self, folder: Path, start: int) -> bool:
-        above = {folder, *folder.parents}
-        return any(root not in above for root in self._by_tail.get(folder.parts[start:], ()))
+        own = [start for start in starts if self._tails[root.parts[start:]] == (str(root) in self._roots)]
+        return [Path(*path.parts[start:]).as_posix() for start in own]
 
 
-def _is_another(label: Path, path: Path) -> bool:
+def _is_another(label: Path, path: str) -> bool:
     """Whether something else than what is at the path lies at the label, as seen from here."""
-    if not label.exists() or label.absolute() == path:
+    if not label.exists() or str(label.absolute()) == path:
         return False
     with suppress(OSError):
         return not label.samefile(path)

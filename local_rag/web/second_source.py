@@ -11,6 +11,7 @@ from local_rag.core.callbacks import retrieval
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.index.index import Index
+from local_rag.index.store import reads
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -35,7 +36,7 @@ class SecondSource:
         """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
         try:
             passages = retrieval("second source", query, lambda: self.index.search(query, k))
-            addresses = self.index.addresses({str(passage.metadata["source"]) for passage in passages})
+            addresses = self.index.read(reads.addresses, {str(passage.metadata["source"]) for passage in passages})
         except Stopped:
             raise
         except LocalRagError as error:

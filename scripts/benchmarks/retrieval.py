@@ -92,7 +92,7 @@ def _orders() -> dict[str, Callable[[Scores], Order]]:
     orders: dict[str, Callable[[Scores], Order]] = {
         "dense": lambda s: {chunk: s.cosines[chunk] for chunk in s.dense},
         "sparse": lambda s: dict(s.shares),
-        "local-rag": lambda s: combined(s.cosines, s.shares, ()),
+        "local-rag": lambda s: combined(s.cosines, s.shares),
     }
     orders |= {f"RRF {weight:g}:1": ranked(weight) for weight in WEIGHTS}
     return orders | {f"cosine + {share:g} BM25": added(share) for share in SHARES}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evaluator_training.examples import Example, absent, shortened
 from local_rag.core.documents import LoadedDocument
-from local_rag.index.header import document_header
+from local_rag.index.names import document_header
 from local_rag.text.chunking import chunk
 from local_rag.text.sentences import sentences
 

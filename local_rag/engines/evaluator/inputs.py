@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.header import document_header, passage_header
+from local_rag.index.names import document_header, passage_header
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text.document_questions import document_question
 from local_rag.text.words import content_words, words
 

@@ -13,7 +13,7 @@ from local_rag.core import cancel
 from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.quotes import Quote, quotes
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems

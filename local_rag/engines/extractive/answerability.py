@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import TypeAdapter
 
 from local_rag.engines.extractive import answer_kind
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text import negation
 from local_rag.text.lexicon import FAILURES
 from local_rag.text.numbers import numbers as numbers_of

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import as_written, quotes
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text import properties
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, fold, words

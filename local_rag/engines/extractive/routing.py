@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.analysis import probability, stem_weights
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers

@@ -11,7 +11,7 @@ from local_rag.engines.extractive.answer_kind import SHORT_ANSWERS, lacks_kind
 from local_rag.engines.extractive.answerability import Answerability
 from local_rag.engines.extractive.document_answers import SCORE, holds_answer
 from local_rag.engines.extractive.quotes import Quote, as_written
-from local_rag.index.header import head
+from local_rag.index.names import head
 from local_rag.text.display import joined, plural
 from local_rag.text.marks import marks, without_marks
 from local_rag.text.parts import stored

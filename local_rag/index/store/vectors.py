@@ -22,7 +22,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core import cancel
-from local_rag.index.header import HEADER_WEIGHT
+from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store import reads
 from local_rag.index.store.folder import vectors_file
 from local_rag.index.store.reads import IN, UnusableRow, array

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from local_rag.index import names
-from local_rag.index.header import document_header, passage_header
+from local_rag.index.names import document_header, passage_header
 from local_rag.index.store import full_text
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.reads import IN, array

@@ -53,6 +53,8 @@ def test_exact_words_and_narrowing_hold(garden):
         ({"query": "x", "k": 0}, "k: "),
         ({"query": "x", "mode": "sparse"}, "mode: "),
         ({"query": "x", "within": ["*.docx"]}, "docx"),
+        ({"query": "x", "within": ["~nosuchuser/x"]}, "is no path or pattern of paths"),
+        ({"query": "x", "within": ["notes\0.md"]}, "is no path or pattern of paths"),
         (
             {"query": "x", "within": ["*.md"], "after": "2100-01-01"},
             "no indexed document in *.md is dated since 2100-01-01",

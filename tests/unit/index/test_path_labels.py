@@ -5,54 +5,44 @@ from __future__ import annotations
 import pytest
 from support.counting import grows_in_step
 
-from local_rag.index.path_filters import matching
+from local_rag.index.filters import matching
 from local_rag.index.path_labels import PathLabels
+
+FILES = ("a/notes/lease.pdf", "b/notes/lease.pdf", "b/notes/deep/[1] plan*.md", "c/合同/租约.pdf", "c/single.txt")
 
 
 @pytest.fixture
-def files(tmp_path):
+def base(tmp_path):
     """Files below folders of one name, and one with signs of a glob in its name."""
-    names = ("a/notes/lease.pdf", "b/notes/lease.pdf", "b/notes/deep/[1] plan*.md", "c/合同/租约.pdf", "c/single.txt")
-    paths = [tmp_path / name for name in names]
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    return tmp_path, list(map(str, paths))
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
 
 
-def test_a_label_begins_with_the_name_of_the_indexed_folder(files, tmp_path_factory, monkeypatch):
-    base, paths = files
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    labels = PathLabels(map(str, (base / "a" / "notes", base / "c", base / "c" / "single.txt")))
-    assert [labels(paths[number]) for number in (0, 3, 4)] == ["notes/lease.pdf", "c/合同/租约.pdf", "c/single.txt"]
-    assert labels("https://example.org/lease") == "https://example.org/lease"
-    assert labels("/elsewhere/x.md") == "/elsewhere/x.md"
-
-
-def test_folders_of_one_name_are_told_apart(files, monkeypatch):
-    base, paths = files
-    labels = PathLabels(map(str, (base / "a" / "notes", base / "b" / "notes")))
-    assert [labels(path) for path in paths[:3]] == [
-        "a/notes/lease.pdf",
-        "b/notes/lease.pdf",
-        "b/notes/deep/[1] plan*.md",
-    ]
-    monkeypatch.chdir(base / "a")
-    only = PathLabels([str(base / "b" / "notes")])
-    assert only(paths[1]) == "b/notes/lease.pdf", "notes/lease.pdf is another file from here"
-
-
-@pytest.mark.parametrize("here", [".", "a", "a/notes", "b", "b/notes/deep", "c", "/"])
-@pytest.mark.parametrize("roots", [("a/notes", "b/notes", "c"), ("a", "b/notes", "c/合同", "c/single.txt"), (".",)])
-def test_a_label_typed_after_in_means_its_file_from_any_folder(files, monkeypatch, here, roots):
-    base, paths = files
+@pytest.mark.parametrize(
+    ("here", "roots", "labels"),
+    [
+        ("c", ["a/notes", "c", "c/single.txt"], {0: "notes/lease.pdf", 3: "c/合同/租约.pdf", 4: "c/single.txt"}),
+        ("c", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
+        ("a", ["b/notes"], {1: "b/notes/lease.pdf"}),  # notes/lease.pdf is another file from here
+    ],
+)
+def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):
     monkeypatch.chdir(base / here)
-    labels = PathLabels(str((base / root).absolute()) for root in roots)
+    label = PathLabels(str(base / root) for root in roots)
+    assert {number: label(str(base / FILES[number])) for number in labels} == labels
+    assert [label(other) for other in ("https://a.test/lease", "/else/x.md")] == ["https://a.test/lease", "/else/x.md"]
+
+
+@pytest.mark.parametrize("here", [".", "a/notes", "b", "b/notes/deep", "/"])
+@pytest.mark.parametrize("roots", [("a/notes", "b/notes", "c"), ("a", "b/notes", "c/合同", "c/single.txt"), ("",)])
+def test_a_label_typed_after_in_means_its_file_from_any_folder(base, monkeypatch, here, roots):
+    monkeypatch.chdir(base / here)
+    labels, paths = PathLabels(str(base / root) for root in roots), [str(base / name) for name in FILES]
     for path in paths:
-        label = labels(path)
-        matches = matching(paths, [label])
-        assert path in matches
-        assert all(match.endswith(f"/{label}") for match in matches), "others only where their path ends with it, too"
+        matches = matching(paths, [labels(path)])
+        assert path in matches and all(match.endswith(f"/{labels(path)}") for match in matches)
 
 
 def test_many_indexed_files_are_labelled_in_step_with_their_number():

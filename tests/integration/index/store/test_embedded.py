@@ -7,7 +7,7 @@ import pytest
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexDamaged
-from local_rag.index.header import HEADER_WEIGHT
+from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store import checks, embedded, reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
