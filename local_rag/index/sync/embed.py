@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
@@ -52,7 +52,8 @@ class Embedding:
     def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
         lengths = dict(waiting)
         pace, size, refreshed = Pace(sum(lengths.values())), FIRST, time.monotonic()
-        queue, done, work = [chunk for chunk, _ in _by_length(waiting)], 0, 0
+        by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
+        queue, done, work = [chunk for _, (chunk, _) in by_length], 0, 0
         while batch := queue[done : done + size]:
             cancel.check()
             began = time.monotonic()
@@ -80,11 +81,6 @@ class Embedding:
             writes.set_meta(db, {"last_sync": str(time.time())})
             if self._rate:
                 writes.set_meta(db, {EMBEDDING_PACE: f"{self._rate:.3g}"})
-
-
-def _by_length(waiting: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    for first in range(0, len(waiting), _WINDOW):
-        yield from sorted(waiting[first : first + _WINDOW], key=lambda item: item[1])
 
 
 def next_size(size: int, seconds: float) -> int:

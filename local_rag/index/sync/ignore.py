@@ -107,13 +107,9 @@ class Rules:
         sources = (_Source.of(Path(each.path), each.excludes, "--exclude") for each in (root, *around))
         return cls(excludes=tuple(reversed([*sources])), secrets=root.secrets)
 
-    def within(self, folder: Path, names: Container[str], home: Path | None) -> Rules:
-        """The rules in a folder, those of its own ignore files added.
-
-        A link in their place may lead to a regular file within `home`, or anywhere if that is None. Raises
-        UnusableIgnoreFileError.
-        """
-        files = [_read(folder, name, home) for name in IGNORE_FILES if name in names]
+    def within(self, folder: Path, names: Container[str]) -> Rules:
+        """The rules in a folder, those of its own ignore files added. Raises UnusableIgnoreFileError."""
+        files = [_read(folder, name) for name in IGNORE_FILES if name in names]
         return replace(self, files=(*self.files, *files)) if files else self
 
     def why_ignored(self, path: Path, is_folder: bool) -> str:
@@ -156,22 +152,17 @@ _NUMBER = re.compile(r" \(\d+\)(?=\.|$)")
 """What tells a file inside of another from one of the same name there."""
 
 
-def _read(folder: Path, name: str, home: Path | None) -> _Source:
+def _read(folder: Path, name: str) -> _Source:
     """The rules of an ignore file, which is distrusted: whoever can write one can block or blind a sync."""
-    path = folder / name
     try:
-        if path.is_symlink():
-            path = path.resolve(strict=True)
-            if home is not None and not path.is_relative_to(home):
-                raise OSError("is a link to a file elsewhere")
-        content = read_start(path, MAX_BYTES + 1)
+        content = read_start(folder / name, MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise OSError(f"is larger than {format_bytes(MAX_BYTES)}")
         lines = content.decode("utf-8-sig", "replace").split("\n")
         if len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE:
             raise OSError(f"up to {MAX_LINES:,} lines of {MAX_LINE:,} characters are read")
         return _Source.of(folder, lines, f"{name}:")
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a link in a circle, before Python 3.13
+    except (OSError, ValueError) as error:
         raise UnusableIgnoreFileError(
             f"{name} in it cannot be used ({reason_of(error)}): mend or delete that file"
         ) from error

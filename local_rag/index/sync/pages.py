@@ -80,16 +80,15 @@ class PageSync:
             if not (same or chunks):
                 raise FileSkipped("has no text in it")
             with self._store.writing() as db:
+                writes.remove(db, left)
                 if same:
                     writes.touch(db, [row])
+                    self._report.unchanged += 1
                 else:
                     self._report.reused += writes.write(db, row, [(text, chunks)])
-                writes.remove(db, left)
-        self._report.chunks += len(chunks)
+                    self._report.chunks += len(chunks)
+                    (self._report.new if old is None else self._report.updated).append(url)
         self._report.removed += left
-        self._report.unchanged += same
-        if not same:
-            (self._report.new if old is None else self._report.updated).append(url)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
         """Nothing can be concluded from a server that does not answer, or answers something else."""

@@ -21,8 +21,6 @@ from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings
 from local_rag.text.chunking import Chunk, chunk
 
-CutDocument = tuple[LoadedDocument, Sequence[Chunk]]
-
 
 @dataclass(frozen=True)
 class ReadPart:
@@ -82,31 +80,33 @@ class Reader:
     leave_out: Callable[[str, str, str], str | None]
 
     def read(self, paths: Mapping[str, tuple[str, str]]) -> Iterator[Read]:
-        """What became of each of `paths` (path -> root and stamp), in their order. Raises Stopped."""
+        """What became of each of `paths` (path -> root and stamp), in their order. Raises Stopped.
+
+        The stamp stands behind the SHA-256: another one is another content. A failure that lies in the content, or
+        lasts as long as it, is remembered with it.
+        """
         for path, (root, stamp) in paths.items():
             cancel.check()
-            yield from self._read(path, root, stamp)
+            content = ""
+            try:
+                row = fingerprinted(path, root)
+                content = row.sha256 + stamp
+                yield from self._parts(replace(row, sha256=content))
+            except OSError as error:
+                yield UnreadFile(path, f"cannot be opened ({reason_of(error)})", passing=True)
+            except FileSkipped as error:
+                reason = f"{error}: {error.hint}" if error.hint else str(error)
+                lasting = error.lasting or not error.passing
+                yield UnreadFile(path, reason, passing=error.passing, sha256=content if lasting else "")
 
-    def _read(self, path: str, root: str, stamp: str) -> Iterator[Read]:
-        old = self.known.get(path)
-        try:
-            row = fingerprinted(path, root)
-            row = replace(row, sha256=row.sha256 + stamp)
-        except OSError as error:
-            yield UnreadFile(path, f"cannot be opened ({reason_of(error)})", passing=True)
-            return
-        except FileSkipped as error:
-            yield _unread(path, error)
-            return
+    def _parts(self, row: FileRow) -> Iterator[Read]:
+        """The parts of a file. The last is known once the parser has no more. Raises FileSkipped for the first."""
+        old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.sha256 == row.sha256:
             yield SameFile(replace(row, warnings=old.warnings))
-        elif (failure := self.failures.get(path)) and failure.sha256 == row.sha256:
-            yield UnreadFile(path, failure.reason, passing=old is not None)
-        else:
-            yield from self._parsed(row)
-
-    def _parsed(self, row: FileRow) -> Iterator[Read]:
-        """The parts of a file. The last is known once the parser has no more."""
+            return
+        if failure is not None and failure.sha256 == row.sha256:
+            raise FileSkipped(failure.reason, passing=old is not None, lasting=True)
         waiting: ParsedFile | None = None
         first, warnings = True, list[str]()
         try:
@@ -118,8 +118,7 @@ class Reader:
                 warnings += part.warnings
         except FileSkipped as error:
             if first:
-                yield _unread(row.path, error, row.sha256)
-                return
+                raise
             warnings.append(f"only its first part was read: {error}")
         assert waiting is not None, "a parser gives a part or raises"
         (_, documents), *members = self._files(row, waiting, warnings)
@@ -149,12 +148,6 @@ def chunks_of(document: LoadedDocument, embedder: Embedder, settings: IndexSetti
     """The chunks of a document, as an index of these settings makes them."""
     ends = embedder.token_ends(document.text)
     return chunk(document, ends, size=settings.size, overlap=settings.overlap, window=embedder.window)
-
-
-def _unread(path: str, error: FileSkipped, sha256: str = "") -> UnreadFile:
-    """A failure that lies in the content, or lasts as long as it, is remembered with it."""
-    reason = f"{error}: {error.hint}" if error.hint else str(error)
-    return UnreadFile(path, reason, passing=error.passing, sha256="" if error.passing and not error.lasting else sha256)
 
 
 # --- whether a file is still the one that was indexed

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 
 from local_rag.core import cancel
-from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import UsageError
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
@@ -20,7 +21,6 @@ from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.read import (
-    CutDocument,
     Read,
     Reader,
     ReadPart,
@@ -30,11 +30,11 @@ from local_rag.index.sync.read import (
     looks_unchanged,
 )
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
-from local_rag.index.sync.roots import WalkOptions, asked_roots, keeping_out, named_path, real_path
+from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import LEADS_OUT, Walk, walk
+from local_rag.text.chunking import Chunk
 from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
-from local_rag.text.urls import is_url, normal
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
@@ -47,6 +47,10 @@ _AHEAD = 4
 
 _LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable: 50 MB of text take most of a minute."""
+
+
+CutFiles = Sequence[tuple[FileRow, Sequence[tuple[LoadedDocument, Sequence[Chunk]]]]]
+"""A file and what lies inside of it, each with its documents and their chunks."""
 
 
 class TextSync:
@@ -76,13 +80,11 @@ class TextSync:
             for path, failure in self._failures.items()
             if failure.parser == parser_version() and not retry
         }
-        self._failed: list[Failure] = []
         self._sizes: dict[str, int] = {}
         self._pace = Pace(0)
         self._done = self._bytes = 0
-        self._touched: list[FileRow] = []
-        self._gone: list[str] = []
-        self._batch: list[tuple[ReadPart, Sequence[tuple[FileRow, Sequence[CutDocument]]], int]] = []
+        self._waiting: list[Callable[[Connection], None]] = []
+        self._chunks = 0
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
         """Take in the text of what is new or changed, file by file, then take out what is gone.
@@ -96,10 +98,9 @@ class TextSync:
         self._take_in(walked, prune)
         self._take_out(walked, synced, all_roots.keys() - synced, prune)
         self._conclude(walked, synced, all_roots.keys() - synced)
-        around = {str(above) for path in synced for above in (path, *Path(path).parents)}
         return self._report.finished(
             empty=tuple(sorted(walked.empty)),
-            excludes={path: root.excludes for path, root in all_roots.items() if root.excludes and path in around},
+            excludes={root.path: root.excludes for root in roots if root.excludes},
             ignored=by_count(sum(walked.ignored.values(), Counter())),
         )
 
@@ -112,17 +113,15 @@ class TextSync:
             if old is None or not (looks_unchanged(old) and old.sha256.endswith(stamp)):
                 changed[path] = root, stamp
                 continue
-            self._same(old)
-            if old.root != root:
-                self._touched.append(replace(old, root=root))
+            self._same(replace(old, root=root), touched=old.root != root)
         self._sizes = {path: _size(path) for path in changed}
         self._pace = Pace(sum(self._sizes.values()))
         changed = {path: changed[path] for path in sorted(changed, key=lambda path: max(self._sizes[path], _LARGE))}
         if changed:
             self._tell(next(iter(changed)))
             self._read_and_store(changed, walked, prune)
+            self._write()
             self._tell(next(reversed(changed)))
-        self._write()
 
     def _read_and_store(self, changed: Mapping[str, tuple[str, str]], walked: Walk, prune: bool) -> None:
         """Read on another thread, which waits for the parser's process, while this one cuts and writes."""
@@ -149,8 +148,7 @@ class TextSync:
 
     def _take(self, file: Read, prune: bool) -> None:
         if isinstance(file, SameFile):
-            self._same(file.row)
-            self._touched.append(file.row)
+            self._same(file.row, touched=True)
             self._finish(file.path)
         elif isinstance(file, UnreadFile):
             self._leave(file, prune)
@@ -159,7 +157,7 @@ class TextSync:
 
     def _cut(self, part: ReadPart, prune: bool) -> None:
         """Cut a part into chunks, and store it with others once they are many or have waited."""
-        files: list[tuple[FileRow, Sequence[CutDocument]]] = [
+        files: CutFiles = [
             (row, [(each, chunks_of(each, self._embedder, self._settings)) for each in documents])
             for row, documents in part.files
         ]
@@ -170,46 +168,50 @@ class TextSync:
             return
         told = [part.row] * part.last + [row for row, _ in files if row.container]
         self._report.skipped += [Skipped(row.path, warning) for row in told for warning in row.warnings]
-        self._batch.append((part, files, count))
-        if sum(waiting[2] for waiting in self._batch) >= _BATCH:
+        self._waiting.append(partial(self._store_part, part, files, count))
+        self._chunks += count
+        if self._chunks >= _BATCH:
             self._write()
 
     def _write(self) -> None:
-        """Store what waits in one transaction: one for each small file would take longer."""
-        batch, gone, failed, touched = self._batch, self._gone, self._failed, self._touched
-        self._batch, self._gone, self._failed, self._touched = [], [], [], []
-        if batch or gone or failed or touched:
+        """Do what waits in one transaction: one for each small file would take longer."""
+        waiting, self._waiting, self._chunks = self._waiting, [], 0
+        if waiting:
             with self._store.writing() as db:
-                writes.remove(db, gone)
-                writes.set_failures(db, failed)
-                writes.touch(db, touched)
-                for part, files, _ in batch:
-                    for row, documents in files:
-                        more = not (part.first or row.container)
-                        self._report.reused += writes.write(db, replace(row, sha256=""), documents, more=more)
-                    if part.last:
-                        writes.finish(db, part.row)
-        self._report.removed += gone
-        for part, _, count in batch:
-            self._report.chunks += count
-            if part.last:
-                (self._report.updated if part.path in self._known else self._report.new).append(part.path)
-                self._finish(part.path)
+                for work in waiting:
+                    work(db)
+
+    def _store_part(self, part: ReadPart, files: CutFiles, count: int, db: Connection) -> None:
+        for row, documents in files:
+            more = not (part.first or row.container)
+            self._report.reused += writes.write(db, replace(row, sha256=""), documents, more=more)
+        self._report.chunks += count
+        if part.last:
+            writes.finish(db, part.row)
+            (self._report.updated if part.path in self._known else self._report.new).append(part.path)
+            self._finish(part.path)
 
     def _leave(self, file: UnreadFile, prune: bool) -> None:
         """What cannot be read must not answer with what it said before, unless its content is not the cause."""
-        if file.sha256:
-            self._failed.append(Failure(file.path, file.sha256, parser_version(), file.reason))
         if file.passing and file.path in self._known and not prune:
             self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
         else:
             self._report.skipped.append(Skipped(file.path, file.reason))
-            self._gone += [file.path] * (file.path in self._known)
+            self._forget([file.path] * (file.path in self._known))
+        if file.sha256:
+            failure = Failure(file.path, file.sha256, parser_version(), file.reason)
+            self._waiting.append(lambda db: writes.set_failures(db, [failure]))
         self._finish(file.path)
 
-    def _same(self, file: FileRow) -> None:
+    def _forget(self, paths: Sequence[str]) -> None:
+        self._waiting.append(lambda db: writes.remove(db, paths))
+        self._report.removed += paths
+
+    def _same(self, file: FileRow, *, touched: bool) -> None:
         self._report.unchanged += 1
         self._report.skipped += [Skipped(file.path, warning) for warning in file.warnings]
+        if touched:
+            self._waiting.append(lambda db: writes.touch(db, [file]))
 
     def _finish(self, path: str) -> None:
         self._done += 1
@@ -224,18 +226,19 @@ class TextSync:
 
     def _take_out(self, walked: Walk, synced: Mapping[str, Root], others: Collection[str], prune: bool) -> None:
         """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
-        kept: Counter[tuple[str, str]] = Counter()
+        gone, kept = list[str](), Counter[tuple[str, str]]()
         for path, file in self._known.items():
             if path in walked.files or file.root not in synced:
                 continue
             unseen = walked.why_unseen(file)
             if unseen and not prune:
                 kept[unseen] += 1
-            elif not _is_below(path, others):
-                self._gone.append(path)
+            elif not is_below(path, others):
+                gone.append(path)
                 led_out = not (synced[file.root].follow_links or Path(path).is_relative_to(file.root))
                 if reason := walked.why_left_out(file) or (LEADS_OUT if led_out else unseen and unseen[1]):
                     self._report.forgotten.append(Skipped(path, reason))
+        self._forget(gone)
         self._write()
         self._report.kept += [
             Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")
@@ -251,73 +254,19 @@ class TextSync:
         reported = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
         for files in (report.skipped, report.kept):
             files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
-        reported |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
+        reported |= {each for each in before if is_below(each[0], others) and not is_below(each[0], synced)}
         reported |= {
             (path, OF_OTHER_KINDS + kinds_in_words(by_count(counts)))
             for path, counts in walked.ignored.items()
             if counts
         }
-        unread = [path for path in self._failures if path not in walked.files and _is_below(path, synced)]
+        unread = [path for path in self._failures if path not in walked.files and is_below(path, synced)]
         with self._store.writing() as db:
             writes.forget_unread(db, unread)
             writes.set_meta(db, {"last_sync": str(time.time())})
             if report.chunks:
                 writes.set_meta(db, {TEXT_PACE: f"{report.chunks / (time.monotonic() - report.started):.3g}"})
             writes.set_reported(db, reported)
-
-
-def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) -> list[Root]:
-    """The roots that a person names with these options, or all that are known; what is new of them is stored.
-
-    The caller holds the writer's lock. Raises UsageError for a path or a pattern that says nothing.
-    """
-    known = store.read(reads.roots)
-    roots = asked_roots([named_path(path, known) for path in paths], known, store.read(reads.excluded), options)
-    if not roots and not store.read(reads.named):
-        raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
-    if roots != known:
-        with store.writing() as db:
-            writes.set_roots(db, roots)
-    return roots
-
-
-def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
-    """Forget files, whole folders with their roots, and pages by their URLs; gives what of it was in the index.
-
-    The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
-    """
-    files = [file.path for file in store.read(reads.files)]
-    unread = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
-    known, gone = {*files, *(root.path for root in store.read(reads.roots)), *unread}, set[str]()
-    for name in names:
-        if isinstance(name, str) and is_url(name):
-            below = {page.path for page in store.read(reads.pages, (normal(name),))}
-        else:
-            folder = str(real_path(Path(name)))
-            below = {path for path in known if _is_below(path, (folder,))}
-        if not (below or missing_ok):
-            raise UsageError(f"{name} is not in the index", hint="local-rag files")
-        gone |= below
-    if gone:
-        with store.writing() as db:
-            writes.remove(db, gone)
-            writes.forget_roots(db, gone)
-            writes.forget_unread(db, gone, reported=True)
-        store.refresh()
-    return tuple(path for path in files if path in gone)
-
-
-def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
-    """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
-    changed, patterns = keeping_out(list(map(real_path, paths)), store.read(reads.roots))
-    with store.writing() as db:
-        writes.set_roots(db, changed)
-    return patterns
-
-
-def _is_below(path: str, roots: Collection[str]) -> bool:
-    """Whether one of the roots is a path or a folder above it."""
-    return any(above in roots for above in (path, *map(str, Path(path).parents)))
 
 
 def _size(path: str) -> int:

@@ -57,9 +57,8 @@ class Walk:
 
     def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
         """(path, reason) if the file may still be there, unseen."""
-        above = [file.path, *map(str, Path(file.path).parents), file.root]
         for unseen in (self.unseen, self.marked):
-            if found := next(((path, unseen[path]) for path in above if path in unseen), None):
+            if found := _nearest(file.path, unseen) or _nearest(file.root, unseen):
                 return found
         if file.root in self.empty and not self.why_left_out(file):
             return file.root, "suddenly contains no file to index"
@@ -67,8 +66,7 @@ class Walk:
 
     def why_left_out(self, file: FileRow) -> str:
         """The rule that leaves the file out, "" if none does."""
-        above = [file.path, *map(str, Path(file.path).parents)]
-        return next((self.left_out[path] for path in above if path in self.left_out), "")
+        return (_nearest(file.path, self.left_out) or ("", ""))[1]
 
     def stamp(self, path: str) -> str:
         """What stands behind the SHA-256 of a file that holds others: that of the rules for them."""
@@ -77,6 +75,11 @@ class Walk:
     def leave_out_inside(self, path: str, name: str, start: str) -> str | None:
         """What `Rules.leave_out_inside` says of a file inside of the file at `path`."""
         return self.rules[path].leave_out_inside(Path(path), name, start)
+
+
+def _nearest(path: str, reasons: Mapping[str, str]) -> tuple[str, str] | None:
+    above = (path, *map(str, Path(path).parents))
+    return next(((each, reasons[each]) for each in above if each in reasons), None)
 
 
 def walk(
@@ -194,7 +197,7 @@ class _Search:
             if folder.real != self._home and (marker := marked(folder.real, names)):
                 self._walked.marked[_printable(folder.real)] = marker
                 return
-            rules = folder.rules.within(folder.path, names, None if self._root.follow_links else self._home)
+            rules = folder.rules.within(folder.path, names)
             kept = [entry for entry in entries if not self._left_out(entry, folder, rules)]
         except (OSError, UnusableIgnoreFileError) as error:
             self._walked.unseen[_printable(folder.real)] = _why(error)
