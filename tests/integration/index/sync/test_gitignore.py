@@ -66,12 +66,12 @@ def same(repository, outer, inner=()):
     assert ignored(repository) == ignored_by_git(repository)
 
 
-# pathspec reads otherwise: [!a] beside a /, [[:alpha:]], \ in brackets, three stars at once and an escaped blank before
-# others. Git before 2.41 compares addresses of memory to tell what stars behind a letter mean. Nobody writes these.
+# pathspec reads otherwise: [!a] beside a /, [[:alpha:]], \ in brackets, three stars at once, blanks before the last /.
+# Git before 2.41 compares addresses of memory to tell what stars behind a letter mean. Nobody writes any of these.
 names = st.lists(
     st.sampled_from([*"abdex.*?- ", "[ab]", "[a-d]", "\\*"]), min_size=1, max_size=4,
 ).map("".join)  # fmt: skip
-ODD = re.compile(r"\*\*\*|[^/!]\*\*|\*\*[^/ ]")
+ODD = re.compile(r"\*\*\*|[^/!]\*\*|\*\*[^/ ]| /$")
 lines_of_git = st.builds(
     lambda sign, slash, parts, end: sign + slash + "/".join(parts) + end,
     st.sampled_from(["", "", "", "!"]),
@@ -115,7 +115,7 @@ def test_a_pattern_with_many_stars_is_refused(line):
         ("*a*a*b", "a" * 255),
         ("[a]*" * 3 + "[b]", "a" * 255),
         ("**/a/**/a/**/*b", "a/" * 300 + "a"),
-        ("**/" * 1 + "?" * 200 + "b", "a" * 255),
+        ("?" * 200 + "b", "a" * 255),
         ("\\*" * 60 + "b", "*" * 255),
     ],
 )
