@@ -42,11 +42,11 @@ _BATCH = 256
 _IDLE = 0.2
 """Seconds without another file after which it ends as well."""
 
-_AHEAD = 4
-"""Parts of files that are read while one is stored: a parser is another process, and seldom as fast as the next."""
+_AHEAD = 12
+"""Parts of files that are read while one is stored: now this takes longer, now that."""
 
 _LARGE = 4_000_000
-"""Bytes of a file that waits until all smaller ones are searchable: 50 MB of text take most of a minute."""
+"""Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
 
 
 CutFiles = Sequence[tuple[FileRow, Sequence[tuple[LoadedDocument, Sequence[Chunk]]]]]
@@ -116,24 +116,25 @@ class TextSync:
             self._same(replace(old, root=root), touched=old.root != root)
         self._sizes = {path: _size(path) for path in changed}
         self._pace = Pace(sum(self._sizes.values()))
-        changed = {path: changed[path] for path in sorted(changed, key=lambda path: max(self._sizes[path], _LARGE))}
-        if changed:
-            self._tell(next(iter(changed)))
-            self._read_and_store(changed, walked, prune)
-            self._write()
-            self._tell(next(reversed(changed)))
+        small = [path for path in changed if self._sizes[path] <= _LARGE]
+        for paths, ahead in ((small, _AHEAD), (sorted(changed.keys() - small), 1)):
+            if paths:
+                self._tell(paths[0])
+                self._read_and_store({path: changed[path] for path in paths}, ahead, walked, prune)
+                self._tell(paths[-1])
 
-    def _read_and_store(self, changed: Mapping[str, tuple[str, str]], walked: Walk, prune: bool) -> None:
+    def _read_and_store(self, changed: Mapping[str, tuple[str, str]], ahead: int, walked: Walk, prune: bool) -> None:
         """Read on another thread, which waits for the parser's process, while this one cuts and writes."""
         context = copy_context()
         with Parser(loaders=self._loaders) as parser, ThreadPoolExecutor(1, "local-rag-reader") as thread:
             files = Reader(parser, self._known, self._unreadable, walked.leave_out_inside).read(changed)
-            ahead = deque(thread.submit(lambda: context.run(lambda: next(files, None))) for _ in range(_AHEAD))
+            waiting = deque(thread.submit(lambda: context.run(lambda: next(files, None))) for _ in range(ahead))
             try:
-                while (file := self._awaited(ahead.popleft())) is not None:
-                    ahead.append(thread.submit(lambda: context.run(lambda: next(files, None))))
+                while (file := self._awaited(waiting.popleft())) is not None:
+                    waiting.append(thread.submit(lambda: context.run(lambda: next(files, None))))
                     self._tell(file.path)
                     self._take(file, prune)
+                self._write()
             finally:
                 parser.stop()
                 thread.shutdown(cancel_futures=True)

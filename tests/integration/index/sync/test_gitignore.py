@@ -71,7 +71,7 @@ def same(repository, outer, inner=()):
 names = st.lists(
     st.sampled_from([*"abdex.*?- ", "[ab]", "[a-d]", "\\*"]), min_size=1, max_size=4,
 ).map("".join)  # fmt: skip
-ODD = re.compile(r"\*\*\*|[^/!]\*\*|\*\*[^/ ]| /$")
+ODD = re.compile(r"\*\*\*|[^/!]\*\*|\*\*[^/ ]| /\s*$")
 lines_of_git = st.builds(
     lambda sign, slash, parts, end: sign + slash + "/".join(parts) + end,
     st.sampled_from(["", "", "", "!"]),
