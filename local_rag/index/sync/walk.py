@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections import Counter, deque
@@ -28,8 +27,6 @@ CONTAINERS = (".zip", ".eml", ".msg", ".mbox")
 """Suffixes of files that hold others, for which rules hold, too."""
 
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
-
-CIRCLE = "is a link that leads in a circle"
 
 _JUNCTION = 0xA0000003
 """IO_REPARSE_TAG_MOUNT_POINT (https://learn.microsoft.com/windows/win32/fileio/reparse-point-tags)."""
@@ -130,7 +127,6 @@ class _Search:
         self._found = False
 
     def run(self) -> None:
-        ignored = self._walked.ignored[self._root.path] = Counter()
         try:
             self._home = self._home.resolve(strict=True)
             mode = self._home.stat().st_mode
@@ -143,7 +139,8 @@ class _Search:
             self._walked.skipped[self._root.path] = "is not a regular file"
         else:
             self._walk_folders()
-            ignored.update(path.suffix.lower() or "(none)" for path in self._counted)
+            kinds = Counter(path.suffix.lower() or "(none)" for path in self._counted)
+            self._walked.ignored[self._root.path] = kinds
             if not self._found:
                 self._walked.empty.add(self._root.path)
 
@@ -224,10 +221,8 @@ class _Search:
             mode = real.stat().st_mode
         except FileNotFoundError:
             mode = 0
-        except OSError as error:
-            circle = error.errno == errno.ELOOP
-            named, reason = (self._walked.skipped, CIRCLE) if circle else (self._walked.unseen, _why(error))
-            named[_printable(path)] = reason
+        except OSError as error:  # a link in a circle, too
+            self._walked.unseen[_printable(path)] = _why(error)
             return []
         is_folder = stat.S_ISDIR(mode)
         if (mode and not (is_folder or stat.S_ISREG(mode))) or self._home.is_relative_to(real):
