@@ -62,8 +62,7 @@ class Embedding:
             size = next_size(len(batch), time.monotonic() - began)
             path = next((path for _, _, path in self._store.read(reads.labels, batch[-1:])), "")
             told = pace.progress(work, done, len(queue), done, path, phase="vectors")
-            if told.rate:
-                self._rate = told.rate
+            self._rate = told.rate or self._rate
             if self._progress is not None:
                 self._progress(told)
             if time.monotonic() - refreshed > _REFRESH:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
+from functools import cached_property
 from pathlib import Path
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -128,7 +129,7 @@ class Rules:
         above = ((folder, True) for folder in reversed(path.parents))
         return next(filter(None, (self.why_ignored(*each) for each in (*above, (path, is_folder)))), "")
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """16 hex digits that change with the rules: where they do, other files inside of a file are taken."""
         return hashlib.blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

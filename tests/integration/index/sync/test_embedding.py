@@ -12,7 +12,6 @@ from support.fakes_index import HashingEmbedder
 from local_rag.core import cancel
 from local_rag.core.errors import ModelMissing, Stopped
 from local_rag.index.index import Index
-from local_rag.index.joint import JointIndex
 from local_rag.index.store.store import Store
 from local_rag.index.sync import embed
 
@@ -115,24 +114,6 @@ def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, batc
     assert len(index.search("letter", 8, mode="dense")) == 8
 
 
-def test_a_search_embeds_what_it_brings(tmp_path, notes):
-    """An index, and two at once: no more than that, and with the scores that they have later."""
-    other = shutil.copytree(notes, tmp_path / "other")
-    (other / "z.txt").write_text("The lamp is lit at dusk.")
-    with opened(tmp_path, name="one") as one, opened(tmp_path, name="two") as two:
-        one.sync([notes], embed=False)
-        two.sync([other / "z.txt"], embed=False)
-        assert set(texts(one.search("letter ccc", 3))) <= {*one.embedder.texts}
-        assert len([text for text in one.embedder.texts if text.startswith("The file")]) == 3
-        joint = JointIndex({"one": one, "two": two})
-        found = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 4)}
-        assert sum(len(index.embedder.texts) for index in (one, two)) <= 2 * (3 + 4)
-        one.embed()
-        two.embed()
-        later = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 9)}
-        assert found == pytest.approx({text: later[text] for text in found}, abs=1e-6)
-
-
 def test_a_passage_without_a_vector_is_not_punished_for_that(index, notes):
     index.sync([notes])
     (notes / "new.txt").write_text("The notice period of the lease is three months.", "utf-8")
@@ -151,10 +132,6 @@ def text_of(subject, count=PARAGRAPHS):
     """Paragraphs of which each is a passage of its own."""
     words = (" ".join(f"w{number}x{n}" for n in range(30)) for number in range(count))
     return "\n\n".join(f"{subject} {number}: {text}" for number, text in enumerate(words))
-
-
-def texts(documents):
-    return [document.page_content for document in documents]
 
 
 def cost(index, *paths):
@@ -220,24 +197,6 @@ def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_s
         cost(index, tmp_path / name)
         edited(tmp_path / name, parts[20], f"{parts[20]} It goes on with a few more words.")
         assert 1 <= cost(index)[0] <= 10
-
-
-# --- another embedder
-
-
-def test_reembedding_makes_what_is_missing_and_goes_on_where_it_was_stopped(tmp_path, index, books, batches):
-    batches(10)
-    index.sync([books], embed=False)
-    assert (index.reembed(), index.reembed()) == (3 * PARAGRAPHS, 0) and index.verify(deep=True)
-    other, stop = Remembering(salt="other"), cancel.Cancel()
-    with opened(tmp_path, other, reembed=True) as again:
-        other.before_batch = lambda: stop.stop() if other.texts else None
-        with pytest.raises(Stopped), cancel.scope(stop):
-            again.reembed()
-        assert 0 < again.embedded_count()[0] < 3 * PARAGRAPHS
-        other.before_batch = lambda: None
-        again.reembed()
-        assert len(other.texts) <= 3 * PARAGRAPHS + 4, "each text and each header once"
 
 
 def test_a_vector_that_was_set_aside_does_not_outlive_its_embedder(tmp_path, index, books, monkeypatch):
