@@ -40,17 +40,6 @@ class ReadPart:
 
 
 @dataclass(frozen=True)
-class SameFile:
-    """The content is the one that is stored; only its time of change, or its root, is new in `row`."""
-
-    row: FileRow
-
-    @property
-    def path(self) -> str:
-        return self.row.path
-
-
-@dataclass(frozen=True)
 class UnreadFile:
     """Nothing can be had from the file. `passing`: its content is not the cause, so that what was indexed of it stays.
 
@@ -63,7 +52,8 @@ class UnreadFile:
     sha256: str = ""
 
 
-Read = ReadPart | SameFile | UnreadFile
+Read = ReadPart | FileRow | UnreadFile
+"""A row alone is that of a file whose content is stored: only its time of change, or its root, is new."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ class Reader:
         """The parts of a file. The last is known once the parser has no more. Raises FileSkipped for the first."""
         old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.sha256 == row.sha256:
-            yield SameFile(replace(row, warnings=old.warnings))
+            yield replace(row, warnings=old.warnings)
             return
         if failure is not None and failure.sha256 == row.sha256:
             raise FileSkipped(failure.reason, passing=old is not None, lasting=True)

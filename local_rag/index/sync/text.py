@@ -24,7 +24,6 @@ from local_rag.index.sync.read import (
     Read,
     Reader,
     ReadPart,
-    SameFile,
     UnreadFile,
     chunks_of,
     looks_unchanged,
@@ -148,8 +147,8 @@ class TextSync:
         return file.result()
 
     def _take(self, file: Read, prune: bool) -> None:
-        if isinstance(file, SameFile):
-            self._same(file.row, touched=True)
+        if isinstance(file, FileRow):
+            self._same(file, touched=True)
             self._finish(file.path)
         elif isinstance(file, UnreadFile):
             self._leave(file, prune)
@@ -205,8 +204,9 @@ class TextSync:
         self._finish(file.path)
 
     def _forget(self, paths: Sequence[str]) -> None:
-        self._waiting.append(lambda db: writes.remove(db, paths))
-        self._report.removed += paths
+        if paths:
+            self._waiting.append(lambda db: writes.remove(db, paths))
+            self._report.removed += paths
 
     def _same(self, file: FileRow, *, touched: bool) -> None:
         self._report.unchanged += 1

@@ -123,14 +123,13 @@ class _Search:
     ) -> None:
         self._walked, self._root, self._around, self._known, self._own = walked, root, around, known, own
         self._home = Path(root.path)
-        self._counted: set[Path] = set()
+        self._kinds = walked.ignored[root.path] = Counter()
         self._found = False
 
     def run(self) -> None:
         try:
-            self._home = self._home.resolve(strict=True)
             mode = self._home.stat().st_mode
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
+        except OSError as error:
             self._walked.unseen[self._root.path] = _why(error)
             return
         if stat.S_ISREG(mode):
@@ -139,8 +138,6 @@ class _Search:
             self._walked.skipped[self._root.path] = "is not a regular file"
         else:
             self._walk_folders()
-            kinds = Counter(path.suffix.lower() or "(none)" for path in self._counted)
-            self._walked.ignored[self._root.path] = kinds
             if not self._found:
                 self._walked.empty.add(self._root.path)
 
@@ -228,7 +225,7 @@ class _Search:
         if (mode and not (is_folder or stat.S_ISREG(mode))) or self._home.is_relative_to(real):
             return []
         if stat.S_ISREG(mode) and not _is_wanted(path, real):
-            self._counted.add(real)
+            self._kinds[real.suffix.lower() or "(none)"] += 1
         elif not (self._root.follow_links or real.is_relative_to(self._home)):
             if not any(str(above) in self._around for above in (real, *real.parents)):
                 self._walked.skipped[_printable(path)] = LEADS_OUT
@@ -246,7 +243,7 @@ class _Search:
         if own or _is_wanted(path, real):
             self._take(real, rules)
         else:
-            self._counted.add(real)
+            self._kinds[real.suffix.lower() or "(none)"] += 1
 
     def _take(self, real: Path, rules: Rules) -> None:
         cancel.check()

@@ -552,23 +552,18 @@ def mail(subject, *attached):
 
 
 def test_what_lies_inside_of_a_file_is_found_and_goes_with_it(notes):
-    contract, boat = "The lease ends in May.", "The ferry leaves at seven."
-    notes.write("mail.eml", mail("lease", ("contract.txt", contract), ("secrets.json", "{}")).as_bytes())
-    make_zip(notes.folder / "old.zip", {"boats/ferry.txt": boat.encode()})
-    report = notes.index.sync([notes.folder])
-    assert [notes.name(path) for path in report.new] == ["a.txt", "b.txt", "mail.eml", "old.zip", "sub/c.txt"]
-    members = ["mail.eml » contract.txt", "old.zip » boats/ferry.txt"]
-    notes.holds("a.txt", "b.txt", "sub/c.txt", "mail.eml", "old.zip", *members)
-    assert [file.reason for file in report.skipped] == [f"secrets.json {SECRET}"]
-    for words, member in zip((contract, boat), members, strict=True):
-        (passage,) = notes.index.search(words, 1, within=[str(notes.folder / member)])
-        assert passage.page_content == words and notes.name(passage.metadata["source"]) == member
-        assert passage.metadata["title"] == member.rpartition("/")[2].rpartition(" ")[2]
-    notes.write("mail.eml", mail("lease", ("letter.txt", contract)).as_bytes())
-    notes.delete("old.zip")
-    notes.sync("updated mail.eml, removed old.zip, unchanged 3, reused 2, parsed 1")
-    notes.holds("a.txt", "b.txt", "sub/c.txt", "mail.eml", "mail.eml » letter.txt")
-    notes.remove("mail.eml")
+    lease = "The lease ends in May."
+    notes.write("mail.eml", mail("lease", ("deep/contract.txt", lease), ("secrets.json", "{}")).as_bytes())
+    notes.sync("new a.txt b.txt mail.eml sub/c.txt, skipped mail.eml!, parsed 4", ".")
+    (passage,) = notes.index.search(lease, 1, within=[str(notes.folder / "mail.eml » deep/contract.txt")])
+    assert passage.page_content == lease and passage.metadata["title"] == "contract.txt"
+    assert notes.name(passage.metadata["source"]) == "mail.eml » deep/contract.txt"
+    assert notes.index.files()[2].warnings == (f"secrets.json {SECRET}",)
+    notes.write("mail.eml", mail("lease", ("letter.txt", lease)).as_bytes())
+    notes.sync("updated mail.eml, unchanged 3, reused 2, parsed 1")
+    notes.inside("letter.txt")
+    notes.delete("mail.eml")
+    notes.sync("removed mail.eml, unchanged 3")
     notes.holds("a.txt", "b.txt", "sub/c.txt")
 
 
