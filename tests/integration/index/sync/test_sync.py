@@ -615,7 +615,8 @@ def whole(index):
     index.verify()
     assert {file.chunks for file in index.files()} <= {33}
     for document in index.search("Paragraph file", 40):
-        content = Path(document.metadata["source"]).read_text()
+        number = int(Path(document.metadata["source"]).stem)
+        content = paragraphs(3 if number == 99 else number)  # the file may be renamed by now
         assert content[document.metadata["start"] : document.metadata["end"]] == document.page_content
     return len(index.files())
 
