@@ -65,6 +65,7 @@ def _remove_index(settings: Settings) -> int:
 
 def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    from local_rag.index.sync.roots import real_path
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
@@ -74,7 +75,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     from local_rag.web.search_cache import SearchCache
 
     files, pages = named(words)
-    paths = [path.expanduser().absolute() for path in files]
+    paths = [real_path(path) for path in files]
     with open_index(settings, reembed=True) as opened:
         roots = frozenset(opened.status().roots)
         inside = [path for path in paths if _is_below(path, roots)]

@@ -276,8 +276,8 @@ class Index:
         otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
         suffix. Raises UsageError for a path or a pattern that says nothing.
         """
-        from local_rag.index.sync.roots import WalkOptions
-        from local_rag.index.sync.text import TextSync, remember_roots
+        from local_rag.index.sync.roots import WalkOptions, remember_roots
+        from local_rag.index.sync.text import TextSync
 
         with self._locked():
             taken = secrets or (False if paths else None)
@@ -362,7 +362,7 @@ class Index:
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
         unless `missing_ok`.
         """
-        from local_rag.index.sync.text import remove
+        from local_rag.index.sync.roots import remove
 
         with self._store.locked():
             removed = remove(self._store, paths, missing_ok=missing_ok)
@@ -375,7 +375,7 @@ class Index:
 
         What is indexed of them goes with the next sync, or with `remove`.
         """
-        from local_rag.index.sync.text import keep_out
+        from local_rag.index.sync.roots import keep_out
 
         with self._store.locked():
             return keep_out(self._store, paths)

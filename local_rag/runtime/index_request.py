@@ -42,8 +42,10 @@ class Request:
 
     @property
     def roots(self) -> list[Path]:
-        """The paths, absolute."""
-        return [path.expanduser().absolute() for path in self.paths]
+        """The paths, absolute and without links. Raises UsageError for what is no path."""
+        from local_rag.index.sync.roots import real_path
+
+        return [real_path(path) for path in self.paths]
 
     def check(self) -> None:
         """Raises UsageError for two options of which each forbids what the other asks for."""

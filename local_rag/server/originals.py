@@ -15,7 +15,7 @@ from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
 from local_rag.index.store import reads
-from local_rag.index.sync.file_state import file_state, looks_unchanged
+from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_listings import GONE, FileListing
 from local_rag.text.encoding import decode
@@ -100,7 +100,7 @@ class Originals:
                 self._digests[key] = known
                 while len(self._digests) > _KNOWN:
                     self._digests.popitem(last=False)
-        return known != row.sha256
+        return known != row.sha256[:64]  # behind it stand the rules for what lies inside of the file
 
     def close(self) -> None:
         """Nothing is open between two calls."""

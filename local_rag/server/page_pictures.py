@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
-from local_rag.index.sync.file_state import file_state
+from local_rag.index.sync.read import file_state
 
 if TYPE_CHECKING:
     from local_rag.server.place import Place

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
-from local_rag.index.sync.regular_file import open_regular
+from local_rag.index.sync.read import open_regular
 from local_rag.server.endpoints import File, SignedIn
 from local_rag.server.errors import NotFound
 from local_rag.server.sse import while_connected

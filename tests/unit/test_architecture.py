@@ -48,6 +48,7 @@ HOME_OF = {
     "torch": {"index/embed/encoders", "engines/evaluator/converter", "engines/evaluator/model"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
+    "pathspec": {"index/sync/ignore"},
     "pytest": {"engines/contract"},
     "typer": {"cli"},
     "starlette": {"server"},

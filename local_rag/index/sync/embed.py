@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
@@ -37,7 +37,7 @@ class Embedding:
 
     def __init__(self, store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> None:
         self._store, self._embedder, self._progress = store, embedder, progress
-        self._since: tuple[float, int] | None = None
+        self._rate = 0.0
 
     def run(self) -> int:
         """Embed all of them; how many there were. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
@@ -52,16 +52,19 @@ class Embedding:
     def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
         lengths = dict(waiting)
         pace, size, refreshed = Pace(sum(lengths.values())), FIRST, time.monotonic()
-        queue, done, work = [chunk for chunk, _ in _by_length(waiting)], 0, 0
+        by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
+        queue, done, work = [chunk for _, (chunk, _) in by_length], 0, 0
         while batch := queue[done : done + size]:
             cancel.check()
             began = time.monotonic()
             self._embed(batch)
             done, work = done + len(batch), work + sum(map(lengths.__getitem__, batch))
             size = next_size(len(batch), time.monotonic() - began)
+            path = next((path for _, _, path in self._store.read(reads.labels, batch[-1:])), "")
+            told = pace.progress(work, done, len(queue), done, path, phase="vectors")
+            self._rate = told.rate or self._rate
             if self._progress is not None:
-                path = next((path for _, _, path in self._store.read(reads.labels, batch[-1:])), "")
-                self._progress(pace.progress(work, done, len(queue), done, path, phase="vectors"))
+                self._progress(told)
             if time.monotonic() - refreshed > _REFRESH:
                 self._store.refresh()
                 refreshed = time.monotonic()
@@ -75,23 +78,8 @@ class Embedding:
         with self._store.writing() as db:
             writes.set_vectors(db, chunks, of_texts, of_headers)
             writes.set_meta(db, {"last_sync": str(time.time())})
-            if pace := self._pace(len(chunks)):
-                writes.set_meta(db, {EMBEDDING_PACE: f"{pace:.3g}"})
-
-    def _pace(self, size: int) -> float:
-        """Passages per second since the first batch, for which the model was loaded; 0 where nothing follows it yet."""
-        now = time.monotonic()
-        if self._since is None:
-            self._since = now, 0
-            return 0.0
-        began, done = self._since
-        self._since = began, done + size
-        return (done + size) / max(now - began, 1e-3)
-
-
-def _by_length(waiting: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    for first in range(0, len(waiting), _WINDOW):
-        yield from sorted(waiting[first : first + _WINDOW], key=lambda item: item[1])
+            if self._rate:
+                writes.set_meta(db, {EMBEDDING_PACE: f"{self._rate:.3g}"})
 
 
 def next_size(size: int, seconds: float) -> int:

@@ -22,7 +22,7 @@ from local_rag.index.parse.properties import stated
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, IndexSettings
 from local_rag.index.store.store import Store
-from local_rag.index.sync.read import CutDocument, chunks_of
+from local_rag.index.sync.read import chunks_of
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
 from local_rag.text.urls import normal
@@ -30,8 +30,8 @@ from local_rag.text.urls import normal
 ReadPage = Callable[[str], WebPage]
 """A URL -> its page. Raises FileSkipped with the reason why there is none, or Stopped."""
 
-_BATCH = 256
-"""Chunks after which a transaction ends."""
+_BATCH = 100
+"""Texts of a transaction."""
 
 
 class PageSync:
@@ -80,16 +80,15 @@ class PageSync:
             if not (same or chunks):
                 raise FileSkipped("has no text in it")
             with self._store.writing() as db:
+                writes.remove(db, left)
                 if same:
                     writes.touch(db, [row])
+                    self._report.unchanged += 1
                 else:
                     self._report.reused += writes.write(db, row, [(text, chunks)])
-                writes.remove(db, left)
-        self._report.chunks += len(chunks)
+                    self._report.chunks += len(chunks)
+                    (self._report.new if old is None else self._report.updated).append(url)
         self._report.removed += left
-        self._report.unchanged += same
-        if not same:
-            (self._report.new if old is None else self._report.updated).append(url)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
         """Nothing can be concluded from a server that does not answer, or answers something else."""
@@ -117,25 +116,25 @@ def sync_texts(
     `whole`: each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The caller
     holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
-    report, waiting = GrowingReport(), list[tuple[FileRow, CutDocument]]()
+    report = GrowingReport()
     known = {row.path: row.sha256 for row in store.read(reads.files)}
     rows = [(_row(name, text), text) for name, text in texts]
     changed = [(row, text) for row, text in rows if known.get(row.path) != row.sha256]
     report.unchanged = len(texts) - len(changed)
     pace = Pace(len(changed))
-    for done, (row, text) in enumerate(changed, start=1):
+    for first in range(0, len(changed), _BATCH):
         cancel.check()
-        chunks = [Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings)
-        if text.text.strip() and chunks:
-            waiting.append((row, (text, chunks)))
-            report.chunks += len(chunks)
-            (report.updated if row.path in known else report.new).append(row.path)
-        if sum(len(cut[1]) for _, cut in waiting) >= _BATCH or done == len(changed):
-            with store.writing() as db:
-                report.reused += sum(writes.write(db, each, [cut]) for each, cut in waiting)
-            waiting.clear()
-            if progress is not None:
-                progress(pace.progress(done, done, len(changed), report.chunks, row.path))
+        group = changed[first : first + _BATCH]
+        cut = [[Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings) for _, text in group]
+        with store.writing() as db:
+            for (row, text), chunks in zip(group, cut, strict=True):
+                if text.text.strip() and chunks:
+                    report.reused += writes.write(db, row, [(text, chunks)])
+                    report.chunks += len(chunks)
+                    (report.updated if row.path in known else report.new).append(row.path)
+        if progress is not None:
+            done = first + len(group)
+            progress(pace.progress(done, done, len(changed), report.chunks, group[-1][0].path))
     return report.finished()
 
 

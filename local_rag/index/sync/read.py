@@ -1,15 +1,17 @@
-"""Files read, and cut into chunks without vectors; what is wrong with a file is told, not raised."""
+"""Files on the disk: opened safely, recognised as unchanged, and read; what is wrong with one is told, not raised."""
 
 from __future__ import annotations
 
+import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from local_rag.core import cancel
-from local_rag.core.documents import MEMBER, LoadedDocument, Skipped
+from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.core.reasons import reason_of
@@ -17,16 +19,12 @@ from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings
-from local_rag.index.sync.file_state import file_state
-from local_rag.index.sync.walk import SECRET
 from local_rag.text.chunking import Chunk, chunk
-
-CutDocument = tuple[LoadedDocument, Sequence[Chunk]]
 
 
 @dataclass(frozen=True)
-class LoadedPart:
-    """A part of a file that was read, and is still to be cut: most files have one part, a mailbox has several.
+class ReadPart:
+    """A part of a file: most files have one, a mailbox has several.
 
     `files` are the file itself and then what lies inside of it, each with its documents.
     """
@@ -35,40 +33,6 @@ class LoadedPart:
     files: Sequence[tuple[FileRow, Sequence[LoadedDocument]]]
     first: bool
     last: bool
-
-    @property
-    def path(self) -> str:
-        return self.row.path
-
-    @property
-    def characters(self) -> int:
-        return sum(len(document.text) for _, documents in self.files for document in documents)
-
-
-@dataclass(frozen=True)
-class CutPart:
-    """The same with the chunks of its documents."""
-
-    row: FileRow
-    files: Sequence[tuple[FileRow, Sequence[CutDocument]]]
-    first: bool
-    last: bool
-
-    @property
-    def path(self) -> str:
-        return self.row.path
-
-    @property
-    def chunk_count(self) -> int:
-        return sum(len(chunks) for _, documents in self.files for _, chunks in documents)
-
-
-@dataclass(frozen=True)
-class SameFile:
-    """The content is that of `old`; only its time of change, or its root, is new in `row`."""
-
-    row: FileRow
-    old: FileRow
 
     @property
     def path(self) -> str:
@@ -88,105 +52,85 @@ class UnreadFile:
     sha256: str = ""
 
 
-Read = CutPart | SameFile | UnreadFile
+Read = ReadPart | FileRow | UnreadFile
+"""A row alone is that of a file whose content is stored: only its time of change, or its root, is new."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What files are read and cut with, and what is known of them.
+    """What files are read with, and what is known of them.
 
-    `failures` are what this parser cannot read; `left_out` says of a file and a name inside of it why that is left out,
-    "" where it is taken.
+    `failures` are what this parser cannot read. `leave_out` gets the path of a file, the name of one inside of it and
+    the start of its text: None where it is taken, else the warning that is due, "" for none.
     """
 
     parser: Parser
-    embedder: Embedder
-    settings: IndexSettings
     known: Mapping[str, FileRow]
     failures: Mapping[str, Failure]
-    left_out: Callable[[str, str], str]
+    leave_out: Callable[[str, str, str], str | None]
 
-    def load(self, paths: Mapping[str, str]) -> Iterator[LoadedPart | SameFile | UnreadFile]:
-        """What became of each of `paths` (path -> root), in their order. Raises Stopped."""
-        for path, root in paths.items():
+    def read(self, paths: Mapping[str, tuple[str, str]]) -> Iterator[Read]:
+        """What became of each of `paths` (path -> root and stamp), in their order. Raises Stopped.
+
+        The stamp stands behind the SHA-256: another one is another content. A failure that lies in the content, or
+        lasts as long as it, is remembered with it.
+        """
+        for path, (root, stamp) in paths.items():
             cancel.check()
-            yield from self._load(path, root)
+            content = ""
+            try:
+                row = fingerprinted(path, root)
+                content = row.sha256 + stamp
+                yield from self._parts(replace(row, sha256=content))
+            except OSError as error:
+                yield UnreadFile(path, f"cannot be opened ({reason_of(error)})", passing=True)
+            except FileSkipped as error:
+                reason = f"{error}: {error.hint}" if error.hint else str(error)
+                lasting = error.lasting or not error.passing
+                yield UnreadFile(path, reason, passing=error.passing, sha256=content if lasting else "")
 
-    def cut(self, files: Iterable[LoadedPart | SameFile | UnreadFile]) -> Iterator[Read]:
-        """The same files, those that were read cut into chunks. Raises Stopped."""
-        for file in files:
-            cancel.check()
-            if not isinstance(file, LoadedPart):
-                yield file
-                continue
-            cut = [(row, [(each, self.chunks(each)) for each in documents]) for row, documents in file.files]
-            part = CutPart(file.row, cut, file.first, file.last)
-            empty = file.first and file.last and not part.chunk_count
-            yield UnreadFile(file.path, "has no text in it", sha256=file.row.sha256) if empty else part
-
-    def chunks(self, document: LoadedDocument) -> list[Chunk]:
-        """The chunks of a document, as this index makes them."""
-        return chunks_of(document, self.embedder, self.settings)
-
-    def _load(self, path: str, root: str) -> Iterator[LoadedPart | SameFile | UnreadFile]:
-        old = self.known.get(path)
-        try:
-            row = fingerprinted(path, root)
-        except OSError as error:
-            yield UnreadFile(path, f"cannot be opened ({reason_of(error)})", passing=True)
-            return
-        except FileSkipped as error:
-            yield _unread(path, error)
-            return
+    def _parts(self, row: FileRow) -> Iterator[Read]:
+        """The parts of a file. The last is known once the parser has no more. Raises FileSkipped for the first."""
+        old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.sha256 == row.sha256:
-            yield SameFile(replace(row, warnings=old.warnings), old)
-        elif (failure := self.failures.get(path)) and failure.sha256 == row.sha256:
-            yield UnreadFile(path, failure.reason, passing=old is not None)
-        else:
-            yield from self._parsed(row)
-
-    def _parsed(self, row: FileRow) -> Iterator[LoadedPart | UnreadFile]:
-        """The parts of a file. The last is known once the parser has no more."""
+            yield replace(row, warnings=old.warnings)
+            return
+        if failure is not None and failure.sha256 == row.sha256:
+            raise FileSkipped(failure.reason, passing=old is not None, lasting=True)
         waiting: ParsedFile | None = None
-        first = True
-        warnings: list[str] = []
+        first, warnings = True, list[str]()
         try:
             for part in self.parser.parse(Path(row.path)):
                 if waiting is not None:
-                    yield LoadedPart(row, self._files(row, waiting, warnings), first, last=False)
+                    yield ReadPart(row, self._files(row, waiting, warnings), first, last=False)
                     first = False
                 waiting = part
                 warnings += part.warnings
         except FileSkipped as error:
-            if waiting is None or first:
-                yield _unread(row.path, error, row.sha256)
-                return
+            if first:
+                raise
             warnings.append(f"only its first part was read: {error}")
-        if waiting is not None:
-            files = self._files(row, waiting, warnings)
-            row = replace(row, warnings=tuple(dict.fromkeys(warnings)))
-            yield LoadedPart(row, [(row, files[0][1]), *files[1:]], first, last=True)
+        assert waiting is not None, "a parser gives a part or raises"
+        (_, documents), *members = self._files(row, waiting, warnings)
+        row = replace(row, warnings=tuple(dict.fromkeys(warnings)))
+        yield ReadPart(row, [(row, documents), *members], first, last=True)
 
     def _files(
         self, row: FileRow, part: ParsedFile, warnings: list[str]
     ) -> list[tuple[FileRow, Sequence[LoadedDocument]]]:
-        """The file and what lies inside of it, each with its documents; a document without a title has the file's name.
-
-        What holds secrets inside of it is left out, and named in `warnings`.
-        """
-        files = [(row, part.documents)]
+        """The file and what is taken of what lies inside of it; a document without a title has the file's name."""
+        files = [(row, Path(row.path).name, part.documents)]
         for member in part.members:
-            path = f"{row.path}{MEMBER}{member.name}"
-            if why := self.left_out(row.path, member.name):
-                warnings += [f"{member.name} {why}"] * (why == SECRET)
-                continue
-            files.append((replace(row, path=path, container=row.path, warnings=member.warnings), member.documents))
+            start = member.documents[0].text[:2048] if member.documents else ""
+            warning = self.leave_out(row.path, member.name, start)
+            if warning is None:
+                path = f"{row.path}{MEMBER}{member.name}"
+                inside = replace(row, path=path, container=row.path, warnings=member.warnings)
+                files.append((inside, Path(member.name.rpartition(MEMBER)[2]).name, member.documents))
+            elif warning:
+                warnings.append(f"{member.name} {warning}")
         return [
-            (
-                file,
-                [replace(each, title=each.title or Path(file.path.rpartition(MEMBER)[2]).name) for each in documents],
-            )
-            for file, documents in files
+            (file, [replace(each, title=each.title or name) for each in documents]) for file, name, documents in files
         ]
 
 
@@ -196,17 +140,10 @@ def chunks_of(document: LoadedDocument, embedder: Embedder, settings: IndexSetti
     return chunk(document, ends, size=settings.size, overlap=settings.overlap, window=embedder.window)
 
 
-def warnings_of(part: CutPart) -> list[Skipped]:
-    """What of a file, and of what lies inside of it, was not read."""
-    told = [(part.row, part.row.warnings)] if part.last else []
-    told += [(row, row.warnings) for row, _ in part.files if row.container]
-    return [Skipped(row.path, warning) for row, warnings in told for warning in warnings]
+# --- whether a file is still the one that was indexed
 
-
-def _unread(path: str, error: FileSkipped, sha256: str = "") -> UnreadFile:
-    """A failure that lies in the content, or lasts as long as it, is remembered with it."""
-    reason = f"{error}: {error.hint}" if error.hint else str(error)
-    return UnreadFile(path, reason, passing=error.passing, sha256="" if error.passing and not error.lasting else sha256)
+_RACY = 2.0
+"""Seconds: a file changed that shortly before it was indexed may change again with the same time (FAT: 2 s)."""
 
 
 def fingerprinted(path: str, root: str) -> FileRow:
@@ -215,8 +152,60 @@ def fingerprinted(path: str, root: str) -> FileRow:
     Raises OSError, FileSkipped for a file too large to be read at all, and Stopped.
     """
     now, status = time.time(), Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError("not a regular file")
+    _must_be_regular(status)
     refuse_large(Path(path), status.st_size)
     size, mtime_ns, ctime_ns, inode = file_state(status)
     return FileRow(path, root, sha256(Path(path)), size, mtime_ns, ctime_ns, inode, indexed_at=now)
+
+
+def file_state(status: os.stat_result) -> tuple[int, int, int, int]:
+    """Size, time of the last change of the content, that of the file itself, and its number on the disk.
+
+    Two files that change places keep their sizes and the times of their contents, but not the other two. On Windows
+    the second time is that of the file's creation; its numbers may have more bits than SQLite stores.
+    """
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & (2**63 - 1)
+
+
+def looks_unchanged(old: FileRow) -> bool:
+    """Whether a file was read to its end, has the state it had then, and no time in it is too close to prove anything.
+
+    The same rules as git's for its index: https://git-scm.com/docs/racy-git
+    """
+    try:
+        status = os.stat(old.path)  # noqa: PTH116 - a Path for each of ten thousand files takes longer than the rest
+    except OSError:
+        return False
+    racy = max(old.mtime_ns, old.ctime_ns) / 1e9 > old.indexed_at - _RACY
+    same = file_state(status) == (old.size, old.mtime_ns, old.ctime_ns, old.inode)
+    return bool(old.sha256) and same and not racy
+
+
+# --- a file that may be anything: a pipe never ends, a device may have no end
+
+_FLAGS = os.O_RDONLY
+for _name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
+
+
+def read_start(path: Path, limit: int) -> bytes:
+    """The first `limit` bytes of a regular file. Raises OSError, also for a link and for what is no regular file."""
+    with open_regular(path) as file:
+        return file.read(limit)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, open. Raises OSError, also for a link and for what is no regular file."""
+    _must_be_regular(path.lstat())
+    file = os.fdopen(os.open(path, _FLAGS), "rb")
+    try:
+        _must_be_regular(os.fstat(file.fileno()))  # it may have changed since
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _must_be_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("is not a regular file")

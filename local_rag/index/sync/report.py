@@ -82,22 +82,15 @@ class GrowingReport:
     skipped: list[Skipped] = field(default_factory=list)
     kept: list[Skipped] = field(default_factory=list)
     forgotten: list[Skipped] = field(default_factory=list)
-    empty: list[str] = field(default_factory=list)
-    excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
     chunks: int = 0
     reused: int = 0
     started: float = field(default_factory=time.monotonic)
 
-    @property
-    def seconds(self) -> float:
-        """Since it was started."""
-        return time.monotonic() - self.started
-
-    def finished(self) -> SyncReport:
-        """The report as it is told once the text is stored."""
-        fields = vars(self).items()
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
-        del given["started"]
-        return SyncReport(**given, text_seconds=self.seconds, seconds=self.seconds)
+    def finished(self, **more: Any) -> SyncReport:
+        """The report as it is told once the text is stored, with its other fields."""
+        told: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in vars(self).items()
+        }
+        seconds = time.monotonic() - told.pop("started")
+        return SyncReport(**told, **more, text_seconds=seconds, seconds=seconds)

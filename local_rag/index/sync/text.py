@@ -5,47 +5,51 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 
 from local_rag.core import cancel
-from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import UsageError
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
 from local_rag.index.store.store import Store
-from local_rag.index.sync.file_state import looks_unchanged, size_of
-from local_rag.index.sync.prefetch import Ahead
-from local_rag.index.sync.read import CutPart, LoadedPart, Read, Reader, SameFile, UnreadFile, warnings_of
+from local_rag.index.sync.read import (
+    Read,
+    Reader,
+    ReadPart,
+    UnreadFile,
+    chunks_of,
+    looks_unchanged,
+)
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
-from local_rag.index.sync.roots import WalkOptions, asked_roots, keeping_out, named_path
-from local_rag.index.sync.walk import LEADS_OUT, walk
-from local_rag.index.sync.walked import Walk
+from local_rag.index.sync.roots import is_below
+from local_rag.index.sync.walk import LEADS_OUT, Walk, walk
+from local_rag.text.chunking import Chunk
 from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
-from local_rag.text.urls import is_url, normal
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
 
-_SECONDS, _IDLE = 1.0, 0.2
-"""Age of the oldest file of a transaction after which it ends, and seconds without another file."""
+_IDLE = 0.2
+"""Seconds without another file after which it ends as well."""
 
-_UNWRITTEN = 2
-"""Transactions that may wait for the disk."""
-
-_AHEAD, _LEAST = 1024, 20
-"""Chunks that are read ahead, and what a file counts for at least: one without text keeps the parser busy, too."""
-
-_LOADED, _FEWEST = 4_000_000, 50_000
-"""The same in code points that wait to be cut into chunks."""
+_AHEAD = 12
+"""Parts of files that are read while one is stored: now this takes longer, now that."""
 
 _LARGE = 4_000_000
-"""Bytes of a file that waits until all smaller ones are searchable: 50 MB of text take most of a minute."""
+"""Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
+
+
+CutFiles = Sequence[tuple[FileRow, Sequence[tuple[LoadedDocument, Sequence[Chunk]]]]]
+"""A file and what lies inside of it, each with its documents and their chunks."""
 
 
 class TextSync:
@@ -70,136 +74,145 @@ class TextSync:
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._failures = store.read(reads.failures)
-        same = {path: failure for path, failure in self._failures.items() if failure.parser == parser_version()}
-        self._unreadable = {} if retry else same
-        self._failed: list[Failure] = []
+        self._unreadable = {
+            path: failure
+            for path, failure in self._failures.items()
+            if failure.parser == parser_version() and not retry
+        }
         self._sizes: dict[str, int] = {}
         self._pace = Pace(0)
         self._done = self._bytes = 0
-        self._touched: list[FileRow] = []
-        self._gone: list[str] = []
-        self._unwritten: deque[tuple[Sequence[CutPart], Future[int]]] = deque()
+        self._waiting: list[Callable[[Connection], None]] = []
+        self._chunks = 0
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
         """Take in the text of what is new or changed, file by file, then take out what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
-        self._report.skipped += walked.skipped
-        self._report.ignored = by_count(walked.ignored)
-        self._report.empty += sorted(walked.empty)
+        all_roots = {root.path: root for root in self._store.read(reads.roots)}
+        synced = {root.path: root for root in roots}
+        walked = walk(roots, list(all_roots.values()), self._known, self._loaders)
+        self._report.skipped += [Skipped(path, reason) for path, reason in walked.skipped.items()]
         self._take_in(walked, prune)
-        self._take_out(walked, roots, prune)
-        self._conclude(walked, roots)
-        return self._report.finished()
+        self._take_out(walked, synced, all_roots.keys() - synced, prune)
+        self._conclude(walked, synced, all_roots.keys() - synced)
+        return self._report.finished(
+            empty=tuple(sorted(walked.empty)),
+            excludes={root.path: root.excludes for root in roots if root.excludes},
+            ignored=by_count(sum(walked.ignored.values(), Counter())),
+        )
 
     # --- what is there
 
     def _take_in(self, walked: Walk, prune: bool) -> None:
-        changed: dict[str, str] = {}
+        changed: dict[str, tuple[str, str]] = {}
         for path, root in walked.files.items():
-            old = self._known.get(path)
-            if old is not None and looks_unchanged(old):
-                self._same(old)
-                if old.root != root:
-                    self._touched.append(replace(old, root=root))
-            else:
-                changed[path] = root
-        self._sizes = {path: size_of(path) for path in changed}
+            old, stamp = self._known.get(path), walked.stamp(path)
+            if old is None or not (looks_unchanged(old) and old.sha256.endswith(stamp)):
+                changed[path] = root, stamp
+                continue
+            self._same(replace(old, root=root), touched=old.root != root)
+        self._sizes = {path: _size(path) for path in changed}
         self._pace = Pace(sum(self._sizes.values()))
-        large = {path: size for path, size in self._sizes.items() if size > _LARGE}
-        changed = {path: changed[path] for path in sorted(changed, key=lambda path: large.get(path, 0))}
-        if changed:
-            self._tell(next(iter(changed)))
+        small = [path for path in changed if self._sizes[path] <= _LARGE]
+        for paths, ahead in ((small, _AHEAD), (sorted(changed.keys() - small), 1)):
+            if paths:
+                self._tell(paths[0])
+                self._read_and_store({path: changed[path] for path in paths}, ahead, walked, prune)
+                self._tell(paths[-1])
+
+    def _read_and_store(self, changed: Mapping[str, tuple[str, str]], ahead: int, walked: Walk, prune: bool) -> None:
+        """Read on another thread, which waits for the parser's process, while this one cuts and writes."""
+        context = copy_context()
+        with Parser(loaders=self._loaders) as parser, ThreadPoolExecutor(1, "local-rag-reader") as thread:
+            files = Reader(parser, self._known, self._unreadable, walked.leave_out_inside).read(changed)
+            waiting = deque(thread.submit(lambda: context.run(lambda: next(files, None))) for _ in range(ahead))
             try:
-                self._read_and_store(changed, walked, prune)
+                while (file := self._awaited(waiting.popleft())) is not None:
+                    waiting.append(thread.submit(lambda: context.run(lambda: next(files, None))))
+                    self._tell(file.path)
+                    self._take(file, prune)
+                self._write()
             finally:
-                self._remove(self._gone)
-                with self._store.writing() as db:
-                    writes.set_failures(db, self._failed)
-            self._tell(next(reversed(changed)))
-        if self._touched:
-            with self._store.writing() as db:
-                writes.touch(db, self._touched)
+                parser.stop()
+                thread.shutdown(cancel_futures=True)
 
-    def _read_and_store(self, changed: Mapping[str, str], walked: Walk, prune: bool) -> None:
-        """Load, cut and write, each on a thread of its own; loading waits for the parser's process."""
-        with (
-            Parser(loaders=self._loaders) as parser,
-            ThreadPoolExecutor(1, "local-rag-writer") as writer,
-        ):
-            known = (self._known, self._unreadable, walked.why_member_left_out)
-            reader = Reader(parser, self._embedder, self._settings, *known)
-            with (
-                Ahead(reader.load(changed), _characters, _LOADED, parser.stop) as loaded,
-                Ahead(reader.cut(loaded), _weight, _AHEAD) as files,
-            ):
-                self._store_all(files, writer, prune)
-            self._note_written(0)
-
-    def _store_all(self, files: Ahead[Read], writer: ThreadPoolExecutor, prune: bool) -> None:
-        """Hand the files over to the writer, small ones together: a transaction for each would take longer."""
-        batch: list[CutPart] = []
-        began = 0.0
-        for file in files:
+    def _awaited(self, file: Future[Read | None]) -> Read | None:
+        """What becomes of a file; what is read already is stored meanwhile, if that takes long."""
+        while not wait([file], _IDLE).done:
             cancel.check()
-            self._tell(file.path)
-            if isinstance(file, CutPart):
-                began = began if batch else time.monotonic()
-                batch.append(file)
-                self._report.skipped += warnings_of(file)
-            else:
-                self._leave(file, prune)
-            full = sum(file.chunk_count for file in batch) >= _BATCH or time.monotonic() - began > _SECONDS
-            if batch and (full or not files.ready(_IDLE)):
-                self._unwritten.append((batch, writer.submit(self._write, batch)))
-                self._note_written(_UNWRITTEN)
-                batch = []
-        if batch:
-            self._unwritten.append((batch, writer.submit(self._write, batch)))
+            self._write()
+        cancel.check()
+        return file.result()
 
-    def _leave(self, file: SameFile | UnreadFile, prune: bool) -> None:
-        """Count a file that is not taken in."""
-        if isinstance(file, SameFile):
-            self._same(file.old)
-            self._touched.append(file.row)
+    def _take(self, file: Read, prune: bool) -> None:
+        if isinstance(file, FileRow):
+            self._same(file, touched=True)
+            self._finish(file.path)
+        elif isinstance(file, UnreadFile):
+            self._leave(file, prune)
         else:
-            if file.sha256:
-                self._failed.append(Failure(file.path, file.sha256, parser_version(), file.reason))
-            if file.passing and file.path in self._known and not prune:
-                self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
-            else:
-                self._report.skipped.append(Skipped(file.path, file.reason))
-                self._gone += [file.path] * (file.path in self._known)  # it must not answer with what it said before
+            self._cut(file, prune)
+
+    def _cut(self, part: ReadPart, prune: bool) -> None:
+        """Cut a part into chunks, and store it with others once they are many or have waited."""
+        files: CutFiles = [
+            (row, [(each, chunks_of(each, self._embedder, self._settings)) for each in documents])
+            for row, documents in part.files
+        ]
+        count = sum(len(chunks) for _, documents in files for _, chunks in documents)
+        if part.first and part.last and not count:
+            reason = "; ".join(part.row.warnings) or "has no text in it"
+            self._leave(UnreadFile(part.path, reason, sha256=part.row.sha256), prune)
+            return
+        told = [part.row] * part.last + [row for row, _ in files if row.container]
+        self._report.skipped += [Skipped(row.path, warning) for row in told for warning in row.warnings]
+        self._waiting.append(partial(self._store_part, part, files, count))
+        self._chunks += count
+        if self._chunks >= _BATCH:
+            self._write()
+
+    def _write(self) -> None:
+        """Do what waits in one transaction: one for each small file would take longer."""
+        waiting, self._waiting, self._chunks = self._waiting, [], 0
+        if waiting:
+            with self._store.writing() as db:
+                for work in waiting:
+                    work(db)
+
+    def _store_part(self, part: ReadPart, files: CutFiles, count: int, db: Connection) -> None:
+        for row, documents in files:
+            more = not (part.first or row.container)
+            self._report.reused += writes.write(db, replace(row, sha256=""), documents, more=more)
+        self._report.chunks += count
+        if part.last:
+            writes.finish(db, part.row)
+            (self._report.updated if part.path in self._known else self._report.new).append(part.path)
+            self._finish(part.path)
+
+    def _leave(self, file: UnreadFile, prune: bool) -> None:
+        """What cannot be read must not answer with what it said before, unless its content is not the cause."""
+        if file.passing and file.path in self._known and not prune:
+            self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
+        else:
+            self._report.skipped.append(Skipped(file.path, file.reason))
+            self._forget([file.path] * (file.path in self._known))
+        if file.sha256:
+            failure = Failure(file.path, file.sha256, parser_version(), file.reason)
+            self._waiting.append(lambda db: writes.set_failures(db, [failure]))
         self._finish(file.path)
 
-    def _same(self, old: FileRow) -> None:
+    def _forget(self, paths: Sequence[str]) -> None:
+        if paths:
+            self._waiting.append(lambda db: writes.remove(db, paths))
+            self._report.removed += paths
+
+    def _same(self, file: FileRow, *, touched: bool) -> None:
         self._report.unchanged += 1
-        self._report.skipped += [Skipped(old.path, warning) for warning in old.warnings]
-
-    def _write(self, parts: Sequence[CutPart]) -> int:
-        """Store these parts in one transaction; how many of their passages have their vector already."""
-        with self._store.writing() as db:
-            reused = 0
-            for part in parts:
-                for row, documents in part.files:
-                    more = not (part.first or row.container)
-                    reused += writes.write(db, replace(row, sha256=""), documents, more=more)
-                if part.last:
-                    writes.finish(db, part.row)
-            return reused
-
-    def _note_written(self, left: int) -> None:
-        """Wait until no more than so many transactions are unwritten. Raises DiskFull and IndexBusy."""
-        while len(self._unwritten) > left or (self._unwritten and self._unwritten[0][1].done()):
-            parts, written = self._unwritten.popleft()
-            self._report.reused += written.result()
-            for part in parts:
-                self._report.chunks += part.chunk_count
-                if part.last:
-                    (self._report.updated if part.path in self._known else self._report.new).append(part.path)
-                    self._finish(part.path)
+        self._report.skipped += [Skipped(file.path, warning) for warning in file.warnings]
+        if touched:
+            self._waiting.append(lambda db: writes.touch(db, [file]))
 
     def _finish(self, path: str) -> None:
         self._done += 1
@@ -212,28 +225,22 @@ class TextSync:
 
     # --- what is gone
 
-    def _take_out(self, walked: Walk, roots: Sequence[Root], prune: bool) -> None:
+    def _take_out(self, walked: Walk, synced: Mapping[str, Root], others: Collection[str], prune: bool) -> None:
         """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
-        synced = {root.path for root in roots}
-        others = {root.path for root in self._store.read(reads.roots)} - synced
-        gone: list[FileRow] = []
-        kept: Counter[tuple[str, str]] = Counter()
+        gone, kept = list[str](), Counter[tuple[str, str]]()
         for path, file in self._known.items():
             if path in walked.files or file.root not in synced:
                 continue
-            why = None if prune else walked.why_unseen(file)
-            if why is not None:
-                kept[why] += 1
-            elif not _is_below(path, others):
-                gone.append(file)
-        self._remove([file.path for file in gone])
-        unread = [path for path in self._failures if path not in walked.files and _is_below(path, synced)]
-        with self._store.writing() as db:
-            writes.forget_unread(db, unread)
-        for file in gone:
-            _, unseen = walked.why_unseen(file) or ("", "")  # with --prune that is no reason to keep it
-            if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else unseen):
-                self._report.forgotten.append(Skipped(file.path, reason))
+            unseen = walked.why_unseen(file)
+            if unseen and not prune:
+                kept[unseen] += 1
+            elif not is_below(path, others):
+                gone.append(path)
+                led_out = not (synced[file.root].follow_links or Path(path).is_relative_to(file.root))
+                if reason := walked.why_left_out(file) or (LEADS_OUT if led_out else unseen and unseen[1]):
+                    self._report.forgotten.append(Skipped(path, reason))
+        self._forget(gone)
+        self._write()
         self._report.kept += [
             Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")
             for (path, reason), count in kept.items()
@@ -241,96 +248,31 @@ class TextSync:
         kept_paths = {path for path, _ in kept}
         self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in kept_paths]
 
-    def _conclude(self, walked: Walk, roots: Sequence[Root]) -> None:
+    def _conclude(self, walked: Walk, synced: Collection[str], others: Collection[str]) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
         report = self._report
-        synced = {root.path for root in roots}
-        around = {str(above) for path in synced for above in (path, *Path(path).parents)}
-        known = self._store.read(reads.roots)
-        report.excludes = {root.path: root.excludes for root in known if root.excludes and root.path in around}
         before = self._store.read(reads.reported)
         reported = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
         for files in (report.skipped, report.kept):
             files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
-        others = {root.path for root in known} - synced
-        reported |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
+        reported |= {each for each in before if is_below(each[0], others) and not is_below(each[0], synced)}
         reported |= {
             (path, OF_OTHER_KINDS + kinds_in_words(by_count(counts)))
-            for path, counts in walked.ignored_below.items()
+            for path, counts in walked.ignored.items()
             if counts
         }
+        unread = [path for path in self._failures if path not in walked.files and is_below(path, synced)]
         with self._store.writing() as db:
+            writes.forget_unread(db, unread)
             writes.set_meta(db, {"last_sync": str(time.time())})
             if report.chunks:
-                writes.set_meta(db, {TEXT_PACE: f"{report.chunks / max(report.seconds, 1e-3):.3g}"})
+                writes.set_meta(db, {TEXT_PACE: f"{report.chunks / (time.monotonic() - report.started):.3g}"})
             writes.set_reported(db, reported)
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        if paths:
-            with self._store.writing() as db:
-                writes.remove(db, paths)
-            self._report.removed += paths
 
-
-def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) -> list[Root]:
-    """The roots that a person names with these options, or all that are known; what is new of them is stored.
-
-    The caller holds the writer's lock. Raises UsageError for a path or a pattern that says nothing.
-    """
-    known = store.read(reads.roots)
-    roots = asked_roots([named_path(path, known) for path in paths], known, store.read(reads.excluded), options)
-    if not roots and not store.read(reads.named):
-        raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
-    if roots != known:
-        with store.writing() as db:
-            writes.set_roots(db, roots)
-    return roots
-
-
-def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
-    """Forget files, whole folders with their roots, and pages by their URLs; gives what of it was in the index.
-
-    The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
-    """
-    files = [file.path for file in store.read(reads.files)]
-    known = {*files, *(root.path for root in store.read(reads.roots))}
-    reported = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
-    gone, unread = set[str](), set[str]()
-    for name in names:
-        if isinstance(name, str) and is_url(name):
-            below = {page.path for page in store.read(reads.pages, (normal(name),))}
-        else:
-            folder = {str(Path(name).expanduser().resolve())}
-            below = {path for path in known if _is_below(path, folder)}
-            unread |= {path for path in reported if _is_below(path, folder)}
-        if not (below or missing_ok):
-            raise UsageError(f"{name} is not in the index", hint="local-rag files")
-        gone |= below
-    if gone or unread:
-        with store.writing() as db:
-            writes.remove(db, gone)
-            writes.forget_roots(db, gone)
-            writes.forget_unread(db, unread, reported=True)
-        store.refresh()
-    return tuple(path for path in files if path in gone)
-
-
-def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
-    """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
-    changed, patterns = keeping_out([path.expanduser().resolve() for path in paths], store.read(reads.roots))
-    with store.writing() as db:
-        writes.set_roots(db, changed)
-    return patterns
-
-
-def _is_below(path: str, roots: Collection[str]) -> bool:
-    """Whether one of the roots is a path or a folder above it."""
-    return any(above in roots for above in (path, *map(str, Path(path).parents)))
-
-
-def _characters(file: LoadedPart | SameFile | UnreadFile) -> int:
-    return max(_FEWEST, file.characters if isinstance(file, LoadedPart) else 0)
-
-
-def _weight(file: Read) -> int:
-    return max(_LEAST, file.chunk_count if isinstance(file, CutPart) else 0)
+def _size(path: str) -> int:
+    """Bytes, 0 for a file that cannot be looked at."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0

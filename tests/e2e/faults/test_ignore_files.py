@@ -57,7 +57,11 @@ def many_lines(path):
     path.write_text("".join(f"*nothing{number}*\n" for number in range(20_000)))
 
 
-UNUSABLE = [long_line, many_lines, pipe, folder, endless, terminal, huge, sparse, circle, elsewhere]
+def many_stars(path):
+    path.write_text("*a*a*a*a*a*a*a*a*b\n")
+
+
+UNUSABLE = [long_line, many_lines, many_stars, pipe, folder, endless, terminal, huge, sparse, circle, elsewhere]
 
 
 @pytest.mark.parametrize("name", [".ragignore", ".gitignore"])
@@ -82,13 +86,12 @@ def test_an_unusable_ignore_file_closes_its_folder_and_is_named(world, commands,
 
 
 HARMLESS = {
-    "many stars": "*a*a*a*a*a*a*a*a*b\n",
-    "folders of stars": "**/**/**/**/**/**/**/x\n",
+    "stars": "*a*a*b\n**/**/**/x\n",
     "a class without end": "[" * 4_000 + "\n",
     "ranges": "[z-a]*[a-]*[]-z]*\n",
     "backslashes": "\\" * 4_001 + "\n",
     "a long line": "b" * 4_000 + "\n",
-    "many lines": "".join(f"*nothing{number}*\n" for number in range(9_000)),
+    "many lines": "".join(f"*nothing{number}*\n" for number in range(1_900)),
     "bytes that are no text": b"\xff\xfe\x00\x01\x80nothing\n",
     "NULs": b"\x00" * 500 + b"\n",
     "escapes": "\x1b]0;PWNED\x07\x1b[31mnothing\n",

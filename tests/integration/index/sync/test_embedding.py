@@ -10,10 +10,8 @@ import pytest
 from support.fakes_index import HashingEmbedder
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, WebPage
 from local_rag.core.errors import ModelMissing, Stopped
 from local_rag.index.index import Index
-from local_rag.index.joint import JointIndex
 from local_rag.index.store.store import Store
 from local_rag.index.sync import embed
 
@@ -80,19 +78,15 @@ def sources(documents):
 def test_words_are_searched_before_there_is_any_vector(index, notes):
     report = index.sync([notes], embed=False)
     assert (len(report.new), report.chunks, report.embedded, report.not_embedded) == (8, 8, 0, 8)
-    assert index.embedder.texts == [] and index.embedded_count() == (0, 8) and index.verify(deep=True)
-    before = {mode: index.search("letter ccc", 8, mode=mode) for mode in ("hybrid", "words")}
-    assert [sources(found)[0] for found in before.values()] == ["c.txt", "c.txt"]
+    assert index.embedded_count() == (0, 8) and index.verify(deep=True)
     assert index.search("letter ccc", 2, mode="dense") == []
-    last = index.status().last_sync
+    before = index.search("letter ccc", 8)
     report = index.sync()
     assert (report.unchanged, report.chunks, report.embedded, report.not_embedded) == (8, 0, 8, 0)
-    assert index.embed() == 0 and index.status().last_sync >= last
-    assert sources(index.search("letter ccc", 1, mode="dense")) == ["c.txt"]
-    for mode, found in before.items():
-        scores, later = ({d.metadata["source"]: d.metadata["score"] for d in each}
-                         for each in (found, index.search("letter ccc", 8, mode=mode)))  # fmt: skip
-        assert scores == pytest.approx(later, abs=1e-6), "a score is the same before and after"
+    assert index.embed() == 0 and sources(index.search("letter ccc", 1, mode="dense")) == ["c.txt"]
+    scores, later = ({each.metadata["source"]: each.metadata["score"] for each in found}
+                     for found in (before, index.search("letter ccc", 8)))  # fmt: skip
+    assert scores == pytest.approx(later, abs=1e-6), "a score is the same before and after"
 
 
 def test_text_needs_no_weights_and_stays_without_them(tmp_path, notes):
@@ -120,24 +114,6 @@ def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, batc
     assert len(index.search("letter", 8, mode="dense")) == 8
 
 
-def test_a_search_embeds_what_it_brings(tmp_path, notes):
-    """An index, and two at once: no more than that, and with the scores that they have later."""
-    other = shutil.copytree(notes, tmp_path / "other")
-    (other / "z.txt").write_text("The lamp is lit at dusk.")
-    with opened(tmp_path, name="one") as one, opened(tmp_path, name="two") as two:
-        one.sync([notes], embed=False)
-        two.sync([other / "z.txt"], embed=False)
-        assert set(texts(one.search("letter ccc", 3))) <= {*one.embedder.texts}
-        assert len([text for text in one.embedder.texts if text.startswith("The file")]) == 3
-        joint = JointIndex({"one": one, "two": two})
-        found = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 4)}
-        assert sum(len(index.embedder.texts) for index in (one, two)) <= 2 * (3 + 4)
-        one.embed()
-        two.embed()
-        later = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 9)}
-        assert found == pytest.approx({text: later[text] for text in found}, abs=1e-6)
-
-
 def test_a_passage_without_a_vector_is_not_punished_for_that(index, notes):
     index.sync([notes])
     (notes / "new.txt").write_text("The notice period of the lease is three months.", "utf-8")
@@ -158,14 +134,10 @@ def text_of(subject, count=PARAGRAPHS):
     return "\n\n".join(f"{subject} {number}: {text}" for number, text in enumerate(words))
 
 
-def texts(documents):
-    return [document.page_content for document in documents]
-
-
-def cost(index, *paths, work=None):
+def cost(index, *paths):
     """What a sync embeds, as (passages, headers)."""
     index.embedder.texts.clear()
-    work() if work else index.sync([*paths] or None)
+    index.sync([*paths] or None)
     given = list(index.embedder.texts)
     passages = {passage.text for passage in index.passages()}
     assert index.embedded_count()[0] == index.count() and index.verify(deep=True)
@@ -216,14 +188,6 @@ def test_what_a_change_costs(index, books, change, expected):
     assert cost(index) == (0, 0)
 
 
-def test_what_comes_back_after_a_sync_costs_again(index, books, tmp_path):
-    cost(index, books)
-    (books / "bridges.txt").rename(tmp_path / "away.txt")
-    assert cost(index) == (0, 0)
-    (tmp_path / "away.txt").rename(books / "bridges.txt")
-    assert cost(index) == (PARAGRAPHS, 1)
-
-
 def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_same_again(index, tmp_path):
     """Several paragraphs make a passage here, so the cut moves with the first that changes."""
     sentences = [f"Sentence {number} is of {'stone ' * (1 + number * 7919 % 13)}and water." for number in range(200)]
@@ -233,34 +197,6 @@ def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_s
         cost(index, tmp_path / name)
         edited(tmp_path / name, parts[20], f"{parts[20]} It goes on with a few more words.")
         assert 1 <= cost(index)[0] <= 10
-
-
-def test_texts_and_pages_reuse_vectors_too(index):
-    same = [(f"doc{number}", LoadedDocument(text_of("bridges"), title="Bridges")) for number in range(3)]
-    assert cost(index, work=lambda: index.sync_texts(same))[0] == PARAGRAPHS
-
-    def fetched():
-        index.sync_pages(["https://example.org/"], lambda url: WebPage(url, "Bridges", text_of("bridges")))
-
-    assert cost(index, work=fetched)[0] == 0
-
-
-# --- another embedder
-
-
-def test_reembedding_makes_what_is_missing_and_goes_on_where_it_was_stopped(tmp_path, index, books, batches):
-    batches(10)
-    index.sync([books], embed=False)
-    assert (index.reembed(), index.reembed()) == (3 * PARAGRAPHS, 0) and index.verify(deep=True)
-    other, stop = Remembering(salt="other"), cancel.Cancel()
-    with opened(tmp_path, other, reembed=True) as again:
-        other.before_batch = lambda: stop.stop() if other.texts else None
-        with pytest.raises(Stopped), cancel.scope(stop):
-            again.reembed()
-        assert 0 < again.embedded_count()[0] < 3 * PARAGRAPHS
-        other.before_batch = lambda: None
-        again.reembed()
-        assert len(other.texts) <= 3 * PARAGRAPHS + 4, "each text and each header once"
 
 
 def test_a_vector_that_was_set_aside_does_not_outlive_its_embedder(tmp_path, index, books, monkeypatch):

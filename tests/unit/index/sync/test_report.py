@@ -1,20 +1,11 @@
-"""How many passages are embedded at once, and how long the rest will take."""
+"""How long the rest of a sync will take."""
 
 from __future__ import annotations
 
 import pytest
 
-from local_rag.index.sync.embed import LEAST, MOST, SECONDS, next_size
 from local_rag.index.sync.report import LEAST as KNOWN_AFTER
 from local_rag.index.sync.report import RECENT, Pace
-
-
-@pytest.mark.parametrize(
-    ("size", "seconds", "following"),
-    [(64, 2 * SECONDS, 32), (64, SECONDS / 4, 256), (64, 1000.0, LEAST), (64, 0.0, MOST)],
-)
-def test_a_batch_takes_about_the_same_time_on_every_machine(size, seconds, following):
-    assert next_size(size, seconds) == following
 
 
 def test_a_pace_is_that_of_the_recent_past():
