@@ -21,16 +21,14 @@ from local_rag.index.parse.calendar import load_ics, load_subtitles
 from local_rag.index.parse.dates import iso_date
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
-from local_rag.index.parse.odf import load_odp, load_odt, load_rtf
-from local_rag.index.parse.office import load_docx, load_epub
-from local_rag.index.parse.parsed_file import ParsedFile, Piece, clean
+from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
+from local_rag.index.parse.parsed_file import ParsedFile, Piece, clean, load_zip
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, one_line
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_json, load_jsonl, load_notebook
 from local_rag.index.parse.sheets import load_csv, load_sheets
-from local_rag.index.parse.slides import load_pptx
-from local_rag.index.parse.zips import load_zip
 from local_rag.text import encoding
 from local_rag.text.encoding import decode
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from local_rag.index.names import name_words
@@ -53,14 +54,20 @@ _NOBODY = frozenset(
 }
 """What stands in place of an author's name where nobody gave one."""
 
+_TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
+"""When the templates of python-docx and python-pptx were made, which programs leave in what they write with them."""
+
 _ADDRESS = re.compile(r"\s*<[^<>]*>")
 _NAMED_ADDRESS = re.compile(r"\S+@\S+\s*\(([^()]*)\)")
-_TITLES = ("title",)
+_TITLES = ("title", "headline")
 _AUTHORS = ("author", "authors", "creator", "creators", "byline")
 _DATES = (
     "created",
     "date",
     "published",
+    "publishedtime",
+    "issued",
+    "dateissued",
     "publisheddate",
     "publishdate",
     "pubdate",
@@ -88,7 +95,7 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     """Properties by their names in front matter, fields or JSON; case, blanks and hyphens in a name do not count."""
     known = dict[str, list[str]]()
     for key, value in list(mapping.items())[:200]:
-        name = re.sub(r"[\s_-]", "", key).lower() if isinstance(key, str) and len(key) < 50 else ""
+        name = re.sub(r"[\s_.-]", "", key).lower() if isinstance(key, str) and len(key) < 50 else ""
         known.setdefault(name, []).extend(_texts(value))
 
     def of(names: Iterable[str]) -> list[str]:
@@ -97,6 +104,19 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     dates = (iso_date(text) for text in of(_DATES))
     authors = next((known[name] for name in _AUTHORS if known.get(name)), [])
     return stated(next(iter(of(_TITLES)), ""), authors, next(filter(None, dates), ""), of(_SUBJECTS))
+
+
+def dublin_core(tree: Any) -> Properties:
+    """Properties in the XML of an office file or a book: Dublin Core's, and those that Office and OpenDocument add."""
+
+    def texts(*names: str) -> list[str]:
+        nodes = () if tree is None else tree.iter(*(f"{{*}}{name}" for name in names))
+        return [text for node in islice(nodes, MANY) if (text := " ".join("".join(node.itertext()).split()))]
+
+    authors = [part for author in texts("initial-creator") or texts("creator") for part in author.split(";")]
+    dates = [date for date in texts("created", "creation-date") or texts("date") if date not in _TEMPLATES_MADE]
+    subjects = texts("subject", "keywords", "keyword")
+    return stated(next(iter(texts("title")), ""), authors, next(iter(dates), ""), subjects)
 
 
 def _texts(value: Any) -> list[str]:

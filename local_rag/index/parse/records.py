@@ -10,7 +10,7 @@ from typing import Any
 
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import from_mapping
-from local_rag.index.parse.prose import markdown_headings, read
+from local_rag.index.parse.prose import markdown, read
 
 _LONG_NAME = 200
 """Characters of a name that stands before each value of JSON; of a longer one, the innermost parts.
@@ -39,7 +39,7 @@ def load_notebook(path: Path) -> ParsedFile:
         properties = _properties(notebook.get("metadata"))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return ParsedFile((document(text),))
-    headings = list(markdown_headings(text, 0))
+    text, headings = markdown(text)
     return ParsedFile((document(text, headings[0].text if headings else "", headings=headings, properties=properties),))
 
 

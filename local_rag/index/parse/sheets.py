@@ -14,11 +14,18 @@ from typing import Any
 
 from local_rag.core.documents import MEMBER, PLACE, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.odf import odf_properties
-from local_rag.index.parse.office import core_properties
-from local_rag.index.parse.parsed_file import MAX_CHARACTERS, UNKNOWN, ParsedFile, Properties, clean, document, joined
+from local_rag.index.parse.office import properties_of
+from local_rag.index.parse.parsed_file import (
+    MAX_CHARACTERS,
+    UNKNOWN,
+    ParsedFile,
+    Properties,
+    clean,
+    document,
+    joined,
+    measured,
+)
 from local_rag.index.parse.tables import lines
-from local_rag.index.parse.zips import measured
 from local_rag.text.encoding import decode
 
 _PLACES = 5_000
@@ -35,7 +42,7 @@ def load_sheets(path: Path) -> ParsedFile:
     properties = UNKNOWN
     if path.suffix.lower() != ".xls" or zipfile.is_zipfile(path):
         with measured(path) as archive:
-            properties = odf_properties(archive) if "meta.xml" in archive.namelist() else core_properties(archive)
+            properties = properties_of(archive)
     documents, warnings, room = list[LoadedDocument](), list[str](), MAX_CHARACTERS
     try:
         with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:  # by content, not by suffix
