@@ -8,7 +8,7 @@ import pytest
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parts import load
+from local_rag.index.parse.loaders import load
 
 
 def write(folder: Path, name: str, text: str) -> Path:

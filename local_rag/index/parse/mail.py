@@ -17,10 +17,9 @@ from typing import IO, Any, cast
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.dates import iso_date, iso_time
 from local_rag.index.parse.html_text import html_text_of
 from local_rag.index.parse.parsed_file import Inside, Piece, Properties, clean, document
-from local_rag.index.parse.properties import LONG_AUTHOR, one_line, stated
+from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, one_line, stated
 from local_rag.text.encoding import declared_charset, decode
 
 LONGEST = 100_000_000

@@ -108,8 +108,9 @@ def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
     starts = [*accumulate(map(len, source.splitlines(keepends=True)), initial=begin)]
     parts, headings, table = list[str](), list[Heading](), list[list[str]]()
     end = grown = 0
-    for token, inside in pairwise([*reader.parse(source), None]):
-        if token.type == "heading_open" and not token.level:
+    tokens: list[Any] = [*reader.parse(source), None]
+    for token, inside in pairwise(tokens):
+        if token.type == "heading_open" and not token.level and "\n" not in inside.content:
             headings.append(Heading(starts[token.map[0]] + grown, int(token.tag[1:]), _plain(inside.content)))
         elif token.type == "table_open":
             table, (first, last) = [], token.map
@@ -118,10 +119,10 @@ def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
         elif token.type in ("th_open", "td_open"):
             table[-1].append(inside.content)
         elif token.type == "table_close":
-            lines = "".join(f"{row}\n" for row in rows(table, headed=True))
-            parts += [text[end : starts[first]], lines]
-            end = starts[last]
-            grown += len(lines) - (end - starts[first])
+            start, lines = starts[first], "\n".join(rows(table, headed=True))
+            parts += [text[end:start], lines]
+            end = starts[last] - text.endswith("\n", 0, starts[last])
+            grown += len(lines) - (end - start)
     return "".join([*parts, text[end:]]), headings
 
 

@@ -23,8 +23,8 @@ from typing import IO, Any
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import pdf_page
+from local_rag.index.parse.loaders import parts, told
 from local_rag.index.parse.parsed_file import ParsedFile
-from local_rag.index.parse.parts import parts, told
 
 MEMORY = 2 << 30
 """Bytes of address space above what the worker needs to start. Where the system enforces no limit, the time limit is
