@@ -6,6 +6,7 @@ import html
 import itertools
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree, parse_html
 from local_rag.index.parse.mail import header, html_source, message_of
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
-from local_rag.index.parse.properties import MANY, from_mapping, stated
+from local_rag.index.parse.properties import from_mapping, stated
 from local_rag.index.parse.prose import fields
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.urls import is_page, normal
@@ -122,21 +123,16 @@ def _properties(tree: Any, text: str) -> Properties:
 
 def _linked_data(tree: Any) -> Properties:
     """Those of the first article in JSON-LD (https://schema.org/Article)."""
-    for script in tree.iter("script"):
-        source = script.text or ""
-        if script.get("type", "").strip().lower() != "application/ld+json" or len(source) > _LONG_SCRIPT:
-            continue
-        try:
-            value = json.loads(source)
-        except (ValueError, RecursionError):
-            continue
-        nodes = (value if isinstance(value, list) else [value])[:MANY]
-        graphs = [node.get("@graph") for node in nodes if isinstance(node, dict)]
-        nodes += [node for graph in graphs if isinstance(graph, list) for node in graph[:MANY]]
-        for node in nodes:
-            if isinstance(node, dict) and node.get("datePublished"):
-                return from_mapping(node)
-    return UNKNOWN
+    objects: list[dict[str, Any]] = []
+
+    def keep(found: dict[str, Any]) -> dict[str, Any]:
+        objects.append(found)
+        return found
+
+    for source in tree.xpath("//script[@type='application/ld+json']/text()"):
+        with suppress(ValueError, RecursionError):
+            json.loads(source[:_LONG_SCRIPT], object_hook=keep)
+    return next((from_mapping(found) for found in objects if found.get("datePublished")), UNKNOWN)
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:

@@ -13,7 +13,7 @@ from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import html_text_of, parse_xml
 from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document, joined, measured
-from local_rag.index.parse.properties import dublin_core, stated
+from local_rag.index.parse.properties import dublin_core
 from local_rag.index.parse.tables import rows
 
 _FILE = re.compile(r"\S+\.(png|jpe?g|gif|bmp|tiff?|svg|[ew]mf)", re.IGNORECASE)
@@ -21,9 +21,6 @@ _FILE = re.compile(r"\S+\.(png|jpe?g|gif|bmp|tiff?|svg|[ew]mf)", re.IGNORECASE)
 
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}\s*){300,}")
 """The pictures in RTF."""
-
-_RTF_PROPERTY = re.compile(r"\{\\(title|author|subject|keywords) ([^{}]*)\}")
-_RTF_MADE = re.compile(r"\{\\creatim\\yr(\d+)\\mo(\d+)\\dy(\d+)")
 
 
 def xml_of(archive: zipfile.ZipFile, name: str) -> Any:
@@ -109,19 +106,10 @@ def load_rtf(path: Path) -> ParsedFile:
     source = path.read_bytes().decode("cp1252", "replace")
     if not source.lstrip().startswith("{\\rtf"):
         raise FileSkipped("is damaged (not RTF inside)" if source.strip() else "is empty")
-    head = source[:20_000]
-
-    def plain(rtf: str) -> str:
-        text: str = rtf_to_text(rtf, errors="replace")  # type: ignore[no-untyped-call]
-        return clean(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
-
-    known = {name: plain(f"{{\\rtf1 {value}}}") for name, value in _RTF_PROPERTY.findall(head)}
-    made = _RTF_MADE.search(head)
-    date = "-".join(made.groups()) if made else ""
-    subjects = [known.get("subject", ""), known.get("keywords", "")]
-    properties = stated(known.get("title", ""), [known.get("author", "")], date, subjects)
+    text: str = rtf_to_text(_HEX.sub("", source), errors="replace")  # type: ignore[no-untyped-call]
+    text = clean(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     parts = list[str]()
-    for is_row, group in groupby(plain(_HEX.sub("", source)).split("\n"), key=lambda line: line.endswith("|")):
+    for is_row, group in groupby(text.split("\n"), key=lambda line: line.endswith("|")):
         lines = list(group)
         parts += rows([line[:-1].split("|") for line in lines]) if is_row else lines
-    return ParsedFile((document("\n".join(parts), properties=properties),))
+    return ParsedFile((document("\n".join(parts)),))

@@ -30,7 +30,6 @@ _HYPHENS = "\ufffe\x02"
 
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
 LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
-_INFORMATION = ("Title", "Author", "Subject", "Keywords", "CreationDate", "Creator", "Producer")
 _ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
 
 _LARGER = 1.25
@@ -147,13 +146,14 @@ def _pypdf_page(reader: Any, number: int) -> _Page:
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
-    """The document information (ISO 32000-1, 14.3.3), without what a program filled in."""
-    known = {name: info.get(name, "").replace("\0", " ").strip() for name in _INFORMATION}
-    subjects = [known["Subject"], known["Keywords"]]
-    program = known["Creator"] or known["Producer"]
-    return stated(
-        known["Title"], re.split(r"\s*;\s*", known["Author"]), known["CreationDate"], subjects, program=program
+    """The document information (ISO 32000-1, 14.3.3); an author called as the program that wrote the file is none."""
+    title, author, subject, keywords, created, program, producer = (
+        info.get(name, "").replace("\0", " ").strip()
+        for name in ("Title", "Author", "Subject", "Keywords", "CreationDate", "Creator", "Producer")
     )
+    made_by = (program or producer).partition(" ")[0]
+    is_person = not made_by or author.partition(" ")[0] != made_by
+    return stated(title, author.split(";") if is_person else (), created, [subject, keywords])
 
 
 def _vocabulary(texts: Iterable[str]) -> set[str]:

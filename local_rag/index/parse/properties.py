@@ -107,14 +107,9 @@ _FORMS = tuple(
 _WITH_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\dZ")
 
 
-def stated(
-    title: str = "", authors: Iterable[str] = (), date: str = "", subjects: Iterable[str] = (), *, program: str = ""
-) -> Properties:
-    """Properties as they stand in a file, made safe to store; what says nothing is left out.
-
-    `program` is what wrote the file: an author of its name is no person.
-    """
-    return Properties(_title(title), _authors(authors, program), iso_date(date), _subject(subjects, title))
+def stated(title: str = "", authors: Iterable[str] = (), date: str = "", subjects: Iterable[str] = ()) -> Properties:
+    """Properties as they stand in a file, made safe to store; what says nothing is left out."""
+    return Properties(_title(title), _authors(authors), iso_date(date), _subject(subjects, title))
 
 
 def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
@@ -175,9 +170,9 @@ def _says_something(text: str) -> bool:
     return any(character.isalpha() for character in text) and (" " in text or bool(name_words(text + ".txt")))
 
 
-def _authors(authors: Iterable[str], program: str) -> str:
+def _authors(authors: Iterable[str]) -> str:
     names = dict.fromkeys(_name(author) for author in list(authors)[:MANY])
-    kept = [name for name in names if name and not _is_program(name, program)]
+    kept = [name for name in names if name]
     return one_line(("; " if any("," in name for name in kept) else ", ").join(kept), LONG_AUTHOR)
 
 
@@ -188,12 +183,6 @@ def _name(author: str) -> str:
     bare = bare or line.strip("<> ,;")
     nobody = bare.casefold() in _NOBODY or "://" in bare or not any(character.isalpha() for character in bare)
     return "" if nobody else bare
-
-
-def _is_program(name: str, program: str) -> bool:
-    """Whether an author is called as what wrote the file: EDGAR Online by the EDGAR PDF Generator."""
-    first, by = (text.casefold().partition(" ")[0] for text in (name, program.strip()))
-    return len(first) > 2 and by.startswith(first)
 
 
 def _subject(subjects: Iterable[str], title: str) -> str:

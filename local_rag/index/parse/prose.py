@@ -29,6 +29,10 @@ _LONG_MARKDOWN = 5_000_000
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
+_RST = re.compile(
+    r"^(?:(?P<over>([!-/:-@\[-`{-~])\2{2,})[ \t]*\n)?(?P<line>.*\S.*)\n(?P<under>([!-/:-@\[-`{-~])\5{2,})[ \t]*$",
+    re.MULTILINE,
+)
 _MARKS = " \t*=#"
 _NO_TITLE = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re|copyright|this file|page)\b", re.IGNORECASE)
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
@@ -144,24 +148,13 @@ def load_rst(path: Path) -> ParsedFile:
 
 def _rst_headings(text: str) -> Iterator[Heading]:
     levels: dict[tuple[str, bool], int] = {}
-    kept = text.split("\n")
-    starts = accumulate((len(line) + 1 for line in kept), initial=0)
-    lines = [(start, line[:LONG_LINE]) for start, line in zip(starts, kept, strict=False)]
-    for number in range(1, len(lines)):
-        (start, line), (_, underline) = lines[number - 1], lines[number]
-        adornment = _ADORNMENT.match(underline)
-        if not adornment or not line.strip() or _ADORNMENT.match(line) or len(underline.rstrip()) < len(line.rstrip()):
-            continue
-        above = lines[number - 2][1] if number > 1 else ""
-        overlined = above.rstrip() == underline.rstrip()
-        if (above.strip() and not overlined) or (line[0].isspace() and not overlined):
-            continue
-        level = levels.setdefault((adornment.group(1), overlined), len(levels) + 1)
-        yield Heading(
-            lines[number - 2][0] if overlined else start,
-            level,
-            _ROLE.sub(lambda match: match.group(1) or "", line[:LONG]).strip(),
-        )
+    for match in _RST.finditer(text):
+        over, line, under = match["over"] or "", match["line"], match["under"]
+        above = text[text.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
+        alone = over == under if over else not line[0].isspace() and not above.strip()
+        if alone and len(line.rstrip()) <= len(under) and not _ADORNMENT.fullmatch(line):
+            level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
+            yield Heading(match.start(), level, _ROLE.sub(lambda role: role[1] or "", line[:LONG]).strip())
 
 
 def front_matter(text: str) -> tuple[Properties, int]:

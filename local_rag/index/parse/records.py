@@ -6,7 +6,8 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,15 @@ def _name(path: Sequence[str | int]) -> str:
 
 
 _ENTRIES = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note"}
+_LINES = {
+    "RRULE": "Repeats",
+    "LOCATION": "Where",
+    "ORGANIZER": "Organizer",
+    "ATTENDEE": "With",
+    "STATUS": "Status",
+    "CATEGORIES": "Categories",
+    "URL": "Link",
+}
 
 
 def load_ics(path: Path) -> ParsedFile:
@@ -137,66 +147,48 @@ def load_ics(path: Path) -> ParsedFile:
     Component.ignore_exceptions = True  # a malformed property does not make the calendar unreadable
     calendars: Any = Calendar.from_ical(read(path), multiple=True)
     entries = [entry for calendar in calendars for entry in calendar.walk() if entry.name in _ENTRIES]
-    titles = [" ".join(str(entry.get("SUMMARY", "")).split()) or _ENTRIES[entry.name] for entry in entries]
-    blocks = ((1, title, "\n".join([title, *_details(entry)])) for title, entry in zip(titles, entries, strict=True))
-    text, headings = joined(blocks)
+    text, headings = joined((1, _summary(entry), "\n".join(_details(entry))) for entry in entries)
     name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
-    first = str(_value(entries[0], "DTSTART", "dt") or "") if len(entries) == 1 else ""
-    title = titles[0] if len(titles) == 1 else ""
-    return ParsedFile((document(text, title, headings=headings, properties=stated(name, date=first)),))
+    title, date = (_summary(entries[0]), _when(entries[0])) if len(entries) == 1 else ("", "")
+    return ParsedFile((document(text, title, headings=headings, properties=stated(name, date=date)),))
+
+
+def _summary(entry: Any) -> str:
+    return " ".join(_shown(entry.get("SUMMARY", "")).split()) or _ENTRIES[entry.name]
 
 
 def _details(entry: Any) -> Iterator[str]:
-    """The lines "Name: value" of an event, and its description."""
-    rule: Any = entry.get("RRULE")
-    lines = {
-        "When": _when(entry),
-        "Due": _shown(_value(entry, "DUE", "dt")),
-        "Repeats": rule.to_ical().decode() if hasattr(rule, "to_ical") else "",
-        "Where": entry.get("LOCATION"),
-        "Organizer": _people(entry.get("ORGANIZER")),
-        "With": _people(entry.get("ATTENDEE")),
-        "Status": entry.get("STATUS"),
-        "Categories": ", ".join(map(str, _value(entry, "CATEGORIES", "cats") or ())),
-        "Link": entry.get("URL"),
-    }
-    yield from (f"{name}: {' '.join(str(value).split())}" for name, value in lines.items() if value)
-    yield str(entry.get("DESCRIPTION", "")).strip()
-
-
-def _value(entry: Any, name: str, attribute: str) -> Any:
-    """An attribute of a property; None where the property is missing or malformed."""
-    try:
-        return getattr(entry.get(name), attribute)
-    except (AttributeError, ValueError):
-        return None
+    """The title of an event, lines "Name: value", and its description."""
+    yield _summary(entry)
+    lines = {"Due" if entry.name == "VTODO" else "When": _when(entry)}
+    lines |= {shown: " ".join(_shown(entry.get(name, "")).split()) for name, shown in _LINES.items()}
+    yield from (f"{name}: {value}" for name, value in lines.items() if value)
+    yield _shown(entry.get("DESCRIPTION", ""))
 
 
 def _when(entry: Any) -> str:
     """From when to when; the end of whole days is the day after them (RFC 5545, section 3.6.1)."""
-    start, end, length = (_value(entry, name, "dt") for name in ("DTSTART", "DTEND", "DURATION"))
-    end = start + length if start and not end and length else end
-    if start and not isinstance(start, datetime):
-        last = end - timedelta(days=1) if end else start
-        return f"{start}, all day" if last <= start else f"{start} to {last}, all day"
-    return " to ".join(filter(None, (_shown(start), _shown(end) if end != start else "")))
+    moments = []
+    for name in ("start", "end"):
+        with suppress(AttributeError, ValueError):
+            moments.append(getattr(entry, name))
+    if moments and not isinstance(moments[-1], datetime) and moments[-1] > moments[0]:
+        moments[-1] -= timedelta(days=1)
+    return " to ".join(dict.fromkeys(map(_shown, moments)))
 
 
-def _shown(moment: Any) -> str:
-    """A moment with its zone: "2023-03-31 09:30 Europe/Berlin"."""
-    if not isinstance(moment, datetime):
-        return str(moment or "")
-    return f"{moment:%Y-%m-%d %H:%M} {moment.tzinfo or ''}".strip()
-
-
-def _people(value: Any) -> str:
-    """Names with addresses: "Ada <ada@example.org>"."""
-    people = []
-    for person in value if isinstance(value, list) else [value] if value else []:
-        address = re.sub(r"(?i)^mailto:", "", str(person))
-        name = str(getattr(person, "params", {}).get("CN", ""))
-        people.append(f"{name} <{address}>" if name and name != address else address)
-    return ", ".join(people)
+def _shown(value: Any) -> str:
+    """A value as a person reads it: "2023-03-31 09:30 Europe/Berlin", "Ada <ada@example.org>"."""
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} {value.tzinfo or ''}".strip()
+    if isinstance(value, date):
+        return str(value)
+    if not isinstance(value, str):
+        return str(value.to_ical().decode())
+    address, name = re.sub(r"(?i)^mailto:", "", value), getattr(value, "params", {}).get("CN")
+    return f"{name} <{address}>" if name else address
 
 
 def load_subtitles(path: Path) -> ParsedFile:
