@@ -249,30 +249,28 @@ def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> I
 
 def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: int) -> Iterator[ParsedFile]:
     """The pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
-    documents, members = list[LoadedDocument](), list[Member]()
-    names, unread, total = Counter[str](), list[str](), 0
-    end, until = _CHARACTERS, time.monotonic() + _SECONDS
-    endless = path.suffix.lower() == ".mbox" and not depth
+    documents, members, unread = list[LoadedDocument](), list[Member](), list[str]()
+    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _SECONDS
     for piece in pieces:
-        if total > MAX_CHARACTERS and not endless:
+        if total > MAX_CHARACTERS and (depth or path.suffix.lower() != ".mbox"):
             unread.append(f"what lies behind {MAX_CHARACTERS:,} characters of text")
             break
         if total and (total > end or time.monotonic() > until):
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
             end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
-        new = len(members)
         if isinstance(piece, LoadedDocument):
             documents.append(piece)
             total += len(piece.text)
-        else:
-            name = _distinct(piece.name, names)
-            try:
-                with told():
-                    members += _members(piece, name, own, depth + 1)
-            except FileSkipped as skipped:
-                unread.append(f"{name} ({skipped})")
-        total += sum(len(document.text) for member in members[new:] for document in member.documents)
+            continue
+        name = _distinct(piece.name, names)
+        try:
+            with told():
+                found = _members(piece, name, own, depth + 1)
+            members += found
+            total += sum(len(document.text) for member in found for document in member.documents)
+        except FileSkipped as skipped:
+            unread.append(f"{name} ({skipped})")
     warning = shorten(f"inside of it was not read: {joined(unread)}", _LONG_WARNING)
     if not total:
         raise FileSkipped(warning if unread else "is empty")

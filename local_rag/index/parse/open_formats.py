@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -145,35 +144,31 @@ def _refuse_drm(archive: zipfile.ZipFile) -> None:
         raise FileSkipped("is encrypted (DRM)")
 
 
-def _spine(package: Any, package_name: str) -> Iterator[str]:
+def _spine(package: Any, base: str) -> list[str]:
     """Names of the chapters in reading order."""
-    manifest = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
-    for reference in package.iterfind(".//{*}spine/{*}itemref"):
-        item = manifest.get(reference.get("idref"))
-        if item is None or "html" not in item.get("media-type", "") or not item.get("href"):
-            continue
-        if "nav" not in item.get("properties", "").split():
-            yield _resolved(package_name, item.get("href"))
+    chapters = {
+        item.get("id"): _resolved(base, item.get("href"))
+        for item in package.iterfind(".//{*}manifest/{*}item[@href]")
+        if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
+    }
+    references = (item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref"))
+    return [chapters[reference] for reference in references if reference in chapters]
+
+
+def _labels(archive: zipfile.ZipFile, package: Any, base: str) -> dict[str, str]:
+    """Chapter -> its first label in the table of contents, EPUB 3's nav or EPUB 2's NCX."""
+    labels: dict[str, str] = {}
+    for item in package.iterfind(".//{*}manifest/{*}item[@href]"):
+        name = _resolved(base, item.get("href"))
+        is_contents = name.endswith(".ncx") or "nav" in item.get("properties", "").split()
+        tree = xml_of(archive, name) if is_contents else None
+        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
+            content, label = point.find("{*}content"), point.find("{*}navLabel")
+            target = (point if content is None else content).attrib
+            text = " ".join("".join((point if label is None else label).itertext()).split())
+            labels.setdefault(_resolved(name, target.get("href") or target.get("src", "")), text)
+    return labels
 
 
 def _resolved(base: str, href: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
-
-
-def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[str, str]:
-    """Chapter -> its first label in the table of contents, EPUB 3's nav or EPUB 2's NCX."""
-    labels: dict[str, str] = {}
-    for item in package.iterfind(".//{*}manifest/{*}item"):
-        is_nav = "nav" in item.get("properties", "").split()
-        if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
-            continue
-        name = _resolved(package_name, item.get("href", ""))
-        tree = xml_of(archive, name)
-        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
-            content = point.find("{*}content")
-            target = point.get("href") or ("" if content is None else content.get("src"))
-            named = point if is_nav else point.find("{*}navLabel")
-            label = "" if named is None else " ".join("".join(named.itertext()).split())
-            if target:
-                labels.setdefault(_resolved(name, target), label)
-    return labels

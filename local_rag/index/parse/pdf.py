@@ -65,12 +65,6 @@ class _Page(NamedTuple):
     wrong: str = ""
 
 
-class _Line(NamedTuple):
-    text: str
-    size: float
-    letters: int
-
-
 def load_pdf(path: Path) -> ParsedFile:
     """The pages that have text, numbered from 1; the others are named in the warnings.
 
@@ -112,7 +106,7 @@ def _read(path: Path) -> tuple[Properties, list[_Page]]:
         pages = [_pdfium_page(file, number) for number in range(len(file))]
         with suppress(pypdfium2.PdfiumError, ValueError, IndexError):
             properties = properties if properties.title else replace(properties, title=_shown_title(file[0]))
-    return _read_by_pypdf(path) if pages and all(page.wrong == _DAMAGED for page in pages) else (properties, pages)
+    return properties, pages
 
 
 def _pdfium_page(file: Any, number: int) -> _Page:
@@ -135,14 +129,7 @@ def _read_by_pypdf(path: Path) -> tuple[Properties, list[_Page]]:
         hint = "take the password off: qpdf --decrypt --password=PASSWORD IN.pdf OUT.pdf"
         raise FileSkipped("is encrypted with a password", hint=hint)
     properties = _properties({name.lstrip("/"): str(value) for name, value in (reader.metadata or {}).items()})
-    return properties, [_pypdf_page(reader, number) for number in range(len(reader.pages))]
-
-
-def _pypdf_page(reader: Any, number: int) -> _Page:
-    try:
-        return _Page(reader.pages[number].extract_text(), _NO_TEXT)
-    except Exception:  # pypdf raises whatever a broken object leads to
-        return _Page("", _DAMAGED)
+    return properties, [_Page(page.extract_text(), _NO_TEXT) for page in reader.pages]
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
@@ -153,7 +140,7 @@ def _properties(info: Mapping[str, str]) -> Properties:
     )
     made_by = (program or producer).partition(" ")[0]
     is_person = not made_by or author.partition(" ")[0] != made_by
-    return stated(title, author.split(";") if is_person else (), created, [subject, keywords])
+    return stated(title, [author] if is_person else (), created, [subject, keywords])
 
 
 def _vocabulary(texts: Iterable[str]) -> set[str]:
@@ -216,42 +203,34 @@ def _shown_title(page: Any) -> str:
     words.
     """
     lines, sizes = list(_lines(page.get_textpage())), Counter[float]()
-    for line in lines:
-        sizes[line.size] += line.letters
+    for _, size, letters in lines:
+        sizes[size] += letters
     largest = max(sizes, default=0.0)
-    usual = sizes.most_common(1)[0][0] if sizes else 0.0
-    if not usual or largest < _LARGER * usual or sizes.total() - sizes[largest] < _BODY:
+    if not sizes or largest < _LARGER * sizes.most_common(1)[0][0] or sizes.total() - sizes[largest] < _BODY:
         return ""
-    runs = [list(run) for size, run in itertools.groupby(lines, key=lambda line: line.size) if size == largest]
-    text = " ".join(" ".join(line.text for line in runs[0]).replace("_", " ").split())
+    runs = [list(run) for size, run in itertools.groupby(lines, key=lambda line: line[1]) if size == largest]
+    text = " ".join(" ".join(line for line, _, _ in runs[0]).replace("_", " ").split())
     letters = sum(map(str.isalpha, text))
-    is_words = letters >= 4 and letters >= 0.6 * len(text) and len(text) <= _LONG_TITLE
-    is_title = len(runs) == 1 and len(runs[0]) <= _TITLE_LINES and is_words
-    return stated(text).title if is_title and "://" not in text and text[-1] not in ",;:" else ""
+    is_words = 4 <= letters >= 0.6 * len(text) and len(text) <= _LONG_TITLE and "://" not in text
+    is_title = len(runs) == 1 and len(runs[0]) <= _TITLE_LINES and text[-1] not in ",;:"
+    return stated(text).title if is_title and is_words else ""
 
 
-def _lines(shown: Any) -> Iterator[_Line]:
-    """The lines of a page that have letters, with the size of the middle one in points, as the page shows it."""
+def _lines(shown: Any) -> Iterator[tuple[str, float, int]]:
+    """The upright lines of a page that have letters: the size of the middle one, as the page shows it, in points, and
+    the number of letters. arXiv's stamp at the margin is no title.
+    """
     import pypdfium2.raw as pdfium
 
-    codes = [pdfium.FPDFText_GetUnicode(shown, at) for at in range(min(shown.count_chars(), _LOOKED_AT))]
-    for at_break, places in itertools.groupby(range(len(codes)), key=lambda at: codes[at] in (10, 13)):
-        characters = {at: chr(min(codes[at], 0x10FFFF)) for at in places}
-        letters = [at for at, character in characters.items() if character.isalpha()]
-        if letters and not at_break:
-            yield _Line("".join(characters.values()), _size(shown, letters[len(letters) // 2]), len(letters))
-
-
-def _size(shown: Any, at: int) -> float:
-    """The size of a letter, 0 where it does not stand upright: arXiv's stamp at the margin is no title."""
-    import pypdfium2.raw as pdfium
-
-    if abs(math.sin(pdfium.FPDFText_GetCharAngle(shown, at))) > 0.1:
-        return 0.0
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(shown, at, ctypes.byref(matrix))
-    size: float = pdfium.FPDFText_GetFontSize(shown, at) * math.hypot(matrix.a, matrix.b)
-    return round(size, 1)
+    codes = (pdfium.FPDFText_GetUnicode(shown, at) for at in range(min(shown.count_chars(), _LOOKED_AT)))
+    for line in re.finditer(r"[^\r\n]+", "".join(chr(min(code, 0xFFFD)) for code in codes)):
+        letters = [line.start() + at for at, character in enumerate(line[0]) if character.isalpha()]
+        middle = letters[len(letters) // 2] if letters else 0
+        if letters and abs(math.sin(pdfium.FPDFText_GetCharAngle(shown, middle))) <= 0.1:
+            matrix = pdfium.FS_MATRIX()
+            pdfium.FPDFText_GetMatrix(shown, middle, ctypes.byref(matrix))
+            size = pdfium.FPDFText_GetFontSize(shown, middle) * math.hypot(matrix.a, matrix.b)
+            yield line[0], round(size, 1), len(letters)
 
 
 def _page_headings(texts: Sequence[str]) -> list[tuple[Heading, ...]]:
@@ -286,9 +265,7 @@ def _is_heading(line: str) -> bool:
     tokens = line.split()
     if not line or len(line) > _LONG_HEADING or len(tokens) > _WORDS or line[-1] in ",;":
         return False
-    if line[0].islower() or not line[0].isalnum():
-        return False
     letters = sum(character.isalpha() or character.isspace() for character in line)
     long = [word for word in tokens if len(word) > 3 and word[0].isalpha()]
-    capitals = sum(not word[0].islower() for word in long)
-    return letters >= 0.7 * len(line) and (line[-1] not in ".!?" or capitals > 0.6 * len(long) > 0)
+    is_sentence = line[-1] in ".!?" and not sum(not word[0].islower() for word in long) > 0.6 * len(long)
+    return line[0].isalnum() and not line[0].islower() and letters >= 0.7 * len(line) and not is_sentence

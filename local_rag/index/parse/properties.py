@@ -54,15 +54,17 @@ _NOBODY = frozenset(
 }
 """What stands in place of an author's name where nobody gave one."""
 
+_ELEMENTS = "title initial-creator creator created creation-date date subject keywords keyword".split()
 _TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
 """When the templates of python-docx and python-pptx were made, which programs leave in what they write with them."""
 
 _ADDRESS = re.compile(r"\s*<[^<>]*>")
 _NAMED_ADDRESS = re.compile(r"\S+@\S+\s*\(([^()]*)\)")
 _TITLES = ("title", "headline")
-_AUTHORS = ("author", "authors", "creator", "creators", "byline")
+_AUTHORS = ("initialcreator", "author", "authors", "creator", "creators", "byline")
 _DATES = (
     "created",
+    "creationdate",
     "date",
     "published",
     "publishedtime",
@@ -78,7 +80,7 @@ _DATES = (
     "updated",
     "lastmodified",
 )
-_SUBJECTS = ("subject", "subjects", "description", "summary", "keywords", "tags", "categories", "topic")
+_SUBJECTS = ("subject", "subjects", "description", "summary", "keywords", "keyword", "tags", "categories", "topic")
 
 _OLDEST_YEAR = 1000
 """A year before it is a number that means something else."""
@@ -129,15 +131,12 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
 
 def dublin_core(tree: Any) -> Properties:
     """Properties in the XML of an office file or a book: Dublin Core's, and those that Office and OpenDocument add."""
-
-    def texts(*names: str) -> list[str]:
-        nodes = () if tree is None else tree.iter(*(f"{{*}}{name}" for name in names))
-        return [text for node in islice(nodes, MANY) if (text := " ".join("".join(node.itertext()).split()))]
-
-    authors = [part for author in texts("initial-creator") or texts("creator") for part in author.split(";")]
-    dates = [date for date in texts("created", "creation-date") or texts("date") if date not in _TEMPLATES_MADE]
-    subjects = texts("subject", "keywords", "keyword")
-    return stated(next(iter(texts("title")), ""), authors, next(iter(dates), ""), subjects)
+    known: dict[str, list[str]] = {}
+    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MANY):
+        text = " ".join("".join(node.itertext()).split())
+        if text not in _TEMPLATES_MADE:
+            known.setdefault(node.tag.rpartition("}")[2], []).append(text)
+    return from_mapping(known)
 
 
 def _texts(value: Any) -> list[str]:
@@ -171,7 +170,7 @@ def _says_something(text: str) -> bool:
 
 
 def _authors(authors: Iterable[str]) -> str:
-    names = dict.fromkeys(_name(author) for author in list(authors)[:MANY])
+    names = dict.fromkeys(_name(name) for author in list(authors)[:MANY] for name in author.split(";"))
     kept = [name for name in names if name]
     return one_line(("; " if any("," in name for name in kept) else ", ").join(kept), LONG_AUTHOR)
 

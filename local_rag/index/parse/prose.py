@@ -6,7 +6,8 @@ What a text says of itself stands at its head: YAML and TOML front matter, and l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,10 @@ _BRACKETS = 200
 """In front matter that is parsed: brackets in brackets take quadratic time."""
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"(?::|#\+)?(?P<name>[A-Za-z][A-Za-z _-]{0,30}):+(?:[ \t]+(?P<text>.*))?$")
+_FIELD = re.compile(
+    r"^(?::|#\+)?(?P<name>[A-Za-z][\w -]{0,30}):+(?:[ \t]+(?P<text>.*(?:\n[ \t]+(?![A-Za-z][\w -]{0,30}:)\S.*)*))?$",
+    re.MULTILINE,
+)
 _NOT_PLAIN = re.compile(r"""[\[{&*!|>%]|"[^"]*$|'[^']*$""")
 """How a value of YAML begins that is more than its letters, or a quote that lacks its other one."""
 
@@ -81,13 +85,11 @@ def _first_line(text: str) -> str:
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
-    alone = not following or bool(_ADORNMENT.match(following))
-    letters = sum(character.isalpha() or character.isspace() for character in title)
-    if not alone or not rest.strip() or not 3 <= len(title) <= 120 or letters < 0.6 * len(title):
+    if not 3 <= len(title) <= 120 or not rest.strip() or (following and not _ADORNMENT.match(following)):
         return ""
-    begins = title[0].isdigit() or (title[0].isalpha() and not title[0].islower())
-    sentence = title[-1] in ".,;:" or len(title.split()) > 16
-    return "" if not begins or sentence or _NO_TITLE.match(title) or "://" in title else title
+    letters = sum(character.isalpha() or character.isspace() for character in title)
+    is_title = letters >= 0.6 * len(title) and title[0].isalnum() and not title[0].islower()
+    return title if is_title and title[-1] not in ".,;:" and not _NO_TITLE.match(title) else ""
 
 
 def load_markdown(path: Path) -> ParsedFile:
@@ -163,33 +165,19 @@ def front_matter(text: str) -> tuple[Properties, int]:
     YAML between "---" (Jekyll, Pandoc) or TOML between "+++" (Hugo); of what does not parse, the lines with a plain
     value are read.
     """
-    if text[:3] not in ("---", "+++") or (match := _FRONT.match(text[:_LONG_FRONT])) is None:
-        return UNKNOWN, 0
-    front = match[2]
-    mapping = _yaml(front) if match[1] == "---" else _toml(front)
-    return (_of_lines(front, plain=True) if mapping is None else from_mapping(mapping)), match.end()
-
-
-def _yaml(front: str) -> Mapping[Any, Any] | None:
-    """Plain values, every scalar as the text it is: a title of 2023 or Yes stays one, a date is as precise as it is."""
     import yaml
 
-    if front.count("[") + front.count("{") > _BRACKETS:
-        return None
+    if text[:3] not in ("---", "+++") or (match := _FRONT.match(text[:_LONG_FRONT])) is None:
+        return UNKNOWN, 0
+    front, mapping = match[2], dict[Any, Any]()
     try:
-        value = yaml.load(front, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError, AttributeError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _toml(front: str) -> Mapping[Any, Any] | None:
-    import tomllib
-
-    try:
-        return tomllib.loads(front)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return None
+        if match[1] == "+++":
+            mapping = tomllib.loads(front)
+        elif front.count("[") + front.count("{") <= _BRACKETS:
+            mapping = yaml.load(front, Loader=yaml.BaseLoader)  # a title of 2023 or Yes is text, a date is as it is
+    except Exception:  # the parsers raise more than their own errors
+        mapping = {}
+    return (from_mapping(mapping) if mapping and isinstance(mapping, dict) else _of_lines(front)), match.end()
 
 
 def fields(text: str, *, begin: bool = False) -> Properties:
@@ -202,37 +190,18 @@ def fields(text: str, *, begin: bool = False) -> Properties:
     properties = _of_lines(text[:_HEAD])
     if begin and not properties.title:
         first = text[:_HEAD].lstrip().partition("\n\n")[0].split("\n")
-        known = [match["name"].lower() for line in first if (match := _LINE.match(line[:LONG_LINE]))]
+        known = [match["name"].lower() for line in first if (match := _FIELD.match(line[:LONG_LINE]))]
         if len(known) < len(first) or len(_SHORT_NAMES.intersection(known)) < 2:
             return UNKNOWN
     return properties
 
 
-def _of_lines(head: str, *, plain: bool = False) -> Properties:
-    """The first of each known field, with the indented lines below it; only `plain` values, if that is wanted."""
-    known: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in head.split("\n"):
-        line = line[:LONG_LINE].rstrip()
-        if current is not None and line[:1].isspace() and line.strip() and not _LINE.match(line.strip()):
-            current.append(line.strip())
-            continue
-        current = None
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        name = re.sub(r"[ -]", "_", match["name"].lower())
-        if name in _KNOWN and name not in known:
-            current = known.setdefault(name, [match["text"] or ""])
-    if plain:
-        known = {name: lines for name, lines in known.items() if not _NOT_PLAIN.match(lines[0].strip())}
-    return from_mapping({name: _value(name, lines) for name, lines in known.items()})
-
-
-def _value(name: str, lines: list[str]) -> str | list[str]:
-    joined = " ".join(lines).strip()
-    if len(joined) > 1 and joined[0] == joined[-1] and joined[0] in "'\"":
-        joined = joined[1:-1]
-    if name in ("author", "authors") and re.search(r"[<@]", joined):
-        return [author.strip() for author in re.split(r",\s+(?=[^,]*[<@])|(?<=>),\s*|;", joined) if author.strip()]
-    return joined
+def _of_lines(head: str) -> Properties:
+    """The first of each known field, with the indented lines below it; none whose value YAML would not call plain."""
+    known: dict[str, str] = {}
+    for match in _FIELD.finditer(head):
+        name, text = re.sub(r"[ -]", "_", match["name"].lower()), " ".join((match["text"] or "").split())
+        if name in _KNOWN and not _NOT_PLAIN.match(text):
+            is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+            known.setdefault(name, text[1:-1] if is_quoted else text)
+    return from_mapping(known)
