@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -102,7 +102,8 @@ _FORMS = tuple(
         rf"(?<![^\W\d_]){_MONTH} *{_DAY},? +(?P<year>\d{{4}})(?!\d)",
         rf"(?<![^\W\d_]){_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
         r"(?<!\d)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?!\d)",
-        r"(?<!\d)(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d{1,2})/(?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<month>\d{1,2})/(?P<day>1[3-9]|2\d|3[01])/(?P<year>\d{4})(?!\d)",
         r"(?<!\d)(?:D:)?(?P<year>[12]\d{3})(?!\d)",
     )
 )
@@ -202,8 +203,8 @@ def iso_date(text: str) -> str:
     """
     text = text[:_LONG_DATE].strip()
     if _WITH_TIME.fullmatch(text):
-        return text if _written(text[:4], text[5:7], text[8:10]) else ""
-    return next((written for form in _FORMS if (match := form.search(text)) and (written := _parts_of(match))), "")
+        return text if iso_date(text[:10]) == text[:10] else ""
+    return next((written for form in _FORMS if (match := form.search(text)) and (written := _written(match))), "")
 
 
 def iso_time(when: datetime) -> str:
@@ -214,37 +215,15 @@ def iso_time(when: datetime) -> str:
     return ""
 
 
-def _parts_of(match: re.Match[str]) -> str:
-    groups = match.groupdict()
-    year, month, day = (groups.get(name) or "" for name in ("year", "month", "day"))
-    if name := groups.get("name"):
-        month = str(_MONTHS[name.lower()])
-    if first := groups.get("first"):
-        day, month = _day_and_month(first, groups["second"])
-    return _written(year, month, day)
-
-
-def _day_and_month(first: str, second: str) -> tuple[str, str]:
-    """3/31 and 31/3 are clear, 3/4 is not."""
-    if int(first) > 12:
-        return first, second
-    return (second, first) if int(second) > 12 else ("", "")
-
-
-def _written(year: str, month: str, day: str) -> str:
+def _written(match: re.Match[str]) -> str:
     """The date, if there is such a day."""
-    if not _OLDEST_YEAR <= int(year) <= date.today().year + 1:
-        return ""
+    known = match.groupdict("")
+    year, month, day = known["year"], known.get("month", ""), known.get("day", "")
+    if name := known.get("name"):
+        month = str(_MONTHS[name.lower()])
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:
         return ""
-    return "-".join(_digits(year, month, day))
-
-
-def _digits(year: str, month: str, day: str) -> Iterator[str]:
-    yield year
-    if month:
-        yield month.zfill(2)
-        if day:
-            yield day.zfill(2)
+    is_possible = _OLDEST_YEAR <= int(year) <= date.today().year + 1
+    return "-".join(part.zfill(2) for part in (year, month, day) if part) if is_possible else ""

@@ -114,18 +114,8 @@ def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _pair(path: Sequence[str | int], text: str) -> str:
-    name = _name(path)
+    name = ".".join(map(str, path))[-_LONG_NAME:]
     return f"{name}: {text}" if name else text
-
-
-def _name(path: Sequence[str | int]) -> str:
-    steps, length = list[str](), 0
-    for step in reversed(path):
-        length += len(str(step)) + 1
-        if length > _LONG_NAME + 1 and steps:
-            break
-        steps.append(str(step))
-    return ".".join(reversed(steps))
 
 
 _ENTRIES = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note"}
