@@ -72,6 +72,8 @@ def _opened(path: Path) -> tuple[Any, Properties]:
             node.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
         elif tag in ("s", "tab"):
             node.text = " "
+        elif tag == "p" and tag_of(node.getparent()) == "li":
+            node.tag = "dd"  # on a line of its own, not apart from the other items
         else:
             node.tag = _HTML.get(tag, tag)
         if tag == "desc":

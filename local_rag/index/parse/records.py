@@ -24,7 +24,9 @@ A long key above many values would make a text many times as large as the file."
 _PLACES = 5_000
 """Times of a file that a citation can name."""
 
-_CUE = re.compile(r"^\s*(?P<time>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*\n(?P<text>(?:.*\S.*\n?)*)", re.MULTILINE)
+_CUE = re.compile(
+    r"^[ \t]*(?P<time>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*\n(?P<text>(?:[ \t]*\S.*\n?)*+)", re.MULTILINE
+)
 _VOICE = re.compile(r"<v[. ][^>]*?([^>. ][^>]*)>")
 _MARKUP = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 

@@ -29,7 +29,7 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
     The header is a row, with rows above it where cells are merged, that differs from those below it. It and the titles
     above it are lines without headers. `headed`: a row of words above rows of words is one in two columns, too.
     """
-    source = ([" ".join(cell.split()) for cell in row] for row in table)
+    source = ([" ".join(cell.split()) for cell in row] if any(row) else [] for row in table)
     head = list(islice(source, _LOOKED_AT))
     start, end = _header(head, headed)
     names = _names(head[start:end])
