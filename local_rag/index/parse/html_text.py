@@ -80,7 +80,6 @@ class TextBuilder:
     _breaks: int = 0
     _space: bool = False
     _lead: str = ""
-    _lists: int = 0
     _opened: tuple[int, int] = (0, 0)
 
     @property
@@ -127,12 +126,6 @@ class TextBuilder:
         """A mark before what is added next, if anything is."""
         self._lead = "- "
 
-    def nest(self, step: int) -> None:
-        """Into a list (+1) or out of it (-1): a list inside a list stays in its paragraph."""
-        self._lists += min(step, 0)
-        self.block(1 if self._lists else 2)
-        self._lists += max(step, 0)
-
     def open_heading(self) -> None:
         self._opened = self.length, len(self.parts)
 
@@ -170,7 +163,7 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
             walk.skip_subtree()
         elif event == "start":
             verbatim += tag == "pre"
-            _separate(builder, tag, 1)
+            _separate(builder, node, 1)
             if tag in ("table", "tr") and _is_data(node):
                 _add_table(node, builder, skip)
                 walk.skip_subtree()
@@ -179,13 +172,14 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
         else:
             if event == "end" and shown:
                 verbatim -= tag == "pre"
-                _separate(builder, tag, -1)
+                _separate(builder, node, -1)
             if node is not tree:
                 builder.add(node.tail or "", verbatim > 0)
 
 
-def _separate(builder: TextBuilder, tag: str, step: int) -> None:
-    """What the beginning (+1) or the end (-1) of an element does to the text around it."""
+def _separate(builder: TextBuilder, node: Any, step: int) -> None:
+    """What the beginning (+1) or the end (-1) of an element does; a list inside a list stays in its paragraph."""
+    tag, parent = tag_of(node), node.getparent()
     if step < 0 and tag in _HEADINGS:
         builder.close_heading(_HEADINGS[tag])
     if tag in _PARAGRAPH:
@@ -193,7 +187,7 @@ def _separate(builder: TextBuilder, tag: str, step: int) -> None:
     elif tag in _LINE:
         builder.block(1)
     elif tag in _LIST:
-        builder.nest(step)
+        builder.block(2 if parent is None or tag_of(parent) not in ("li", "dd", *_LIST) else 1)
     if step > 0 and tag in _HEADINGS:
         builder.open_heading()
     if step > 0 and tag == "li":

@@ -59,7 +59,6 @@ _NOT_PLAIN = re.compile(r"""[\[{&*!|>%]|"[^"]*$|'[^']*$""")
 _KNOWN = frozenset(
     "title author authors created date published release_date original_publication keywords subject".split()
 )
-_SHORT_NAMES = frozenset("author authors date created published keywords subject".split())
 
 
 def read(path: Path) -> str:
@@ -185,16 +184,11 @@ def fields(text: str, *, begin: bool = False) -> Properties:
     """What the lines at the head of a text say: "Author: …" (PEPs), ":Author: …" (docutils' bibliographic fields,
     https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields), "#+AUTHOR: …" (Org).
 
-    A line that is indented goes on with the field above it. `begin`: only a text that begins with such lines, or that
-    has a title among them, says something of itself; anywhere else "Date: …" may be part of what is told.
+    A line that is indented goes on with the field above it. `begin`: only a text that has a title among such lines says
+    something of itself; anywhere else "Date: …" may be part of what is told.
     """
     properties = _of_lines(text[:_HEAD])
-    if begin and not properties.title:
-        first = text[:_HEAD].lstrip().partition("\n\n")[0].split("\n")
-        known = [match["name"].lower() for line in first if (match := _FIELD.match(line[:LONG_LINE]))]
-        if len(known) < len(first) or len(_SHORT_NAMES.intersection(known)) < 2:
-            return UNKNOWN
-    return properties
+    return properties if properties.title or not begin else UNKNOWN
 
 
 def _of_lines(head: str) -> Properties:
