@@ -218,17 +218,6 @@ def test_names_that_are_no_utf8_are_read(parser, tmp_path):
     assert texts(parser, path) == [SENTENCE]
 
 
-@POSIX
-def test_a_worker_that_waits_in_vain_ends(note):
-    code = "from local_rag.index.parse import worker; worker.IDLE_SECONDS = 0.1; worker.main()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-c", code], **pipes) as waiting:
-        waiting.stdin.write(b'{"path": "%b", "part": 0, "loaders": {}, "seconds": 60}\n' % bytes(note))
-        waiting.stdin.write(b'{"path": "%b", "part": 1, "loaders": {}, "seconds": 60}\n' % bytes(note))
-        waiting.stdin.flush()
-        assert waiting.wait(60) == -signal.SIGALRM
-
-
 def test_the_worker_draws_pages_and_places_quotes(parser, tmp_path):
     path = make_pdf(tmp_path / "lamps.pdf", ["Lamps", SENTENCE])
     quote = (2, SENTENCE, 4, 10)

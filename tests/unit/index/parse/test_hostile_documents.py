@@ -8,7 +8,7 @@ import zipfile
 import zlib
 
 import pytest
-from support.hostile import SENTENCE, docx_members, docx_paragraph, epub_members, lie_about_sizes, make_pdf, make_zip
+from support.hostile import SENTENCE, docx_members, docx_paragraph, epub_members, lie_about_sizes, make_zip
 from support.loading import PROPERTIES, load
 
 from local_rag.core.errors import FileSkipped
@@ -177,17 +177,4 @@ def test_pdf(tmp_path, objects):
     numbered = enumerate([b"<< /Type /Catalog /Pages 2 0 R >>", *objects], 1)
     body = b"".join(b"%d 0 obj\n%b\nendobj\n" % pair for pair in numbered)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7\n" + body + b"trailer << /Root 1 0 R >>\n%%EOF\n")
-    harmless(tmp_path / "a.pdf")
-
-
-def test_actions_of_a_pdf(tmp_path):
-    from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import DictionaryObject, NameObject, TextStringObject
-
-    writer = PdfWriter(PdfReader(make_pdf(tmp_path / "a.pdf", [SENTENCE])))
-    call = TextStringObject("app.launchURL('http://box.test/')")
-    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): call}
-    writer.root_object[NameObject("/OpenAction")] = DictionaryObject(script)
-    writer.add_attachment("outside.txt", CANARY.encode())
-    writer.write(tmp_path / "a.pdf")
     harmless(tmp_path / "a.pdf")

@@ -81,7 +81,6 @@ CORE = """<c:coreProperties xmlns:c="http://schemas.openxmlformats.org/package/2
 xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"><dc:title>Ledger</dc:title>
 <dc:creator>Ada Quill;Bo</dc:creator><c:keywords>oil; wicks</c:keywords><dc:description>made by x</dc:description>
 <dcterms:created>2023-03-31T09:30:00Z</dcterms:created></c:coreProperties>"""
-TEMPLATE = CORE.replace("2023-03-31T09:30:00Z", "2013-12-23T23:15:00Z").replace("Ada Quill;Bo", "python-docx")
 LEDGER = "[title Ledger][author Ada Quill][date 2023-03-31]"
 
 
@@ -254,12 +253,6 @@ def test_good_files(tmp_path, name):
     make(tmp_path / name)
     file = load(tmp_path / name)
     assert "\n".join(map(shown, file.documents)) + "".join(file.warnings) == expected
-
-
-def test_a_template_of_word_says_nothing_of_a_file(tmp_path):
-    core = {"docProps/core.xml": TEMPLATE.encode()}
-    found = document_of(make_zip(tmp_path / "a.docx", docx_members(docx_paragraph(SENTENCE)) | core))
-    assert (found.author, found.date) == ("", "")
 
 
 def test_epub_under_drm_is_skipped_and_one_with_obfuscated_fonts_is_read(tmp_path):
