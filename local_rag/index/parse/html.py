@@ -112,8 +112,7 @@ def _properties(tree: Any, text: str) -> Properties:
     for meta in itertools.islice(tree.iter("meta"), _ELEMENTS):
         name = meta.get("name") or meta.get("property") or meta.get("itemprop") or ""
         known.setdefault(_VOCABULARY.sub("", name).lower(), []).append(meta.get("content") or "")
-    titles = [stated(" ".join(title.itertext())) for title in itertools.islice(tree.iter("title"), 1)]
-    sources = [*titles, from_mapping(known), _linked_data(tree)]
+    sources = [stated(tree.findtext(".//title") or ""), from_mapping(known), _linked_data(tree)]
     if not any(source.author or source.date for source in sources):
         sources.append(replace(fields(text, begin=True), title="", subject=""))
     return Properties(

@@ -44,7 +44,6 @@ from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load
 from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
 from local_rag.text.display import joined, printable, shorten
-from local_rag.text.encoding import decode
 
 Loader = Callable[[Path], ParsedFile | Iterator[Piece]]
 """Reads a file; one that holds other files comes in pieces, which `parts` puts together."""
@@ -80,11 +79,8 @@ CONVERTED = MappingProxyType(
 )
 """Suffixes of files that no loader reads, and the command that converts them, without the name of the file."""
 
-
-SHOWN = (
-    ".md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics .json"
-    " .jsonl and source code"
-)
+SHOWN = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics \
+.json .jsonl and source code"""
 
 DEPTH = 3
 """Files inside of files inside of files: what lies deeper is not read."""
@@ -100,15 +96,13 @@ _NO_LOADERS: Mapping[str, str] = MappingProxyType({})
 def load_unknown(path: Path) -> ParsedFile:
     """A file that no loader is for, if it is text."""
     try:
-        with path.open("rb") as file:
-            decode(file.read(65536))
+        return load_text(path)
     except FileSkipped as skipped:
         if "binary" not in str(skipped):
             raise
         command = CONVERTED.get(path.suffix.lower())
         hint = f"convert it: {command} {shlex.quote(path.name)}" if command else ""
         raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {SHOWN}"), hint=hint) from skipped
-    return load_text(path)
 
 
 def no_loader(path: Path) -> str:

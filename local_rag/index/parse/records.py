@@ -21,9 +21,6 @@ _LONG_NAME = 200
 
 A long key above many values would make a text many times as large as the file."""
 
-_PLACES = 5_000
-"""Times of a file that a citation can name."""
-
 _CUE = re.compile(
     r"^[ \t]*(?P<time>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*\n(?P<text>(?:[ \t]*\S.*\n?)*+)", re.MULTILINE
 )
@@ -189,7 +186,7 @@ def load_subtitles(path: Path) -> ParsedFile:
     cues = [(PLACE, cue["time"], _said(cue["text"])) for cue in _CUE.finditer(text)]
     new = [cue for at, cue in enumerate(cues) if not at or cue[2] != cues[at - 1][2]]
     said, times = joined(new, "\n")
-    return ParsedFile((document(said or text, headings=times[:: len(times) // _PLACES + 1]),))
+    return ParsedFile((document(said or text, headings=times),))
 
 
 def _said(caption: str) -> str:

@@ -55,8 +55,6 @@ class Worker:
             return {"skipped": reason, "passing": True, "exhausted": True}
 
     def _reply(self, path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
-        if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
-            raise FileSkipped("is not a regular file")
         if "text" in request:
             where = (request["page"], request["text"], request["start"], request["end"])
             return asdict(pdf_page.placed(path, *where))
