@@ -5,7 +5,6 @@ A case with quadratic work needs more: the system ends the child then, and the c
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from contextlib import suppress
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse import loaders, markup, pdf
+from local_rag.index.parse import loaders
 from local_rag.text import alignment, chunking, display, encoding, fences, marks, names, negation, numbers, words
 from local_rag.text.sentences import sentences
 
@@ -50,23 +49,25 @@ TEXT = (
     fences.fenced,
     lambda text: encoding.decode(f"a{text}".encode()),
     lambda text: encoding.declared_charset(text.encode()),
-    lambda text: pdf._page_text(text, set()),  # noqa: SLF001  # pages of that size take pdfium longest
 )
 
+HTML = "Content-Type: text/html"
 FILES = {
     "prose": {
         ".txt": ["{}"],
-        ".md": ["# a{}b\n\nx", "---\ntitle: a{}b\n---\n# x", "a\n{}b\n", "# [a]{}\n"],
+        ".md": ["# a{}b\n\nx", "---\ntitle: a{}b\n---\n# x", "a\n{}b\n", "# [a]{}\n", "|a|b|\n|-|-|\n{}"],
         ".rst": ["a{}b\n=====\n", ":Title: a{}b\n", ":a:`{}\n===\n", "aaa\n{}b"],
     },
     "records": {
         ".csv": ["a,b\n{}", "{}\na\nb", '"{}'],
         ".json": ['{"a": "{}"}', "[{}]"],
         ".jsonl": ['{"a": "{}"}\n', "{}"],
+        ".srt": ["1\n00:00:01,000 --> 00:00:02,000\n{}"],
+        ".ics": ["BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:{}\nEND:VEVENT\nEND:VCALENDAR"],
     },
     "markup": {
-        ".mhtml": ["Content-Type: text/html\n\n<!-- saved from url=(1){}", "Content-Type: text/html; x={}\n\n<p>a</p>"],
-        ".html": ["<p>a{}b</p>", "<script>{}", "<p style='{}'>a</p>{}", "<title>{}"],
+        ".mhtml": [f"{HTML}\n\n<!-- saved from url=(1){{}}", f"{HTML}; x={{}}\n\n<p>a</p>"],
+        ".html": ["<p>a{}b</p>", "<script>{}", "<p style='{}'>a</p>{}", "<title>{}", "<div>" * 3000 + "{}"],
         ".eml": ["From: {}b\nSubject: x\n\nbody", "From: a\nContent-Type: text/plain; a={}\n\nbody", "To: a{}\n\n{}"],
         ".mbox": ["From x\nTo: {}b\n\nbody", "From x\nTo: a\n\n{}"],
     },
@@ -86,7 +87,6 @@ def cases(kind, folder):
             path = folder / f"file{suffix}"
             path.write_bytes(filled(form, unit).encode())
             yield f"{suffix} {form!r} {unit!r}", load, path
-    yield from WIDE.get(kind, lambda folder: ())(folder)
 
 
 def filled(form, unit):
@@ -94,36 +94,8 @@ def filled(form, unit):
 
 
 def load(path):
-    with suppress(FileSkipped):
+    with suppress(FileSkipped), loaders.told():
         loaders.load(path)
-
-
-def wide_records(folder):
-    """Few bytes that could make a large text: names that stand before many values."""
-    texts = {
-        "wide.csv": ",".join(f"a{n}" for n in range(SIZE // 4)) + "\nx" * SIZE,
-        "key.json": json.dumps({"k" * SIZE: [{"a": 1}] * (SIZE // 8)}),
-        "keys.json": json.dumps({"x": {"k" * SIZE: {f"a{n}": 1 for n in range(SIZE // 10)}}}),
-    }
-    for name, text in texts.items():
-        path = folder / name
-        path.write_text(text)
-        yield name, load, path
-        assert sum(len(document.text) for document in loaders.load(path).documents) < 60 * len(text), name
-
-
-def wide_markup(folder):
-    page = "".join(f"<p>Paragraph {n} is about the lamp of the lighthouse.</p>\n" for n in range(SIZE // 10))
-    path = folder / "long.html"
-    path.write_text(f"<html><body><article>{page}</article></body></html>")
-    yield "long.html", load, path
-    deep = folder / "deep.html"
-    deep.write_text("<div>" * 3000 + "a" * SIZE)
-    yield "deep.html", load, deep
-    yield "unclosed", markup._bare, "<script>" * SIZE + "<style>a</style>" * 100  # noqa: SLF001
-
-
-WIDE = {"records": wide_records, "markup": wide_markup}
 
 
 def main(kind, folder):

@@ -1,4 +1,4 @@
-"""Files written and read by the loaders in one line."""
+"""Files read by the loaders, and what was read of them in one text that a test can compare."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import pytest
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parts import load
+from local_rag.index.parse import loaders
+from local_rag.index.parse.parsed_file import ParsedFile
+
+PROPERTIES = ("page", "title", "author", "date", "subject", "url")
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, "utf-8", newline="")
-    return path
+def load(path: Path) -> ParsedFile:
+    with loaders.told():
+        return loaders.load(path)
 
 
 def document_of(path: Path) -> LoadedDocument:
@@ -22,16 +24,15 @@ def document_of(path: Path) -> LoadedDocument:
     return found
 
 
-def outline(document: LoadedDocument) -> list[tuple[int, str]]:
-    """Level and text of the headings, after a check that each stands where it says it does."""
-    for heading in document.headings:
-        line = document.text[heading.start :].split("\n", 1)[0]
-        assert heading.text.split()[0] in line, (heading, line)
-        assert heading.start == 0 or document.text[heading.start - 1] == "\n"
-    return [(heading.level, heading.text) for heading in document.headings]
-
-
 def reason(path: Path) -> str:
     with pytest.raises(FileSkipped) as skipped:
         load(path)
     return str(skipped.value)
+
+
+def shown(document: LoadedDocument) -> str:
+    """What is known of a document, and its text with the headings where they start: "[title Oil]<1 Oil>Oil"."""
+    text = document.text
+    for heading in reversed(document.headings):
+        text = f"{text[: heading.start]}<{heading.level} {heading.text}>{text[heading.start :]}"
+    return "".join(f"[{name} {value}]" for name in PROPERTIES if (value := getattr(document, name))) + text

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.front_matter import fields
 from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree, parse_html
 from local_rag.index.parse.mail import header, html_source, message_of
-from local_rag.index.parse.page_properties import page_properties
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import from_mapping, stated
+from local_rag.index.parse.prose import fields
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.urls import is_page, normal
 from local_rag.text.words import words
@@ -39,26 +40,28 @@ from .977 to .986, for a precision of .866 instead of .878.
 MAX_PARTS = 30_000
 """Parts of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
 
-LONGEST = 2000
+_LONG_ADDRESS = 2000
 """Characters of a URL; what is longer is none that a person could read."""
 
-HEAD = 100_000
-"""Characters of a page in which it says where it is from."""
+_LONG_SCRIPT = 200_000
+"""Characters of JSON-LD that are parsed."""
+
+_ELEMENTS = 2000
+"""<meta> elements that are looked at."""
 
 _GRAM = 3
-_UNSEEN = re.compile(r"<(script|style|head|template)\b|<!--", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 _SAVED = re.compile(r"<!--\s*(?:saved from url=\(\d+\)|Page saved with SingleFile\s+url:\s*)(\S+)", re.IGNORECASE)
 """What Chromium and SingleFile write above a page that they save."""
 
-_BODY = re.compile(r"<body\b", re.IGNORECASE)
+_VOCABULARY = re.compile(r"^(?:citation|og|article|dc|dcterms)[_:.]", re.IGNORECASE)
+"""Before the names of <meta> elements: Google Scholar's, Open Graph's, Dublin Core's."""
 
 
 def load_html(path: Path) -> ParsedFile:
     """The main text of a page, or all of its visible text where the main text is too little of it."""
     data = path.read_bytes()
-    source = clean(decode(data, declared_charset(data)))
-    return ParsedFile((replace(html_document(source), url=saved_from(source)),))
+    return ParsedFile((html_document(clean(decode(data, declared_charset(data)))),))
 
 
 def load_mhtml(path: Path) -> ParsedFile:
@@ -67,39 +70,16 @@ def load_mhtml(path: Path) -> ParsedFile:
     source = html_source(message)
     if not source:
         raise FileSkipped("holds no page (no part of it is HTML)")
-    url = address(header(message, "Snapshot-Content-Location")) or saved_from(source)
-    return ParsedFile((replace(html_document(source), url=url),))
-
-
-def saved_from(source: str) -> str:
-    """The address of a saved page: what the browser wrote above it, else what it calls its own; empty where unknown.
-
-    A page may call itself what it likes: the address is shown, and nothing is ever fetched from it.
-    """
-    head = source[:HEAD]
-    saved = _SAVED.search(head)
-    if saved and (url := address(saved.group(1))):
-        return url
-    body = _BODY.search(head)
-    tree = parse_html(head[: body.start()] if body else head)
-    return next((url for named in _named(tree) if (url := address(named))), "") if tree is not None else ""
-
-
-def _named(tree: Any) -> list[str]:
-    """The canonical link of a page, then its Open Graph address."""
-    links = [link.get("href", "") for link in tree.iter("link") if "canonical" in link.get("rel", "").lower().split()]
-    metas = [meta.get("content", "") for meta in tree.iter("meta") if meta.get("property", "").lower() == "og:url"]
-    return [*links, *metas]
-
-
-def address(url: str) -> str:
-    """One spelling of an absolute http(s) URL, empty for anything else."""
-    url = normal(url) if len(url) <= LONGEST else ""
-    return url if is_page(url) and url.isprintable() and not re.search(r"\s", url) else ""
+    page = html_document(source)
+    return ParsedFile((replace(page, url=_address(header(message, "Snapshot-Content-Location")) or page.url),))
 
 
 def html_document(source: str) -> LoadedDocument:
-    """A page as a document: title, headings, and its main text, or all visible text where that is too little of it."""
+    """A page as a document: title, headings, and its main text, or all visible text where that is too little of it.
+
+    Its `url` is what the browser that saved it wrote above it, else what it calls its own. A page may call itself what
+    it likes: the address is shown, and nothing is ever fetched from it.
+    """
     tree = parse_html(source)
     if tree is None:
         return document(_bare(source))
@@ -107,21 +87,51 @@ def html_document(source: str) -> LoadedDocument:
     add_tree(tree, whole)
     add_tree(tree, visible, DROPPED | AROUND)
     add_tree(tree, own, DROPPED | AROUND | {"a"})
-    if not whole.text:
-        return document(_bare(source), properties=page_properties(tree))
     title = whole.headings[0].text if whole.headings else ""
-    small = len(whole.parts) <= MAX_PARTS
-    text, headings = (small and _main(source, visible, len(words(own.text)))) or whole.picked(whole.lines())
-    return document(text, title, headings=headings, properties=_properties(tree, whole.text))
+    text, headings = whole.text or _bare(source), whole.headings
+    if text and len(whole.parts) <= MAX_PARTS:
+        text, headings = _main(source, visible, len(words(own.text))) or (text, headings)
+    saved = [match[1] for match in _SAVED.finditer(source[:10_000])]
+    named = [*saved, *tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
+    url = next(filter(None, map(_address, named)), "")
+    return replace(document(text, title, headings=headings, properties=_properties(tree, whole.text)), url=url)
+
+
+def _address(url: str) -> str:
+    """One spelling of an absolute http(s) URL, empty for anything else."""
+    url = normal(url) if len(url) <= _LONG_ADDRESS else ""
+    return url if is_page(url) and url.isprintable() and not re.search(r"\s", url) else ""
 
 
 def _properties(tree: Any, text: str) -> Properties:
-    """What a page says of itself; author and date also by lines at its head, as the books of Project Gutenberg."""
-    properties = page_properties(tree)
-    if properties.author or properties.date:
-        return properties
-    head = fields(text, begin=True)
-    return replace(properties, author=head.author, date=head.date)
+    """What a page says of itself: by its <title>, its <meta> elements, its JSON-LD; each completes those before it.
+
+    Author and date also by lines at the head of its text, as the books of Project Gutenberg have them.
+    """
+    known: dict[str, list[str]] = {}
+    for meta in itertools.islice(tree.iter("meta"), _ELEMENTS):
+        name = meta.get("name") or meta.get("property") or meta.get("itemprop") or ""
+        known.setdefault(_VOCABULARY.sub("", name).lower(), []).append(meta.get("content") or "")
+    sources = [stated(tree.findtext(".//title") or ""), from_mapping(known), _linked_data(tree)]
+    if not any(source.author or source.date for source in sources):
+        sources.append(replace(fields(text, begin=True), title="", subject=""))
+    return Properties(
+        *(next(filter(None, (getattr(source, name) for source in sources)), "") for name in Properties.__slots__)
+    )
+
+
+def _linked_data(tree: Any) -> Properties:
+    """Those of the first article in JSON-LD (https://schema.org/Article)."""
+    objects: list[dict[str, Any]] = []
+
+    def keep(found: dict[str, Any]) -> dict[str, Any]:
+        objects.append(found)
+        return found
+
+    for source in tree.xpath("//script[@type='application/ld+json']/text()"):
+        with suppress(ValueError, RecursionError):
+            json.loads(source[:_LONG_SCRIPT], object_hook=keep)
+    return next((from_mapping(found) for found in objects if found.get("datePublished")), UNKNOWN)
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:
@@ -137,7 +147,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
     lines = visible.lines()
     counts, kept = [], []
     for number, line in enumerate(lines):
-        tokens = words(line.of(text))
+        tokens = words(visible.bare.get(line.start) or line.of(text))
         grams = _grams(tokens)
         counts.append(len(tokens))
         if len(tokens) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):
@@ -156,27 +166,9 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
 
 def _bare(source: str) -> str:
-    """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of some hundred elements."""
-    text = _TAG.sub(" ", " ".join(_seen(source)))
-    return clean("\n".join(filter(None, (" ".join(line.split()) for line in html.unescape(text).split("\n")))))
-
-
-def _seen(source: str) -> Iterator[str]:
-    """The parts of a page without scripts, styles and comments. One that is never closed is text, as all after it."""
-    unclosed = set[str]()
-    kept = start = 0
-    while opened := _UNSEEN.search(source, start):
-        name = (opened.group(1) or "").lower()
-        start = opened.end()
-        if name in unclosed:
-            continue
-        closed = re.compile(rf"</{name}\s*>" if name else "-->", re.IGNORECASE).search(source, start)
-        if closed is None:
-            unclosed.add(name)  # looking for it again and again would take quadratic time
-            continue
-        yield source[kept : opened.start()]
-        kept = start = closed.end()
-    yield source[kept:]
+    """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of 2,048 elements."""
+    text = html.unescape(_TAG.sub(" ", source))
+    return clean("\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n")))))
 
 
 def _grams(tokens: list[str]) -> list[tuple[str, ...]]:

@@ -1,47 +1,52 @@
-"""Suffix -> loader: a path becomes documents with title, headings and pages."""
+"""Suffix -> loader: a path becomes documents with title, headings and pages, in parts where it holds other files."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
+import shutil
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 import local_rag
-from local_rag.core.documents import LoadedDocument
+from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
-from local_rag.index.parse.calendar import load_ics, load_subtitles
-from local_rag.index.parse.dates import iso_date
+from local_rag.core.reasons import reason_of
+from local_rag.index.names import name_date
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
-from local_rag.index.parse.odf import load_odp, load_odt, load_rtf
-from local_rag.index.parse.office import load_docx, load_epub
-from local_rag.index.parse.parsed_file import ParsedFile, Piece, clean
+from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
+from local_rag.index.parse.parsed_file import (
+    MAX_CHARACTERS,
+    Inside,
+    Member,
+    ParsedFile,
+    Piece,
+    checked,
+    clean,
+    load_zip,
+)
 from local_rag.index.parse.pdf import load_pdf
-from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, one_line
+from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, iso_date, one_line
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_json, load_jsonl, load_notebook
+from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
-from local_rag.index.parse.slides import load_pptx
-from local_rag.index.parse.zips import load_zip
-from local_rag.text import encoding
-from local_rag.text.encoding import decode
+from local_rag.text.display import joined, printable, shorten
 
 Loader = Callable[[Path], ParsedFile | Iterator[Piece]]
 """Reads a file; one that holds other files comes in pieces, which `parts` puts together."""
-
-LIBRARIES = tuple(
-    """charset-normalizer cryptography icalendar lxml mammoth pypdf pypdfium2 python-calamine python-oxmsg python-pptx
-    striprtf trafilatura""".split()
-)
-"""What the loaders read with."""
 
 CODE = frozenset(
     """.py .pyi .pyx .js .mjs .cjs .jsx .ts .tsx .vue .svelte .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx
@@ -74,25 +79,30 @@ CONVERTED = MappingProxyType(
 )
 """Suffixes of files that no loader reads, and the command that converts them, without the name of the file."""
 
+SHOWN = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics \
+.json .jsonl and source code"""
 
-SHOWN = (
-    ".md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics .json"
-    " .jsonl and source code"
-)
+DEPTH = 3
+"""Files inside of files inside of files: what lies deeper is not read."""
+
+_CHARACTERS, _SECONDS = 1_000_000, 5.0
+"""Text, or time, after which a part of a mailbox or a zip file ends."""
+
+_LONG_NAME = 200
+_LONG_WARNING = 400
+_NO_LOADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def load_unknown(path: Path) -> ParsedFile:
     """A file that no loader is for, if it is text."""
     try:
-        with path.open("rb") as file:
-            decode(file.read(65536))
+        return load_text(path)
     except FileSkipped as skipped:
         if "binary" not in str(skipped):
             raise
         command = CONVERTED.get(path.suffix.lower())
         hint = f"convert it: {command} {shlex.quote(path.name)}" if command else ""
         raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {SHOWN}"), hint=hint) from skipped
-    return load_text(path)
 
 
 def no_loader(path: Path) -> str:
@@ -100,47 +110,35 @@ def no_loader(path: Path) -> str:
     return f"no loader for {path.suffix.lower()} files" if path.suffix else "no loader for this kind of file"
 
 
+_SUFFIXES: dict[Loader, str] = {
+    load_markdown: ".md .markdown",
+    load_rst: ".rst",
+    load_html: ".html .htm .xhtml",
+    load_mhtml: ".mhtml .mht",
+    load_pdf: ".pdf",
+    load_docx: ".docx",
+    load_epub: ".epub",
+    load_eml: ".eml",
+    load_mbox: ".mbox",
+    load_msg: ".msg",
+    load_zip: ".zip",
+    load_sheets: ".xlsx .xlsm .xls .ods",
+    load_pptx: ".pptx .pptm .ppsx .potx",
+    load_odt: ".odt",
+    load_odp: ".odp",
+    load_rtf: ".rtf",
+    load_ics: ".ics",
+    load_subtitles: ".srt .vtt",
+    load_csv: ".csv .tsv",
+    load_json: ".json",
+    load_notebook: ".ipynb",
+    load_jsonl: ".jsonl .ndjson",
+    load_text: " ".join(TEXTS),
+    load_unknown: " ".join(CONVERTED),
+    load_code: " ".join(CODE),
+}
 LOADERS: Mapping[str, Loader] = MappingProxyType(
-    {
-        **dict.fromkeys(CODE, load_code),
-        **dict.fromkeys(TEXTS, load_text),
-        **dict.fromkeys(CONVERTED, load_unknown),
-        ".md": load_markdown,
-        ".markdown": load_markdown,
-        ".rst": load_rst,
-        ".html": load_html,
-        ".htm": load_html,
-        ".xhtml": load_html,
-        ".mhtml": load_mhtml,
-        ".mht": load_mhtml,
-        ".pdf": load_pdf,
-        ".docx": load_docx,
-        ".epub": load_epub,
-        ".eml": load_eml,
-        ".mbox": load_mbox,
-        ".msg": load_msg,
-        ".zip": load_zip,
-        ".xlsx": load_sheets,
-        ".xlsm": load_sheets,
-        ".xls": load_sheets,
-        ".ods": load_sheets,
-        ".pptx": load_pptx,
-        ".pptm": load_pptx,
-        ".ppsx": load_pptx,
-        ".potx": load_pptx,
-        ".odt": load_odt,
-        ".odp": load_odp,
-        ".rtf": load_rtf,
-        ".ics": load_ics,
-        ".srt": load_subtitles,
-        ".vtt": load_subtitles,
-        ".csv": load_csv,
-        ".tsv": load_csv,
-        ".json": load_json,
-        ".ipynb": load_notebook,
-        ".jsonl": load_jsonl,
-        ".ndjson": load_jsonl,
-    }
+    {suffix: load for load, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 )
 
 
@@ -168,7 +166,127 @@ def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
     return names
 
 
-def load_by_name(name: str, path: Path) -> ParsedFile:
+@cache
+def parser_version() -> str:
+    """Which parser this is: what it could not read yesterday it cannot read today, unless it is another one.
+
+    16 hex digits of the versions of this package, of Python and of the libraries.
+    """
+    versions = [local_rag.__version__, sys.version]
+    for library in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):  # its installation makes another parser
+            versions.append(f"{library} {metadata.version(library)}")
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
+
+
+_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdf pypdfium2 python-calamine python-oxmsg
+    python-pptx striprtf trafilatura""".split()
+"""What the loaders read with."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what libraries raise for a file into FileSkipped, but for MemoryError.
+
+    It is `passing` where the machine is the cause: no rights, a package that is not installed; else the content is.
+    """
+    try:
+        yield
+    except (FileSkipped, MemoryError):
+        raise
+    except RecursionError as error:
+        raise FileSkipped("is nested too deeply") from error
+    except Exception as error:  # any parser, any input: the reason travels, the traceback helps nobody here
+        if isinstance(error, OSError) and error.errno is not None:
+            raise FileSkipped(f"cannot be opened ({reason_of(error)})", passing=True) from error
+        reason = shorten(printable(f"{type(error).__name__}: {error}"), 120).removesuffix(":")
+        missing = isinstance(error, ImportError)
+        raise FileSkipped(f"is damaged, or its parser failed ({reason})", passing=missing) from error
+
+
+def load(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> ParsedFile:
+    """All parts of a file as one."""
+    found = list(parts(path, own, depth))
+    return ParsedFile(
+        tuple(document for part in found for document in part.documents),
+        tuple(warning for part in found for warning in part.warnings),
+        tuple(member for part in found for member in part.members),
+    )
+
+
+def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Iterator[ParsedFile]:
+    """The parts of a file, one but for what holds other files; `own` loaders, as `names_of` gives them, are stronger.
+
+    A file without a known suffix is read as text if it is text. Documents without a date of their own have that of the
+    file's name. Raises FileSkipped with the reason when nothing can be read, and what the libraries raise.
+    """
+    name = own.get(path.suffix.lower())
+    read = _load_by_name(name, path) if name else (loader(path) or load_unknown)(path)
+    found = iter([checked(read)]) if isinstance(read, ParsedFile) else _joined(read, path, own, depth)
+    date = iso_date(name_date(path.name))
+    for part in found:
+        documents = (each if each.date or not date else replace(each, date=date) for each in part.documents)
+        yield replace(part, documents=tuple(documents))
+
+
+def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: int) -> Iterator[ParsedFile]:
+    """The pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
+    documents, members, unread = list[LoadedDocument](), list[Member](), list[str]()
+    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _SECONDS
+    for piece in pieces:
+        if total > MAX_CHARACTERS and (depth or path.suffix.lower() != ".mbox"):
+            unread.append(f"what lies behind {MAX_CHARACTERS:,} characters of text")
+            break
+        if total and (total > end or time.monotonic() > until):
+            yield ParsedFile(tuple(documents), (), tuple(members))
+            documents, members = [], []
+            end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+        if isinstance(piece, LoadedDocument):
+            documents.append(piece)
+            total += len(piece.text)
+            continue
+        name = _distinct(piece.name, names)
+        try:
+            with told():
+                found = _members(piece, name, own, depth + 1)
+            members += found
+            total += sum(len(document.text) for member in found for document in member.documents)
+        except FileSkipped as skipped:
+            unread.append(f"{name} ({skipped})")
+    warning = shorten(f"inside of it was not read: {joined(unread)}", _LONG_WARNING)
+    if not total:
+        raise FileSkipped(warning if unread else "is empty")
+    yield ParsedFile(tuple(documents), (warning,) if unread else (), tuple(members))
+
+
+def _members(inside: Inside, name: str, own: Mapping[str, str], depth: int) -> list[Member]:
+    """What a file inside of a file holds, and what lies inside of that. Raises as `parts` does."""
+    file = Path(re.sub(r"[^\w. -]", "_", name.rpartition("/")[2])[-100:])
+    if file.suffix.lower() not in own and not loader(file):
+        raise FileSkipped(no_loader(file))
+    if depth > DEPTH:
+        raise FileSkipped("lies too deep")
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder, file)
+        with inside.open() as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        found = load(path, own, depth)
+    return [
+        Member(name, found.documents, found.warnings),
+        *(replace(member, name=f"{name}{MEMBER}{member.name}") for member in found.members),
+    ]
+
+
+def _distinct(name: str, names: Counter[str]) -> str:
+    """The name of a file inside of a file, without ways out of it; a second one of that name is "name (2)"."""
+    steps = (" ".join(clean(step).split()) for step in re.split(r"[/\\]", name[:10_000]))
+    name = "/".join(step for step in steps if step not in ("", ".", ".."))[-_LONG_NAME:] or "unnamed"
+    names[name] += 1
+    stem, dot, suffix = name.rpartition(".")
+    return name if names[name] == 1 else f"{stem or suffix} ({names[name]}){dot}{suffix if stem else ''}"
+
+
+def _load_by_name(name: str, path: Path) -> ParsedFile:
     """The documents of a file by somebody's own loader, made safe to store; headings stay where no text changed."""
     module, _, function = name.partition(":")
     file: ParsedFile = attrgetter(function)(import_module(module))(path)
@@ -186,19 +304,3 @@ def _cleaned(document: LoadedDocument) -> LoadedDocument:
         date=iso_date(document.date),
         subject=one_line(document.subject, LONG_SUBJECT),
     )
-
-
-@cache
-def parser_version() -> str:
-    """Which parser this is: what it could not read yesterday it cannot read today, unless it is another one.
-
-    16 hex digits of the loaders' sources and the versions of their libraries and of Python: a number that somebody
-    must remember to raise is forgotten, and a change that reads no more than before costs one more attempt.
-    """
-    digest = hashlib.sha256(f"{local_rag.__version__} {sys.version}".encode())
-    for source in (*sorted(Path(__file__).parent.glob("*.py")), Path(encoding.__file__)):
-        digest.update(source.read_bytes() if source.exists() else b"")
-    for library in LIBRARIES:
-        with suppress(metadata.PackageNotFoundError):  # its installation makes another parser
-            digest.update(f"{library} {metadata.version(library)} ".encode())
-    return digest.hexdigest()[:16]

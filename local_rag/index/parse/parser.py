@@ -8,7 +8,6 @@ import json
 import queue
 import re
 import shlex
-import signal
 import stat
 import subprocess
 import threading
@@ -170,8 +169,11 @@ class _Worker:
             cancel.check()
             with suppress(queue.Empty):
                 line = self._replies.get(timeout=_POLL)
-                reply: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else self._crashed()
-                return reply
+                if line.endswith(b"\n"):
+                    reply: dict[str, Any] = json.loads(line)
+                    return reply
+                crashed = f"the parser crashed (exit code {self.process.wait()})"
+                return {"skipped": crashed, "passing": True, "exhausted": True}
         late = f"took longer than {seconds:g} s to read"
         return {"skipped": late, "passing": True, "lasting": True, "exhausted": True}
 
@@ -182,13 +184,6 @@ class _Worker:
             if self.process.stdin:
                 self.process.stdin.close()
         self._folder.cleanup()
-
-    def _crashed(self) -> dict[str, Any]:
-        code = self.process.wait()
-        how = f"exit code {code}"
-        with suppress(ValueError):
-            how = f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else how
-        return {"skipped": f"the parser crashed ({how})", "passing": True, "exhausted": True}
 
 
 def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from itertools import islice
 from typing import Any
 
-from local_rag.index.names import name_words
-from local_rag.index.parse.dates import iso_date
+from local_rag.index.names import MONTHS, name_words
 from local_rag.index.parse.parsed_file import Properties, clean
 from local_rag.text.display import shorten
 
@@ -53,14 +54,22 @@ _NOBODY = frozenset(
 }
 """What stands in place of an author's name where nobody gave one."""
 
+_ELEMENTS = "title initial-creator creator created creation-date date subject keywords keyword".split()
+_TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
+"""When the templates of python-docx and python-pptx were made, which programs leave in what they write with them."""
+
 _ADDRESS = re.compile(r"\s*<[^<>]*>")
 _NAMED_ADDRESS = re.compile(r"\S+@\S+\s*\(([^()]*)\)")
-_TITLES = ("title",)
-_AUTHORS = ("author", "authors", "creator", "creators", "byline")
+_TITLES = ("title", "headline")
+_AUTHORS = ("initialcreator", "author", "authors", "creator", "creators", "byline")
 _DATES = (
     "created",
+    "creationdate",
     "date",
     "published",
+    "publishedtime",
+    "issued",
+    "dateissued",
     "publisheddate",
     "publishdate",
     "pubdate",
@@ -71,24 +80,46 @@ _DATES = (
     "updated",
     "lastmodified",
 )
-_SUBJECTS = ("subject", "subjects", "description", "summary", "keywords", "tags", "categories", "topic")
+_SUBJECTS = ("subject", "subjects", "description", "summary", "keywords", "keyword", "tags", "categories", "topic")
+
+_OLDEST_YEAR = 1000
+"""A year before it is a number that means something else."""
+
+_LONG_DATE = 200
+"""Characters of a date that are looked at."""
+
+_MONTHS = {"sept": 9} | {
+    name: number for number, names in enumerate(MONTHS, 1) for full in names for name in (full, full[:3])
+}
+_MONTH = rf"(?P<name>{'|'.join(sorted(_MONTHS, reverse=True))})(?![^\W\d_])\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d)",
+        r"^(?:D:)?(?P<year>\d{4})(?P<month>\d\d)(?:(?P<day>\d\d)(?:T?(?:\d\d){1,3}(?!\d).*)?)?$",
+        rf"(?<![^\W_]){_DAY}[ .-]*(?:of )?{_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
+        rf"(?<![^\W\d_]){_MONTH} *{_DAY},? +(?P<year>\d{{4}})(?!\d)",
+        rf"(?<![^\W\d_]){_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
+        r"(?<!\d)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<day>1[3-9]|2\d|3[01])/(?P<month>\d{1,2})/(?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<month>\d{1,2})/(?P<day>1[3-9]|2\d|3[01])/(?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?:D:)?(?P<year>[12]\d{3})(?!\d)",
+    )
+)
+_WITH_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\dZ")
 
 
-def stated(
-    title: str = "", authors: Iterable[str] = (), date: str = "", subjects: Iterable[str] = (), *, program: str = ""
-) -> Properties:
-    """Properties as they stand in a file, made safe to store; what says nothing is left out.
-
-    `program` is what wrote the file: an author of its name is no person.
-    """
-    return Properties(_title(title), _authors(authors, program), iso_date(date), _subject(subjects, title))
+def stated(title: str = "", authors: Iterable[str] = (), date: str = "", subjects: Iterable[str] = ()) -> Properties:
+    """Properties as they stand in a file, made safe to store; what says nothing is left out."""
+    return Properties(_title(title), _authors(authors), iso_date(date), _subject(subjects, title))
 
 
 def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     """Properties by their names in front matter, fields or JSON; case, blanks and hyphens in a name do not count."""
     known = dict[str, list[str]]()
     for key, value in list(mapping.items())[:200]:
-        name = re.sub(r"[\s_-]", "", key).lower() if isinstance(key, str) and len(key) < 50 else ""
+        name = re.sub(r"[\s_.-]", "", key).lower() if isinstance(key, str) and len(key) < 50 else ""
         known.setdefault(name, []).extend(_texts(value))
 
     def of(names: Iterable[str]) -> list[str]:
@@ -97,6 +128,16 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     dates = (iso_date(text) for text in of(_DATES))
     authors = next((known[name] for name in _AUTHORS if known.get(name)), [])
     return stated(next(iter(of(_TITLES)), ""), authors, next(filter(None, dates), ""), of(_SUBJECTS))
+
+
+def dublin_core(tree: Any) -> Properties:
+    """Properties in the XML of an office file or a book: Dublin Core's, and those that Office and OpenDocument add."""
+    known: dict[str, list[str]] = {}
+    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MANY):
+        text = " ".join("".join(node.itertext()).split())
+        if text not in _TEMPLATES_MADE:
+            known.setdefault(node.tag.rpartition("}")[2], []).append(text)
+    return from_mapping(known)
 
 
 def _texts(value: Any) -> list[str]:
@@ -129,9 +170,9 @@ def _says_something(text: str) -> bool:
     return any(character.isalpha() for character in text) and (" " in text or bool(name_words(text + ".txt")))
 
 
-def _authors(authors: Iterable[str], program: str) -> str:
-    names = dict.fromkeys(_name(author) for author in list(authors)[:MANY])
-    kept = [name for name in names if name and not _is_program(name, program)]
+def _authors(authors: Iterable[str]) -> str:
+    names = dict.fromkeys(_name(name) for author in list(authors)[:MANY] for name in author.split(";"))
+    kept = [name for name in names if name]
     return one_line(("; " if any("," in name for name in kept) else ", ").join(kept), LONG_AUTHOR)
 
 
@@ -144,12 +185,6 @@ def _name(author: str) -> str:
     return "" if nobody else bare
 
 
-def _is_program(name: str, program: str) -> bool:
-    """Whether an author is called as what wrote the file: EDGAR Online by the EDGAR PDF Generator."""
-    first, by = (text.casefold().partition(" ")[0] for text in (name, program.strip()))
-    return len(first) > 2 and by.startswith(first)
-
-
 def _subject(subjects: Iterable[str], title: str) -> str:
     """Subject and keywords, each once, without what only repeats the title."""
     parts = dict[str, str]()
@@ -158,3 +193,37 @@ def _subject(subjects: Iterable[str], title: str) -> str:
             if _says_something(part) and part.casefold() not in _NOBODY | {"subject", "keywords", title.casefold()}:
                 parts.setdefault(part.casefold(), part)
     return one_line("; ".join(parts.values()), LONG_SUBJECT)
+
+
+def iso_date(text: str) -> str:
+    """The date in a text that is one: "28-Feb-2018" is "2018-02-28", "March 2018" is "2018-03", "c. 1890" is "1890".
+
+    A time is left out, but for one that `iso_time` wrote. Of 3/4/2018 only the year is certain. Empty for what is no
+    date, for years before _OLDEST_YEAR and after next year.
+    """
+    text = text[:_LONG_DATE].strip()
+    if _WITH_TIME.fullmatch(text):
+        return text if iso_date(text[:10]) == text[:10] else ""
+    return next((written for form in _FORMS if (match := form.search(text)) and (written := _written(match))), "")
+
+
+def iso_time(when: datetime) -> str:
+    """A moment in UTC, to the minute: "2023-03-31T09:30Z"; one without a zone is taken for UTC. Empty as `iso_date`."""
+    with suppress(OverflowError, ValueError):
+        when = when.astimezone(UTC) if when.tzinfo else when
+        return iso_date(f"{when:%Y-%m-%dT%H:%M}Z".rjust(17, "0"))
+    return ""
+
+
+def _written(match: re.Match[str]) -> str:
+    """The date, if there is such a day."""
+    known = match.groupdict("")
+    year, month, day = known["year"], known.get("month", ""), known.get("day", "")
+    if name := known.get("name"):
+        month = str(_MONTHS[name.lower()])
+    try:
+        date(int(year), int(month or 1), int(day or 1))
+    except ValueError:
+        return ""
+    is_possible = _OLDEST_YEAR <= int(year) <= date.today().year + 1
+    return "-".join(part.zfill(2) for part in (year, month, day) if part) if is_possible else ""

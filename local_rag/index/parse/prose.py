@@ -1,17 +1,20 @@
-"""Plain text, Markdown and reStructuredText: stored as they are, with their title and headings."""
+"""Plain text, Markdown and reStructuredText: stored as they are, with their title and headings.
+
+What a text says of itself stands at its head: YAML and TOML front matter, and lines such as "Author: …".
+"""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect
+import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import accumulate, chain, zip_longest
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 from local_rag.core.documents import Heading
-from local_rag.index.parse.front_matter import fields, front_matter
-from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
 
@@ -21,18 +24,41 @@ LONG = 300
 LONG_LINE = 2000
 """Characters of a line that patterns look at: where one goes back and forth, a longer line would take very long."""
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_NO_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])[ \t]|[ \t]*$| {4}|\t| {0,3}#{1,6} |[ \t]*\|")
+_LONG_MARKDOWN = 5_000_000
+"""Characters of Markdown in which headings and tables are looked for, which takes half a second per million."""
+
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
-_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
-_PIPE = re.compile(r"(?<!\\)\|")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
+_RST = re.compile(
+    r"^(?:(?P<over>([!-/:-@\[-`{-~])\2{2,}+)[ \t]*\n)?(?=.*\S)(?P<line>.*+)\n"
+    r"(?P<under>([!-/:-@\[-`{-~])\5{2,}+)[ \t]*$",
+    re.MULTILINE,
+)
 _MARKS = " \t*=#"
 _NO_TITLE = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re|copyright|this file|page)\b", re.IGNORECASE)
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
+
+_LONG_FRONT = 20_000
+"""Characters of front matter that is parsed; what is longer is none that a person wrote."""
+
+_HEAD = 6_000
+"""Characters at the head of a text in which it says what it is. The longest head of 43 PEPs has 1,500."""
+
+_BRACKETS = 200
+"""In front matter that is parsed: brackets in brackets take quadratic time."""
+
+_FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(
+    r"^(?::|#\+)?(?P<name>[A-Za-z][\w -]{0,30}):+(?:[ \t]+(?P<text>.*(?:\n[ \t]+(?![A-Za-z][\w -]{0,30}:)\S.*)*))?$",
+    re.MULTILINE,
+)
+_NOT_PLAIN = re.compile(r"""[\[{&*!|>%]|"[^"]*$|'[^']*$""")
+"""How a value of YAML begins that is more than its letters, or a quote that lacks its other one."""
+
+_KNOWN = frozenset(
+    "title author authors created date published release_date original_publication keywords subject".split()
+)
 
 
 def read(path: Path) -> str:
@@ -59,90 +85,51 @@ def _first_line(text: str) -> str:
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
-    alone = not following or bool(_ADORNMENT.match(following))
-    letters = sum(character.isalpha() or character.isspace() for character in title)
-    if not alone or not rest.strip() or not 3 <= len(title) <= 120 or letters < 0.6 * len(title):
+    if not 3 <= len(title) <= 120 or not rest.strip() or (following and not _ADORNMENT.match(following)):
         return ""
-    begins = title[0].isdigit() or (title[0].isalpha() and not title[0].islower())
-    sentence = title[-1] in ".,;:" or len(title.split()) > 16
-    return "" if not begins or sentence or _NO_TITLE.match(title) or "://" in title else title
+    letters = sum(character.isalpha() or character.isspace() for character in title)
+    is_title = letters >= 0.6 * len(title) and title[0].isalnum() and not title[0].islower()
+    return title if is_title and title[-1] not in ".,;:" and not _NO_TITLE.match(title) else ""
 
 
 def load_markdown(path: Path) -> ParsedFile:
-    """Markdown as it is written, but that the rows of its tables carry their headers; headings of both styles
-    (https://spec.commonmark.org/0.31.2/#atx-headings).
-    """
+    """Markdown as it is written, but that the rows of its tables carry their headers."""
     text = read(path)
     properties, begin = front_matter(text)
-    headings, tables = list(markdown_headings(text, begin)), list(_tables(text))
+    text, headings = markdown(text, begin)
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
-    ends = [0, *(end for _, end, _ in tables)]
-    grown = list(accumulate((len(rows) - (end - start) for start, end, rows in tables), initial=0))
-    kept = (text[end:start] for end, start in zip(ends, [*(start for start, _, _ in tables), len(text)], strict=True))
-    text = "".join(chain.from_iterable(zip_longest(kept, (rows for _, _, rows in tables), fillvalue="")))
-    headings = [replace(heading, start=heading.start + grown[bisect(ends, heading.start) - 1]) for heading in headings]
     title = outermost.text if outermost else ""
     return ParsedFile((document(text, title, headings=headings, properties=properties),))
 
 
-def _tables(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where each table starts and ends, and its rows behind their headers
-    (https://github.github.com/gfm/#tables-extension-).
+def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
+    """The text with the headers in each row of its tables (https://github.github.com/gfm/#tables-extension-), and its
+    headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings); it is Markdown from `begin` on.
     """
-    fence, start, table = "", 0, list[str]()
-    above, above_start = "", 0
-    for at, line in [*_lines(text, longest=None), (len(text), "")]:
-        fence = _fence(fence, line)
-        if table and (fence or "|" not in line):
-            cells = ([cell.replace("\\|", "|") for cell in _PIPE.split(row.strip().strip("|"))] for row in table)
-            yield start, at - 1, "\n".join(rows(cells, headed=True))
-            table = []
-        elif table:
-            table.append(line)
-        elif not fence and "|" in above and "|" in line and _RULE.fullmatch(line):
-            start, table = above_start, [above]
-        above, above_start = line, at
+    from markdown_it import MarkdownIt
 
-
-def _lines(text: str, start: int = 0, longest: int | None = LONG_LINE) -> Iterator[tuple[int, str]]:
-    """Lines, cut where they are too long for a heading, with the code point they start at."""
-    for line in text[start:].split("\n"):
-        yield start, line[:longest]
-        start += len(line) + 1
-
-
-def _fence(fence: str, line: str) -> str:
-    """The fence that a line stands in, or opens; empty outside of code."""
-    opened = _FENCE.match(line)
-    if not fence:
-        return opened.group(1) if opened else ""
-    closed = opened and opened.group(1).startswith(fence) and not line.strip("`~ \t")
-    return "" if closed else fence
-
-
-def markdown_headings(text: str, begin: int) -> Iterator[Heading]:
-    fence, before, before_start = "", "", 0
-    for start, line in _lines(text, begin):
-        inside, fence = fence, _fence(fence, line)
-        if inside or fence:
-            before = ""
-        elif (heading := _ATX.match(line)) and (words := _unclosed(line[heading.end() :])):
-            yield Heading(start, len(heading.group(1)), _plain(words))
-            before = ""
-        elif before and (underline := _UNDERLINE.match(line)):
-            yield Heading(before_start, 1 if underline.group(1)[0] == "=" else 2, _plain(before))
-            before = ""
-        else:
-            # only the first line after a blank one can be a heading: below it stands a paragraph or a table
-            paragraph = not _NO_PARAGRAPH.match(line) and (start == begin or text[start - 2 : start] == "\n\n")
-            before, before_start = (line, start) if paragraph else ("", start)
-
-
-def _unclosed(heading: str) -> str:
-    """A heading without the closing #s, which stand behind a blank: C# stays."""
-    heading = heading.rstrip(" \t")
-    words = heading.rstrip("#")
-    return words.rstrip(" \t") if not words or words[-1] in " \t" else heading
+    reader = MarkdownIt("commonmark").enable("table")
+    reader.core.ruler.enableOnly(["normalize", "block"])
+    source = text[begin : begin + _LONG_MARKDOWN]
+    starts = [*accumulate(map(len, source.splitlines(keepends=True)), initial=begin)]
+    parts, headings, table = list[str](), list[Heading](), list[list[str]]()
+    end = grown = 0
+    tokens: list[Any] = [*reader.parse(source), None]
+    for token, inside in pairwise(tokens):
+        if token.type == "heading_open" and not token.level and "\n" not in inside.content:
+            headings.append(Heading(starts[token.map[0]] + grown, int(token.tag[1:]), _plain(inside.content)))
+        elif token.type == "table_open":
+            table, (first, last) = [], token.map
+        elif token.type == "tr_open":
+            table.append([])
+        elif token.type in ("th_open", "td_open"):
+            table[-1].append(inside.content)
+        elif token.type == "table_close":
+            start, lines = starts[first], "\n".join(rows(table, headed=True))
+            parts += [text[end:start], lines]
+            end = starts[last] - text.endswith("\n", 0, starts[last])
+            grown += len(lines) - (end - start)
+    return "".join([*parts, text[end:]]), headings
 
 
 def _plain(heading: str) -> str:
@@ -163,19 +150,53 @@ def load_rst(path: Path) -> ParsedFile:
 
 def _rst_headings(text: str) -> Iterator[Heading]:
     levels: dict[tuple[str, bool], int] = {}
-    lines = list(_lines(text))
-    for number in range(1, len(lines)):
-        (start, line), (_, underline) = lines[number - 1], lines[number]
-        adornment = _ADORNMENT.match(underline)
-        if not adornment or not line.strip() or _ADORNMENT.match(line) or len(underline.rstrip()) < len(line.rstrip()):
-            continue
-        above = lines[number - 2][1] if number > 1 else ""
-        overlined = above.rstrip() == underline.rstrip()
-        if (above.strip() and not overlined) or (line[0].isspace() and not overlined):
-            continue
-        level = levels.setdefault((adornment.group(1), overlined), len(levels) + 1)
-        yield Heading(
-            lines[number - 2][0] if overlined else start,
-            level,
-            _ROLE.sub(lambda match: match.group(1) or "", line[:LONG]).strip(),
-        )
+    for match in _RST.finditer(text):
+        over, line, under = match["over"] or "", match["line"], match["under"]
+        above = text[text.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
+        alone = over == under if over else not line[0].isspace() and not above.strip()
+        if alone and len(line.rstrip()) <= len(under) and not _ADORNMENT.fullmatch(line):
+            level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
+            yield Heading(match.start(), level, _ROLE.sub(lambda role: role[1] or "", line[:LONG]).strip())
+
+
+def front_matter(text: str) -> tuple[Properties, int]:
+    """What the front matter of Markdown says, and the code point at which the text behind it begins; 0 without any.
+
+    YAML between "---" (Jekyll, Pandoc) or TOML between "+++" (Hugo); of what does not parse, the lines with a plain
+    value are read.
+    """
+    import yaml
+
+    if text[:3] not in ("---", "+++") or (match := _FRONT.match(text[:_LONG_FRONT])) is None:
+        return UNKNOWN, 0
+    front, mapping = match[2], dict[Any, Any]()
+    try:
+        if match[1] == "+++":
+            mapping = tomllib.loads(front)
+        elif front.count("[") + front.count("{") <= _BRACKETS:
+            mapping = yaml.load(front, Loader=yaml.BaseLoader)  # a title of 2023 or Yes is text, a date is as it is
+    except Exception:  # the parsers raise more than their own errors
+        mapping = {}
+    return (from_mapping(mapping) if mapping and isinstance(mapping, dict) else _of_lines(front)), match.end()
+
+
+def fields(text: str, *, begin: bool = False) -> Properties:
+    """What the lines at the head of a text say: "Author: …" (PEPs), ":Author: …" (docutils' bibliographic fields,
+    https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields), "#+AUTHOR: …" (Org).
+
+    A line that is indented goes on with the field above it. `begin`: only a text that has a title among such lines says
+    something of itself; anywhere else "Date: …" may be part of what is told.
+    """
+    properties = _of_lines(text[:_HEAD])
+    return properties if properties.title or not begin else UNKNOWN
+
+
+def _of_lines(head: str) -> Properties:
+    """The first of each known field, with the indented lines below it; none whose value YAML would not call plain."""
+    known: dict[str, str] = {}
+    for match in _FIELD.finditer(head):
+        name, text = re.sub(r"[ -]", "_", match["name"].lower()), " ".join((match["text"] or "").split())
+        if name in _KNOWN and not _NOT_PLAIN.match(text):
+            is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+            known.setdefault(name, text[1:-1] if is_quoted else text)
+    return from_mapping(known)

@@ -1,21 +1,31 @@
-"""JSON as text that can be quoted, one record a paragraph of "name: value" pairs, and notebooks."""
+"""Records as text that can be quoted: JSON, notebooks, calendars (.ics) and subtitles (.srt, .vtt)."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
-from local_rag.index.parse.properties import from_mapping
-from local_rag.index.parse.prose import markdown_headings, read
+from local_rag.core.documents import PLACE
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, joined
+from local_rag.index.parse.properties import from_mapping, stated
+from local_rag.index.parse.prose import markdown, read
 
 _LONG_NAME = 200
 """Characters of a name that stands before each value of JSON; of a longer one, the innermost parts.
 
 A long key above many values would make a text many times as large as the file."""
+
+_CUE = re.compile(
+    r"^[ \t]*(?P<time>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*\n(?P<text>(?:[ \t]*\S.*\n?)*+)", re.MULTILINE
+)
+_VOICE = re.compile(r"<v[. ][^>]*?([^>. ][^>]*)>")
+_MARKUP = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 
 
 def load_json(path: Path) -> ParsedFile:
@@ -39,7 +49,7 @@ def load_notebook(path: Path) -> ParsedFile:
         properties = _properties(notebook.get("metadata"))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return ParsedFile((document(text),))
-    headings = list(markdown_headings(text, 0))
+    text, headings = markdown(text)
     return ParsedFile((document(text, headings[0].text if headings else "", headings=headings, properties=properties),))
 
 
@@ -103,15 +113,81 @@ def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _pair(path: Sequence[str | int], text: str) -> str:
-    name = _name(path)
+    name = ".".join(map(str, path))[-_LONG_NAME:]
     return f"{name}: {text}" if name else text
 
 
-def _name(path: Sequence[str | int]) -> str:
-    steps, length = list[str](), 0
-    for step in reversed(path):
-        length += len(str(step)) + 1
-        if length > _LONG_NAME + 1 and steps:
-            break
-        steps.append(str(step))
-    return ".".join(reversed(steps))
+_ENTRIES = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note"}
+_LINES = {
+    "RRULE": "Repeats",
+    "LOCATION": "Where",
+    "ORGANIZER": "Organizer",
+    "ATTENDEE": "With",
+    "STATUS": "Status",
+    "CATEGORIES": "Categories",
+    "URL": "Link",
+}
+
+
+def load_ics(path: Path) -> ParsedFile:
+    """A calendar: each event, task or note by its title, with when, where, who and what."""
+    from icalendar import Calendar, Component
+
+    Component.ignore_exceptions = True  # a malformed property does not make the calendar unreadable
+    calendars: Any = Calendar.from_ical(read(path), multiple=True)
+    entries = [entry for calendar in calendars for entry in calendar.walk() if entry.name in _ENTRIES]
+    text, headings = joined((1, _summary(entry), "\n".join(_details(entry))) for entry in entries)
+    name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
+    title, date = (_summary(entries[0]), _when(entries[0])) if len(entries) == 1 else ("", "")
+    return ParsedFile((document(text, title, headings=headings, properties=stated(name, date=date)),))
+
+
+def _summary(entry: Any) -> str:
+    return " ".join(_shown(entry.get("SUMMARY", "")).split()) or _ENTRIES[entry.name]
+
+
+def _details(entry: Any) -> Iterator[str]:
+    """The title of an event, lines "Name: value", and its description."""
+    yield _summary(entry)
+    lines = {"Due" if entry.name == "VTODO" else "When": _when(entry)}
+    lines |= {shown: " ".join(_shown(entry.get(name, "")).split()) for name, shown in _LINES.items()}
+    yield from (f"{name}: {value}" for name, value in lines.items() if value)
+    yield _shown(entry.get("DESCRIPTION", ""))
+
+
+def _when(entry: Any) -> str:
+    """From when to when; the end of whole days is the day after them (RFC 5545, section 3.6.1)."""
+    moments = []
+    for name in ("start", "end"):
+        with suppress(AttributeError, ValueError):
+            moments.append(getattr(entry, name))
+    if moments and not isinstance(moments[-1], datetime) and moments[-1] > moments[0]:
+        moments[-1] -= timedelta(days=1)
+    return " to ".join(dict.fromkeys(map(_shown, moments)))
+
+
+def _shown(value: Any) -> str:
+    """A value as a person reads it: "2023-03-31 09:30 Europe/Berlin", "Ada <ada@example.org>"."""
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} {value.tzinfo or ''}".strip()
+    if isinstance(value, date):
+        return str(value)
+    if not isinstance(value, str):
+        return str(value.to_ical().decode())
+    address, name = re.sub(r"(?i)^mailto:", "", value), getattr(value, "params", {}).get("CN")
+    return f"{name} <{address}>" if name else address
+
+
+def load_subtitles(path: Path) -> ParsedFile:
+    """What is said, a line for each caption, without its markup; a citation names the time of its first one."""
+    text = read(path)
+    cues = [(PLACE, cue["time"], _said(cue["text"])) for cue in _CUE.finditer(text)]
+    new = [cue for at, cue in enumerate(cues) if not at or cue[2] != cues[at - 1][2]]
+    said, times = joined(new, "\n")
+    return ParsedFile((document(said or text, headings=times),))
+
+
+def _said(caption: str) -> str:
+    return " ".join(_MARKUP.sub("", _VOICE.sub(r"\1: ", caption)).split())

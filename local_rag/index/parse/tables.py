@@ -10,9 +10,6 @@ _LOOKED_AT = 20
 """Rows in which a header is sought."""
 
 _LONG_HEADER = 100
-_GROUPS = 2
-"""Rows of a header above its last one, at most."""
-
 _NUMBER = re.compile(r"[-+(<~]?\s*[$€£¥]?\s*[-+]?\d[\d.,'\s]*\s*(?:[%$€£¥)]|[A-Z]{3})*")
 _TIME = re.compile(r"(?:FY ?)?(?:1[89]|20|21)\d\d(?:[-/]\d\d(?:[-/]\d\d)?)?")
 """A year, a month or a day, which may name a column."""
@@ -29,7 +26,7 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
     The header is a row, with rows above it where cells are merged, that differs from those below it. It and the titles
     above it are lines without headers. `headed`: a row of words above rows of words is one in two columns, too.
     """
-    source = ([" ".join(cell.split()) for cell in row] for row in table)
+    source = ([" ".join(cell.split()) for cell in row] if any(row) else [] for row in table)
     head = list(islice(source, _LOOKED_AT))
     start, end = _header(head, headed)
     names = _names(head[start:end])
@@ -42,20 +39,17 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
 
 def _header(head: list[list[str]], headed: bool) -> tuple[int, int]:
     """Where the header starts and ends among the first rows: (0, 0) where there is none."""
-    filled = [number for number, row in enumerate(head) if any(row)]
-    widths = [sum(map(bool, head[number])) for number in filled]
+    filled = [(number, row) for number, row in enumerate(head) if any(row)]
+    widths = [sum(map(bool, row)) for _, row in filled]
     usual = max(widths, key=lambda width: (widths.count(width), width), default=0)
-    for place, (last, width) in enumerate(zip(filled, widths, strict=True)):
-        row = head[last]
-        below = [head[number] for number in filled[place + 1 :]]
+    for place, ((last, row), width) in enumerate(zip(filled, widths, strict=True)):
+        below = [other for _, other in filled[place + 1 :]]
         if any(row[1:]) and not _may_name(row):
             break
         if below and any(row[1:]) and width + 1 >= usual and _differs(row, below, headed):
-            start = last
-            while start and last - start < _GROUPS and _is_group(head[start - 1], head[start]):
-                start -= 1
-            merged = any(after in ("", cell) for cell, after in pairwise(row[1:]))
-            return start, last + 1 + (merged and _is_group(row, head[last + 1]) and _may_name(head[last + 1]))
+            is_merged = any(after in ("", cell) for cell, after in pairwise(row[1:]))
+            above = last > 0 and _is_group(head[last - 1], row)
+            return last - above, last + 1 + (is_merged and _is_group(row, head[last + 1]) and _may_name(head[last + 1]))
         if width >= usual > 1:
             break
     return 0, 0

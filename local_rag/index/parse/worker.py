@@ -12,9 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-import queue
 import signal
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -23,15 +21,15 @@ from typing import IO, Any
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import pdf_page
+from local_rag.index.parse.loaders import parts, told
 from local_rag.index.parse.parsed_file import ParsedFile
-from local_rag.index.parse.parts import parts, told
 
 MEMORY = 2 << 30
 """Bytes of address space above what the worker needs to start. Where the system enforces no limit, the time limit is
 all that stops a parser."""
 
-IDLE_SECONDS = 60.0
-"""Without a request for so long, and between two files, the process ends."""
+IDLE_SECONDS = 30.0
+"""Without a request for twice as long, and between two files, the system ends the process."""
 
 
 class Worker:
@@ -57,8 +55,6 @@ class Worker:
             return {"skipped": reason, "passing": True, "exhausted": True}
 
     def _reply(self, path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
-        if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
-            raise FileSkipped("is not a regular file")
         if "text" in request:
             where = (request["page"], request["text"], request["start"], request["end"])
             return asdict(pdf_page.placed(path, *where))
@@ -78,19 +74,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = channel()
     limit_memory(MEMORY)
-    lines: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_receive, args=(requests, lines), daemon=True).start()
     worker = Worker()
-    while True:
-        try:
-            request = json.loads(lines.get(timeout=IDLE_SECONDS if worker.is_idle else None))
-        except queue.Empty:
-            os._exit(0)  # the other thread reads
+    for line in requests:
+        request = json.loads(line)
         end_after(request["seconds"])
         reply = worker.answer(request)
-        end_after(0)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
+        end_after(IDLE_SECONDS if worker.is_idle else 0)
 
 
 def channel() -> tuple[IO[bytes], IO[bytes]]:
@@ -100,13 +91,6 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     return requests, replies
-
-
-def _receive(requests: IO[bytes], lines: queue.Queue[bytes]) -> None:
-    """Hand over requests; at their end leave at once, even from the middle of a file."""
-    for line in requests:
-        lines.put(line)
-    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,22 @@
+"""The process that parses: what hangs, crashes or eats memory there is one skipped file here."""
+
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from support import own_loaders
 from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import pdf_page
+from local_rag.index.parse.loaders import names_of
 from local_rag.index.parse.parser import Parser
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
@@ -24,131 +29,111 @@ def parser():
         yield made
 
 
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory) -> Path:
-    """A page that takes many seconds to read."""
-    path = tmp_path_factory.mktemp("slow") / "slow.html"
-    path.write_text("<p>word " * 2_000_000, "utf-8")
-    return path
+@pytest.fixture
+def note(tmp_path):
+    (tmp_path / "note.txt").write_text(SENTENCE, "utf-8")
+    return tmp_path / "note.txt"
 
 
 @pytest.fixture
-def note(tmp_path) -> Path:
-    path = tmp_path / "note.txt"
-    path.write_text(SENTENCE, "utf-8")
-    return path
+def sleepy(tmp_path):
+    """A file that takes for ever, and the parser's loader of it."""
+    (tmp_path / "a.shouted").write_text("TITLE\nSLEEP")
+    with Parser(loaders=names_of({".shouted": own_loaders.load_shouted})) as parser:
+        yield parser, tmp_path / "a.shouted"
 
 
-def reason(parser: Parser, path: Path) -> str:
-    with pytest.raises(FileSkipped) as skipped:
-        parser.parse(path)
-    return str(skipped.value)
+def texts(parser, path):
+    return [document.text for part in parser.parse(path) for document in part.documents]
 
 
-def pid(parser: Parser) -> int:
-    assert parser.pid is not None
-    return parser.pid
+def skipped(parser, path):
+    with pytest.raises(FileSkipped) as raised:
+        texts(parser, path)
+    return raised.value
 
 
-def python(code: str, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+def python(code, *arguments):
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def gone(process: int) -> bool:
-    """Whether a process has ended, be it that nobody has collected it yet."""
-    stat = Path(f"/proc/{process}/stat")
-    try:
-        return stat.read_text().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def wait_until(done, seconds: float = 60.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not done():
-        time.sleep(0.02)
-    return bool(done())
-
-
-def test_good_files_are_read_by_one_warm_worker(parser, tmp_path):
+@pytest.mark.slow
+def test_good_files_are_read_by_one_worker_and_hostile_ones_skipped(parser, tmp_path):
     workers = set()
-    for path in make_good(tmp_path):
-        assert SENTENCE in " ".join(found.text for found in parser.parse(path).documents), path.name
-        workers.add(pid(parser))
-    assert len(workers) == 1
-
-
-def test_hostile_files_are_skipped_and_the_next_is_read(parser, tmp_path, note):
+    for path in make_good(tmp_path / "good"):
+        assert SENTENCE in " ".join(texts(parser, path)), path.name
+        workers.add(parser.pid)
     for name, expected in make_hostile(tmp_path / "bad").items():
-        assert expected in reason(parser, tmp_path / "bad" / name), name
-    assert parser.parse(note).documents[0].text == SENTENCE
+        assert expected in str(skipped(parser, tmp_path / "bad" / name)), name
+        workers.add(parser.pid)
+    assert len(workers) == 1
+    assert skipped(parser, tmp_path / "bad" / "password.pdf").hint.startswith("take the password off: qpdf --decrypt")
 
 
-def test_headings_pages_and_hints_survive_the_pipe(parser, tmp_path):
+def test_headings_and_odd_characters_survive_the_pipe(parser, tmp_path):
     (tmp_path / "a.md").write_text("# Größe\n\n\ud7ff 😀\n", "utf-8")
-    (found,) = parser.parse(tmp_path / "a.md").documents
+    ((found,),) = (part.documents for part in parser.parse(tmp_path / "a.md"))
     assert (found.title, found.headings[0].text, found.text) == ("Größe", "Größe", "# Größe\n\n\ud7ff 😀\n")
-    make_hostile(tmp_path / "bad")
-    with pytest.raises(FileSkipped) as skipped:
-        parser.parse(tmp_path / "bad" / "password.pdf")
-    assert skipped.value.hint.startswith("local-rag index --passwords")
+
+
+def test_a_mailbox_comes_in_parts(parser, tmp_path):
+    message = "From ada\nSubject: Night {}\n\n" + "The lamp was lit. " * 20_000 + "\n\n"
+    (tmp_path / "a.mbox").write_text("".join(map(message.format, range(9))))
+    assert [len(part.documents) for part in parser.parse(tmp_path / "a.mbox")] == [3, 3, 3]
 
 
 def test_what_is_no_file_is_skipped_without_a_worker(tmp_path):
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(500_000_001)
     with Parser() as parser:
-        assert reason(parser, tmp_path) == "is not a regular file"
-        assert reason(parser, tmp_path / "gone.txt") == "cannot be opened (there is no such file or folder)"
-        with (tmp_path / "large.txt").open("wb") as file:
-            file.truncate(500_000_001)
-        assert reason(parser, tmp_path / "large.txt") == "is 500.0 MB large, up to 500.0 MB are read"
+        assert str(skipped(parser, tmp_path)) == "is not a regular file"
+        assert str(skipped(parser, tmp_path / "gone.txt")) == "cannot be opened (there is no such file or folder)"
+        assert str(skipped(parser, tmp_path / "large.txt")) == "is 500.0 MB large, up to 500.0 MB are read"
         assert parser.pid is None
 
 
-def test_a_slow_file_is_given_up_and_the_next_gets_a_fresh_worker(slow, note):
-    with Parser() as parser:
-        parser.parse(note)
-        first, parser.seconds = pid(parser), 0.2
-        assert reason(parser, slow) == "took longer than 0.2 s to read"
-        parser.seconds = 60
-        assert parser.parse(note).documents[0].text == SENTENCE
-        assert pid(parser) != first
+def test_a_slow_file_is_given_up_and_the_next_gets_a_fresh_worker(sleepy, note):
+    parser, slow = sleepy
+    texts(parser, note)
+    first, parser.seconds = parser.pid, 0.2
+    late = skipped(parser, slow)
+    assert str(late) == "took longer than 0.2 s to read" and late.passing and late.lasting, "the old text is kept"
+    parser.seconds = 60
+    assert texts(parser, note) == [SENTENCE] and parser.pid != first
 
 
 @POSIX
-def test_a_crash_is_a_skipped_file(slow, note):
-    with Parser() as other, Parser() as parser:
-        other.parse(note)  # with a worker that waited, if there was one; a crash after other files is not believed
-        timer = threading.Timer(1.0, lambda: os.kill(pid(parser), signal.SIGSEGV))
-        timer.start()
-        assert reason(parser, slow) == "the parser crashed (signal 11, SIGSEGV)"
-        timer.join()
-        assert parser.parse(note).documents[0].text == SENTENCE
+def test_a_crash_is_a_skipped_file_and_between_two_files_no_fault_of_the_second(sleepy, note):
+    parser, slow = sleepy
+    timer = threading.Timer(1.0, lambda: os.kill(parser.pid, signal.SIGSEGV))
+    timer.start()
+    assert "the parser crashed" in str(skipped(parser, slow))
+    timer.join()
+    assert texts(parser, note) == [SENTENCE]
+    os.kill(parser.pid, signal.SIGKILL)
+    assert texts(parser, note) == [SENTENCE]
+
+
+def test_a_parser_that_is_stopped_reads_nothing_more(sleepy, note):
+    parser, slow = sleepy
+    timer = threading.Timer(1.0, parser.stop)
+    timer.start()
+    assert skipped(parser, slow).passing and skipped(parser, note).passing
+    timer.join()
 
 
 @POSIX
-def test_a_worker_that_died_between_two_files_is_no_fault_of_the_second(note):
-    with Parser() as parser:
-        parser.parse(note)
-        first = pid(parser)
-        os.kill(first, signal.SIGKILL)
-        assert parser.parse(note).documents[0].text == SENTENCE
-        assert pid(parser) != first
-
-
-@POSIX
-def test_ctrl_c_does_not_reach_the_worker(note):
-    with Parser() as parser:
-        parser.parse(note)
-        first = pid(parser)
-        os.kill(first, signal.SIGINT)
-        parser.parse(note)
-        assert pid(parser) == first
+def test_ctrl_c_does_not_reach_the_worker(parser, note):
+    texts(parser, note)
+    first = parser.pid
+    os.kill(first, signal.SIGINT)
+    assert texts(parser, note) and parser.pid == first
 
 
 @LINUX
-def test_ctrl_c_ends_the_parent_and_the_worker_at_once(slow):
+def test_ctrl_c_ends_the_parent_and_the_worker_at_once(tmp_path):
+    (tmp_path / "slow.html").write_text("<p>word " * 2_000_000, "utf-8")
     parent = python(
         """
         import sys, threading
@@ -156,37 +141,15 @@ def test_ctrl_c_ends_the_parent_and_the_worker_at_once(slow):
         from local_rag.index.parse.parser import Parser
         with Parser() as parser:
             threading.Timer(1.0, lambda: print(parser.pid, flush=True)).start()
-            parser.parse(Path(sys.argv[1]))
+            list(parser.parse(Path(sys.argv[1])))
         """,
-        str(slow),
+        tmp_path / "slow.html",
     )
-    assert parent.stdout
     worker = int(parent.stdout.readline())
     parent.send_signal(signal.SIGINT)
-    _, error = parent.communicate(timeout=60)
-    assert error.rstrip().endswith(b"KeyboardInterrupt")
-    assert gone(worker)
-
-
-@pytest.mark.slow
-@LINUX
-def test_the_worker_dies_with_a_parent_that_was_killed_even_in_the_middle_of_a_file(slow):
-    parent = python(
-        """
-        import os, signal, sys, threading
-        from pathlib import Path
-        from local_rag.index.parse.parser import Parser
-        parser = Parser()
-        def die():
-            print(parser.pid, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        threading.Timer(1.0, die).start()
-        parser.parse(Path(sys.argv[1]))
-        """,
-        str(slow),
-    )
-    out, _ = parent.communicate(timeout=60)
-    assert wait_until(lambda: gone(int(out)))
+    assert parent.communicate(timeout=60)[1].rstrip().endswith(b"KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
 
 
 @LINUX
@@ -195,13 +158,11 @@ def test_too_much_memory_is_a_skipped_file_and_asks_for_a_fresh_worker(tmp_path)
     child = python(
         """
         import sys
-        from pathlib import Path
         from local_rag.index.parse import worker
-        worker.MEMORY = 150 << 20
-        worker.limit_memory(worker.MEMORY)
-        print(worker.parse(Path(sys.argv[1])))
+        worker.limit_memory(150 << 20)
+        print(worker.Worker().answer({"path": sys.argv[1], "part": 0, "loaders": {}}))
         """,
-        str(tmp_path / "big.txt"),
+        tmp_path / "big.txt",
     )
     out, error = child.communicate(timeout=60)
     assert b"'skipped': 'needs more than" in out and b"'exhausted': True" in out, error
@@ -229,14 +190,14 @@ def test_nothing_heavy_is_imported_to_parse(tmp_path):
         """
         import sys
         from pathlib import Path
-        from local_rag.index.parse.worker import parse
+        from local_rag.index.parse.loaders import load
         for path in Path(sys.argv[1]).iterdir():
             if path.is_file():
-                assert "documents" in parse(path), path
+                load(path)
         heavy = {"torch", "numpy", "faiss", "langchain_core", "langgraph", "sentence_transformers", "transformers"}
         print(sorted(heavy & set(sys.modules)))
         """,
-        str(tmp_path),
+        tmp_path,
     )
     out, error = child.communicate(timeout=60)
     assert out.strip() == b"[]", error
@@ -247,75 +208,24 @@ def test_the_current_folder_is_not_imported_from(tmp_path, monkeypatch, note):
         (tmp_path / name).write_text("raise SystemExit('imported from the current folder')")
     monkeypatch.chdir(tmp_path)
     with Parser() as parser:
-        assert parser.parse(Path("note.txt")).documents[0].text == SENTENCE
+        assert texts(parser, Path("note.txt")) == [SENTENCE]
 
 
 @LINUX
 def test_names_that_are_no_utf8_are_read(parser, tmp_path):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
     path.write_text(SENTENCE, "utf-8")
-    assert parser.parse(path).documents[0].text == SENTENCE
-
-
-def test_the_worker_of_a_closed_parser_serves_the_next(note):
-    with Parser() as first:
-        first.parse(note)
-        process = pid(first)
-    first.close()
-    assert first.pid is None
-    with Parser() as second:
-        second.parse(note)
-        assert pid(second) == process
-
-
-@POSIX
-def test_a_worker_that_died_while_it_waited_is_no_fault_of_the_next_file(note):
-    with Parser() as first:
-        first.parse(note)
-        process = pid(first)
-    os.kill(process, signal.SIGKILL)
-    with Parser() as second:
-        assert second.parse(note).documents[0].text == SENTENCE
-
-
-@LINUX
-def test_a_worker_that_has_a_password_loaders_or_an_older_path_ends(tmp_path, monkeypatch, note):
-    def worker_of(parser: Parser, path: Path, password: str = "") -> int:
-        with parser:
-            parser.parse(path, password)
-            return pid(parser)
-
-    locked = make_pdf(tmp_path / "locked.pdf", [SENTENCE], password="secret")
-    assert gone(worker_of(Parser(), locked, "secret"))
-    assert gone(worker_of(Parser(loaders={".xyz": "support.loaders:load"}), note))
-    before = worker_of(Parser(), note)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert worker_of(Parser(), note) != before and gone(before)
-
-
-def test_a_worker_that_waits_in_vain_ends():
-    waiting = subprocess.Popen(
-        [sys.executable, "-c", "from local_rag.index.parse import worker; worker.IDLE_SECONDS = 0.1; worker.main()"],
-        stdin=subprocess.PIPE,
-    )
-    with waiting:
-        assert waiting.wait(60) == 0
+    assert texts(parser, path) == [SENTENCE]
 
 
 def test_the_worker_draws_pages_and_places_quotes(parser, tmp_path):
     path = make_pdf(tmp_path / "lamps.pdf", ["Lamps", SENTENCE])
     quote = (2, SENTENCE, 4, 10)
     assert parser.placed(path, *quote) == pdf_page.placed(path, *quote)
-    assert len(parser.placed(path, *quote).rectangles) == 1
     assert parser.picture(path, 2) == pdf_page.picture(path, 2)
-
-
-def test_what_cannot_be_drawn_is_told_in_a_line(parser, tmp_path):
     locked = make_pdf(tmp_path / "locked.pdf", [SENTENCE], password="secret")
-    broken = tmp_path / "broken.pdf"
-    broken.write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
-    for path in (locked, broken, tmp_path / "nothing.pdf", tmp_path):
-        with pytest.raises(FileSkipped):
-            parser.picture(path, 1)
-        with pytest.raises(FileSkipped):
-            parser.placed(path, 1, SENTENCE, 0, 5)
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
+    for path in (locked, tmp_path / "broken.pdf", tmp_path / "nothing.pdf", tmp_path):
+        for ask in (lambda path: parser.picture(path, 1), lambda path: parser.placed(path, *quote)):
+            with pytest.raises(FileSkipped):
+                ask(path)

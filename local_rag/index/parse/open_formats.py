@@ -1,0 +1,176 @@
+"""OpenDocument (https://docs.oasis-open.org/office/OpenDocument/v1.3/) and books (EPUB): zip files of XML."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from local_rag.core.documents import Heading
+from local_rag.core.errors import FileSkipped
+from local_rag.index.parse.html_text import TextBuilder, add_tree, parse_xml, tag_of
+from local_rag.index.parse.office import deck, properties_of, xml_of
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, document, measured
+from local_rag.index.parse.properties import dublin_core
+
+_LEFT_OUT = frozenset("tracked-changes annotation table-of-content note-citation forms notes".split())
+_BOXES = ("{*}frame", "{*}note", "{*}custom-shape", "{*}g")
+"""What stands inside of a paragraph and is read after it."""
+
+_HTML = {
+    "list": "ul",
+    "list-item": "li",
+    "table-row": "tr",
+    "table-cell": "td",
+    "covered-table-cell": "td",
+    "line-break": "br",
+    "desc": "p",
+    "note": "div",
+}
+"""What an element is called in HTML, where it is not called the same."""
+
+_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+"""Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
+
+
+def load_odt(path: Path) -> ParsedFile:
+    """A text: headings with their levels, paragraphs, lists, tables, notes and what stands for a picture."""
+    body, properties = _opened(path)
+    text, headings = _text_of(body)
+    first = headings[0].text if headings else ""
+    return ParsedFile((document(text, first, headings=headings, properties=properties),))
+
+
+def load_odp(path: Path) -> ParsedFile:
+    """Slides: each is a page, with its notes at the end."""
+    body, properties = _opened(path)
+    return deck(map(_slide, body.iter("{*}page")), properties)
+
+
+def _slide(page: Any) -> tuple[str, list[str]]:
+    frames = [(_attribute(frame, "class"), _text_of(frame)[0]) for frame in page if tag_of(frame) != "notes"]
+    title = next((text for kind, text in frames if kind == "title"), "")
+    notes = " ".join(_text_of(frame)[0] for frame in page.iterfind("{*}notes/*"))
+    return title, [*(text for kind, text in frames if kind != "title"), f"Notes: {notes}" if notes.strip() else ""]
+
+
+def _opened(path: Path) -> tuple[Any, Properties]:
+    """The body of the content, its elements called as in HTML, and the properties."""
+    with measured(path) as archive:
+        content, properties = xml_of(archive, "content.xml"), properties_of(archive)
+    body = None if content is None else content.find("{*}body")
+    if body is None:
+        raise FileSkipped("is damaged (no OpenDocument content inside)")
+    for box in reversed(list(body.iter(*_BOXES))):
+        _move_behind_paragraph(box)
+    for node in body.iter("{*}*"):
+        tag = tag_of(node)
+        if tag == "h":
+            level = _attribute(node, "outline-level")
+            node.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
+        elif tag in ("s", "tab"):
+            node.text = " "
+        elif tag == "p" and tag_of(node.getparent()) == "li":
+            node.tag = "dd"  # on a line of its own, not apart from the other items
+        else:
+            node.tag = _HTML.get(tag, tag)
+        if tag == "desc":
+            node.text = f"Picture: {node.text}"
+        node.set("colspan", _attribute(node, "number-columns-repeated"))
+    return body, properties
+
+
+def _move_behind_paragraph(box: Any) -> None:
+    """A picture or a note does not tear the sentence that it stands in."""
+    paragraph = next(box.iterancestors("{*}p", "{*}h"), None)
+    if paragraph is not None:
+        stub = box.makeelement("span")
+        stub.tail, box.tail = box.tail, None
+        box.getparent().replace(box, stub)
+        paragraph.addnext(box)
+
+
+def _text_of(tree: Any) -> tuple[str, list[Heading]]:
+    builder = TextBuilder()
+    add_tree(tree, builder, _LEFT_OUT)
+    return builder.text, builder.headings
+
+
+def _attribute(node: Any, name: str) -> str:
+    """An attribute by its name, of whatever vocabulary."""
+    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def load_epub(path: Path) -> ParsedFile:
+    """A book as one document, in the order of its spine; there are no pages. Raises FileSkipped under DRM.
+
+    A chapter without a heading of its own gets its label from the table of contents
+    (https://www.w3.org/TR/epub-33/#sec-package-doc).
+    """
+    with measured(path) as archive:
+        _refuse_drm(archive)
+        name = parse_xml(archive.read("META-INF/container.xml")).find(".//{*}rootfile").get("full-path")
+        package = parse_xml(archive.read(name))
+        labels = _labels(archive, package, name)
+        book, missing = TextBuilder(), list[str]()
+        for chapter in _spine(package, name):
+            tree = xml_of(archive, chapter)
+            if chapter in archive.namelist():
+                _add_chapter(book, tree, labels.get(chapter, ""))
+            else:
+                missing.append(posixpath.basename(chapter))
+    warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
+    properties = dublin_core(package.find("{*}metadata"))
+    return ParsedFile((document(book.text, headings=book.headings, properties=properties),), warnings)
+
+
+def _add_chapter(book: TextBuilder, tree: Any, label: str) -> None:
+    body = None if tree is None else tree.find("{*}body")
+    if body is None or not any(map(str.strip, body.itertext())):
+        return
+    book.block(2)
+    if label and next(body.iter(*(f"{{*}}h{level}" for level in range(1, 7))), None) is None:
+        book.open_heading()
+        book.add(label)
+        book.close_heading(1)
+        book.block(2)
+    add_tree(body, book)
+
+
+def _refuse_drm(archive: zipfile.ZipFile) -> None:
+    tree = xml_of(archive, "META-INF/encryption.xml")
+    methods = [] if tree is None else [node.get("Algorithm", "") for node in tree.iter("{*}EncryptionMethod")]
+    if any(method not in _FONTS for method in methods):
+        raise FileSkipped("is encrypted (DRM)")
+
+
+def _spine(package: Any, base: str) -> list[str]:
+    """Names of the chapters in reading order."""
+    chapters = {
+        item.get("id"): _resolved(base, item.get("href"))
+        for item in package.iterfind(".//{*}manifest/{*}item[@href]")
+        if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
+    }
+    references = (item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref"))
+    return [chapters[reference] for reference in references if reference in chapters]
+
+
+def _labels(archive: zipfile.ZipFile, package: Any, base: str) -> dict[str, str]:
+    """Chapter -> its first label in the table of contents, EPUB 3's nav or EPUB 2's NCX."""
+    labels: dict[str, str] = {}
+    for item in package.iterfind(".//{*}manifest/{*}item[@href]"):
+        name = _resolved(base, item.get("href"))
+        is_contents = name.endswith(".ncx") or "nav" in item.get("properties", "").split()
+        tree = xml_of(archive, name) if is_contents else None
+        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
+            content, label = point.find("{*}content"), point.find("{*}navLabel")
+            target = (point if content is None else content).attrib
+            text = " ".join("".join((point if label is None else label).itertext()).split())
+            labels.setdefault(_resolved(name, target.get("href") or target.get("src", "")), text)
+    return labels
+
+
+def _resolved(base: str, href: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
