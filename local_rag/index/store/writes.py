@@ -102,7 +102,9 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
                 row,
             )
     full_text.add(db, numbers)
-    return _reuse_vectors(db, numbers)
+    _show(db, f"document {IN}", listed := array(numbers))
+    sql = f"SELECT count(*) FROM chunks JOIN vectors USING (digest) WHERE document {IN}"
+    return int(db.execute(sql, (listed,)).fetchone()[0])
 
 
 def _below(file: FileRow) -> str:
@@ -165,28 +167,23 @@ def touch(db: Connection, files: Iterable[FileRow]) -> None:
 def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them and of what lies inside of them.
 
-    The vectors of their texts are set aside: what left one file may come in another. See `drop_unused`.
+    The vectors of their texts stay until `drop_unused`: what left one file may come in another.
     """
     for path in paths:
         sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = ?1 OR container = ?1)"
         documents = [row[0] for row in db.execute(sql, (path,))]
-        listed = array(documents)
         full_text.remove(db, documents)
-        db.execute(f"DELETE FROM names WHERE rowid {IN}", (listed,))
-        db.execute(
-            "INSERT OR IGNORE INTO spare SELECT digest, vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id"
-            f" WHERE document {IN}",
-            (listed,),
-        )
+        db.execute(f"DELETE FROM names WHERE rowid {IN}", (array(documents),))
         if db.execute("DELETE FROM files WHERE path = ?1 OR container = ?1", (path,)).rowcount:
             set_meta(db, {FORGET: "1"})
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
 
 
 def drop_unused(db: Connection) -> None:
-    """Forget what only a text that is gone needed: vectors that were set aside, and headers."""
-    db.execute("DELETE FROM spare")
-    db.execute("DELETE FROM headers WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)")
+    """Forget what only a text that is gone needed: vectors and headers. What is compared lies in indexes."""
+    unused = "(SELECT digest FROM vectors EXCEPT SELECT digest FROM chunks)"
+    db.execute(f"DELETE FROM vectors WHERE digest IN {unused}")
+    db.execute("DELETE FROM headers WHERE id IN (SELECT id FROM headers EXCEPT SELECT header FROM chunks)")
 
 
 def key(path: str, position: int, start: int, end: int, text: str) -> str:
@@ -198,63 +195,46 @@ def key(path: str, position: int, start: int, end: int, text: str) -> str:
 # --- vectors
 
 
-def _reuse_vectors(db: Connection, documents: Sequence[int]) -> int:
-    """Give chunks the vectors of equal texts of any file; how many got one."""
-    own = f"SELECT id, digest FROM chunks WHERE document {IN}"
-    same = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ?1"
-    find = f"{same} UNION ALL SELECT vector FROM spare WHERE digest = ?1 LIMIT 1"
-    rows = [
-        (chunk, found) for chunk, text in db.execute(own, (array(documents),)) for found in db.execute(find, (text,))
-    ]
-    db.executemany("INSERT INTO vectors VALUES (?, ?)", [(chunk, vector) for chunk, (vector,) in rows])
-    _show(db, [chunk for chunk, _ in rows])
-    return len(rows)
-
-
 def set_vectors(db: Connection, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
     """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see them.
 
-    Chunks of equal texts get the same vector. Chunks and headers that are gone by now are left out.
+    Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
     """
-    known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {IN}", (array(texts),))}
-    rows = [(chunk, _blob(vector)) for chunk, vector in texts.items() if chunk in known]
+    digests = db.execute(f"SELECT digest, id FROM chunks WHERE id {IN}", (array(texts),)).fetchall()
+    rows = [(digest, _blob(texts[chunk])) for digest, chunk in digests]
     db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
     db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(_blob(v), number) for number, v in headers.items()])
-    equal = db.execute(
-        "SELECT equal.id, min(given.id) FROM json_each(?) AS listed JOIN chunks AS given ON given.id = listed.value"
-        " JOIN chunks AS equal ON equal.digest = given.digest AND equal.id != given.id"
-        " WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = equal.id) GROUP BY equal.id",
-        (array(chunk for chunk, _ in rows),),
-    ).fetchall()
-    db.executemany("INSERT INTO vectors (chunk, vector) SELECT ?, vector FROM vectors WHERE chunk = ?", equal)
-    sharing = db.execute(f"SELECT id FROM chunks WHERE header {IN} ORDER BY id", (array(headers),)).fetchall()
-    _show(db, list(dict.fromkeys([*chunks, *(chunk for chunk, _ in equal), *(chunk for (chunk,) in sharing)])))
+    _show(db, f"chunks.id IN ({_SHARING})", array([*chunks, *texts]), array(headers))
 
 
-def _show(db: Connection, chunks: Sequence[int]) -> None:
-    """Let vector search see those of these chunks that have all their vectors, in their order."""
+_SHARING = (
+    f"SELECT id FROM chunks WHERE digest IN (SELECT digest FROM chunks WHERE id {IN})"
+    f" UNION SELECT id FROM chunks WHERE header {IN}"
+)
+"""The chunks whose text is that of one of these chunks, or whose header is one of these headers."""
+
+
+def _show(db: Connection, where: str, *values: str) -> None:
+    """Let vector search see those of these chunks that have all their vectors."""
     db.execute(
-        "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM json_each(?) AS listed"
-        " CROSS JOIN chunks ON chunks.id = listed.value CROSS JOIN vectors ON vectors.chunk = chunks.id"
+        "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM chunks CROSS JOIN vectors USING (digest)"
         " LEFT JOIN headers ON headers.id = chunks.header"
-        " WHERE chunks.header IS NULL OR headers.vector IS NOT NULL ORDER BY listed.key",
-        (array(chunks),),
+        f" WHERE {where} AND (chunks.header IS NULL OR headers.vector IS NOT NULL) ORDER BY chunks.id",
+        values,
     )
 
 
 def drop_vectors(db: Connection, chunks: Collection[int] | None = None, headers: Collection[int] = ()) -> None:
     """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others.
 
-    Without chunks all are forgotten, and what else is kept of them.
+    Without chunks all are forgotten.
     """
     if chunks is None:
         for statement in ("DELETE FROM vectors", "DELETE FROM embedded", "UPDATE headers SET vector = NULL"):
             db.execute(statement)
-        db.execute("DELETE FROM spare")
         return
-    of_headers = f"SELECT id FROM chunks WHERE header {IN}"
-    db.execute(f"DELETE FROM embedded WHERE chunk {IN} OR chunk IN ({of_headers})", (array(chunks), array(headers)))
-    db.execute(f"DELETE FROM vectors WHERE chunk {IN}", (array(chunks),))
+    db.execute(f"DELETE FROM embedded WHERE chunk IN ({_SHARING})", (array(chunks), array(headers)))
+    db.execute(f"DELETE FROM vectors WHERE digest IN (SELECT digest FROM chunks WHERE id {IN})", (array(chunks),))
     db.execute(f"UPDATE headers SET vector = NULL WHERE id {IN}", (array(headers),))
 
 
