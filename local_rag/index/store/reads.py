@@ -52,8 +52,8 @@ def tables(db: Connection) -> set[str]:
 
 
 def meta(db: Connection) -> dict[str, str]:
-    """The rows of `meta`."""
-    return dict(db.execute("SELECT name, value FROM meta"))
+    """The rows of `meta`; what the next commit renews may be missing."""
+    return {"generation": "", "epoch": "", **dict(db.execute("SELECT name, value FROM meta"))}
 
 
 def settings(db: Connection) -> IndexSettings:

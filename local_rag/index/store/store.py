@@ -43,7 +43,7 @@ from local_rag.index.store.folder import (
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import VectorFile, VectorIndex
+from local_rag.index.store.vectors import VectorIndex
 
 T = TypeVar("T")
 
@@ -200,11 +200,10 @@ class Store:
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error.
 
-        Files that a killed process left go. The caller holds the writer's lock.
+        The caller holds the writer's lock.
         """
         if self.read(vectors.is_due):
             self._write_vectors(self.read(vectors.renewed, self.folder))
-        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
 
     def verify(self, *, deep: bool) -> bool:
         """Read all files. Raises IndexDamaged; False if only the file of vectors was not whole, which is made anew."""
@@ -215,7 +214,7 @@ class Store:
         return whole
 
     def _write_vectors(self, renewed: VectorIndex) -> None:
-        """Write a file, then name it in the database; nothing if it cannot be written, or is not needed."""
+        """Write a file, name it in the database, and delete any others; nothing where it cannot be written."""
         token = secrets.token_hex(8)
         try:
             values = {"vectors": json.dumps(vectors.save(self.folder, renewed, token))} if renewed.is_unsaved else {}
@@ -223,6 +222,7 @@ class Store:
                 if reads.meta(db)["epoch"] == renewed.epoch:
                     db.execute("DELETE FROM meta WHERE name = 'vectors'")
                     writes.set_meta(db, values)
+            delete_other_vectors(self.folder, token)
         except (OSError, RuntimeError, LocalRagError):
             with contextlib.suppress(OSError):
                 vectors_file(self.folder, token).unlink(missing_ok=True)

@@ -186,7 +186,7 @@ def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | 
     Where that is much, all of them are loaded as for a new file. Raises UnusableVector.
     """
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
-    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else _mapped(folder, file, dimension)
+    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else _mapped(folder, file)
     if index is None:
         file = VectorFile()
     if _later(db, file) > file.may_lack():
@@ -218,9 +218,8 @@ def _rows(db: Connection) -> int:
 
 def is_whole(db: Connection, folder: Path) -> bool:
     """Whether the file that the database names, if any, is as it was written."""
-    meta = reads.meta(db)
-    file = VectorFile.of(meta)
-    return not file.token or _mapped(folder, file, int(meta["dimension"])) is not None
+    file = VectorFile.of(reads.meta(db))
+    return not file.token or _mapped(folder, file) is not None
 
 
 def renewed(db: Connection, folder: Path) -> VectorIndex:
@@ -237,7 +236,7 @@ def renewed(db: Connection, folder: Path) -> VectorIndex:
     import faiss
 
     library: Any = faiss  # its type stubs know the names of SWIG, not those of Python
-    if rows <= GROWN * file.trained and _mapped(folder, file, dimension) is not None:
+    if rows <= GROWN * file.trained and _mapped(folder, file) is not None:
         import numpy as np
 
         index = library.read_index(str(vectors_file(folder, file.token)))
@@ -293,7 +292,7 @@ def _searched(index: Any, query: Vectors, count: int, among: Ids | None, probes:
     return ids[0][ids[0] >= 0], products[0][ids[0] >= 0]
 
 
-def _mapped(folder: Path, file: VectorFile, dimension: int) -> Any:
+def _mapped(folder: Path, file: VectorFile) -> Any:
     """The index in the file, mapped; None if there is none with this checksum.
 
     IO_FLAG_MMAP_IFC maps its arrays; IO_FLAG_MMAP reads some of them.
@@ -304,8 +303,7 @@ def _mapped(folder: Path, file: VectorFile, dimension: int) -> Any:
     import faiss
 
     library: Any = faiss
-    index = library.read_index(str(path), library.IO_FLAG_MMAP_IFC)
-    return index if (index.d, index.ntotal) == (dimension, file.rows) else None
+    return library.read_index(str(path), library.IO_FLAG_MMAP_IFC)
 
 
 def _checksum(path: Path) -> str:

@@ -78,29 +78,27 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
     A document comes with its chunks. `more`: they follow those that are stored of the file already. A chunk whose text
     the index has already, in this file or another, gets the vector of that; the vectors of the others come later.
     """
+    below = " ".join(names.folder_words(_below(file)))
     if not more:
         remove(db, [file.path])
-        values = (*astuple(file)[:7], json.dumps(file.warnings), file.indexed_at, file.container)
-        columns = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
-        db.execute(f"INSERT INTO files ({columns}) VALUES ({', '.join('?' * len(values))})", values)
+        values = {name: getattr(file, name) for name in FileRow.__dataclass_fields__}
+        _insert(db, "files", values | {"warnings": json.dumps(file.warnings)})
     number, stored = db.execute(
         "SELECT files.id, count(documents.id) FROM files LEFT JOIN documents ON file = files.id WHERE path = ?",
         (file.path,),
     ).fetchone()
-    words = names.name_text(file.path), " ".join(names.folder_words(_below(file)))
-    called = names.called(file.path)
     titles = {row[0] for row in db.execute("SELECT DISTINCT title FROM documents WHERE file = ?", (number,))}
     numbers = []
-    for position, document in enumerate(documents, start=stored):
-        numbers.append(_write_document(db, number, file.path, position, document, words))
-        if (title := document[0].title) not in titles:  # the pages of a file share one row
-            titles.add(title)
-            stated = (title, document[0].author, document[0].date, document[0].subject)
-            row = (numbers[-1], called, *stated, words[1])
-            db.execute(
-                "INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
+    for position, (document, chunks) in enumerate(documents, start=stored):
+        said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": below}
+        headings = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
+        whole = {"page": document.page, "url": document.url, "headings": headings, "text": document.text}
+        name = names.name_text(file.path)
+        numbers.append(_insert(db, "documents", {"file": number, "name": name} | said | whole))
+        if document.title not in titles:  # the pages of a file share one row
+            titles.add(document.title)
+            _insert(db, "names", {"rowid": numbers[-1], "name": names.called(file.path)} | said)
+        _write_chunks(db, numbers[-1], file.path, position, document, chunks)
     full_text.add(db, numbers)
     _show(db, f"document {IN}", listed := array(numbers))
     sql = f"SELECT count(*) FROM chunks JOIN vectors USING (digest) WHERE document {IN}"
@@ -114,33 +112,22 @@ def _below(file: FileRow) -> str:
     return str(Path(root.name, path.relative_to(root))) if is_below else file.path
 
 
-def _write_document(
-    db: Connection, file: int, path: str, position: int, new: NewDocument, words: tuple[str, str]
-) -> int:
-    document, chunks = new
-    values = {
-        "file": file,
-        "title": document.title,
-        "page": document.page,
-        "url": document.url,
-        "author": document.author,
-        "date": document.date,
-        "subject": document.subject,
-        "name": words[0],
-        "folders": words[1],
-        "headings": json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False),
-        "text": document.text,
-    }
-    sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+def _insert(db: Connection, table: str, values: Mapping[str, object]) -> int:
+    """The id of the new row."""
+    sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+    return int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+
+
+def _write_chunks(
+    db: Connection, number: int, path: str, position: int, document: LoadedDocument, chunks: Sequence[Chunk]
+) -> None:
     header = document_header(path, document.title)
     headers = _headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
     sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
     for chunk, named in zip(chunks, headers, strict=True):
         text = document.text[chunk.start : chunk.end]
         name = key(path, position, chunk.start, chunk.end, text)
-        db.execute(sql, (number, name, digest(text), chunk.start, chunk.end, chunk.heading, named))
-    return number
+        db.execute(sql, (number, name, digest(text), *chunk, named))
 
 
 def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:

@@ -112,7 +112,7 @@ DATABASE = {
     "half": cut(0.5),
     "a page": cut(0.02),
     "no vectors": changed("DELETE FROM vectors WHERE rowid % 2"),
-    "short vectors": changed("UPDATE vectors SET vector = x'00' WHERE rowid = 2"),
+    "short vectors": changed("UPDATE vectors SET vector = x'00' WHERE rowid = (SELECT max(rowid) FROM vectors)"),
     "NaN": changed(f"UPDATE vectors SET vector = x'{'0000c07f' * 384}' WHERE rowid % 2"),
     "no full text": changed("DROP TABLE full_text"),
     "no headers": changed("DROP TABLE headers"),
