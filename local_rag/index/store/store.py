@@ -230,11 +230,9 @@ class Store:
 
 def is_current(folder: Path) -> bool:
     """Whether there is an index of this version in a folder."""
-    if not has_database(folder):
-        return False
     try:
         Store(folder).close()
-    except EarlierIndex:
+    except (IndexMissing, EarlierIndex):
         return False
     return True
 

@@ -131,26 +131,6 @@ def test_a_deep_check_sees_text_that_is_not_what_was_stored(index, harm):
         assert opened.verify(deep=True) and "boat" in opened.search("boat", 1)[0].page_content
 
 
-@pytest.mark.slow
-def test_bytes_of_the_file_that_are_flipped(index):
-    """No flipped byte is an error of ours; most are seen by the one check or the other."""
-    index.close()
-    data = (index.path / "index.sqlite").read_bytes()
-    seen = 0
-    for position in range(100, len(data), len(data) // 40):
-        (index.path / "index.sqlite").write_bytes(data[:position] + bytes([data[position] ^ 16]) + data[position + 1 :])
-        for file in index.path.glob("index.sqlite-*"):
-            file.unlink()
-        try:
-            with again(index) as opened:
-                opened.verify(deep=True)
-                opened.search("boat ready", 3)
-        except LocalRagError as error:
-            seen += 1
-            assert error.hint
-    assert seen > 0
-
-
 @pytest.mark.parametrize("content", ["CREATE TABLE meta (name, value); CREATE TABLE photos (a)", ""])
 def test_the_database_of_another_program_is_safe(tmp_path, content):
     file = tmp_path / "index.sqlite"
@@ -162,7 +142,7 @@ def test_the_database_of_another_program_is_safe(tmp_path, content):
     before = file.read_bytes()
     with pytest.raises(IndexMissing, match="no index of local-rag"):
         Index.destroy(tmp_path)
-    with pytest.raises(LocalRagError, match="is no index of local-rag|earlier version") as caught:
+    with pytest.raises(LocalRagError, match=r"is no index of local-rag|earlier version") as caught:
         Index.open(tmp_path)
     assert "local-rag index" in caught.value.hint
     assert [entry.name for entry in tmp_path.iterdir()] == ["index.sqlite"] and file.read_bytes() == before

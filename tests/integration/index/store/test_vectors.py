@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -49,7 +48,7 @@ def lower(patched, way):
 
 @pytest.fixture
 def index(tmp_path, way):
-    with indexed(tmp_path / "index", texts(0, 300)) as made:
+    with indexed(tmp_path / "index", texts(0, 200)) as made:
         yield made
 
 
@@ -101,7 +100,7 @@ def test_what_comes_and_goes(index, way):
         assert found(reader, 100) == found(index, 100)
         add(index, texts(310, 700, "b"))
         is_right(index, 60)
-        assert found(reader, 900) == found(index, 900) and len(found(index, 900)) == 650
+        assert found(reader, 900) == found(index, 900) and len(found(index, 900)) == 550
         assert len(files(index)) == (way != "no file") and index.verify(deep=True)
 
 
@@ -126,9 +125,9 @@ def test_another_embedder_leaves_nothing_of_the_old_vectors(index):
 
 
 def test_all_passages_gone(index):
-    index.remove(list(texts(0, 300)))
+    index.remove(list(texts(0, 200)))
     assert found(index) == {}
-    add(index, texts(0, 300))
+    add(index, texts(0, 200))
     is_right(index)
 
 
@@ -194,16 +193,6 @@ class TestTheFile:
         add(index, texts(300, 340))
         assert len(files(index)) == 1
 
-    def test_a_copy_of_the_folder_goes_its_own_way(self, index, tmp_path):
-        index.close()
-        shutil.copytree(index.path, tmp_path / "copy")
-        with Index.open(tmp_path / "copy", HashingEmbedder(), chunk_size=40) as copy:
-            add(copy, texts(300, 340))
-            add(index, texts(340, 390))
-            for file in files(index):
-                shutil.copy(file, copy.path)
-            is_right(copy)
-
 
 WRITER = """
 import sys
@@ -242,12 +231,12 @@ def test_threads_read_while_another_process_writes(index):
     is_right(index)
 
 
-STEPS = st.lists(st.tuples(st.sampled_from("add remove text embed open search".split()), st.integers(0, 8)), max_size=20)
+STEPS = st.tuples(st.sampled_from("add remove text embed open search".split()), st.integers(0, 8))
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=15)
-@given(st.sampled_from(list(WAYS)), STEPS)
+@given(st.sampled_from(list(WAYS)), st.lists(STEPS, max_size=20))
 def test_whatever_came_before(tmp_path_factory, way, steps):
     with pytest.MonkeyPatch.context() as patched:
         lower(patched, way)
