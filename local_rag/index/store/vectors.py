@@ -186,7 +186,7 @@ def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | 
     Where that is much, all of them are loaded as for a new file. Raises UnusableVector.
     """
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
-    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else _mapped(folder, file)
+    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else _opened(folder, file, mapped=True)
     if index is None:
         file = VectorFile()
     if _later(db, file) > file.may_lack():
@@ -219,7 +219,7 @@ def _rows(db: Connection) -> int:
 def is_whole(db: Connection, folder: Path) -> bool:
     """Whether the file that the database names, if any, is as it was written."""
     file = VectorFile.of(reads.meta(db))
-    return not file.token or _mapped(folder, file) is not None
+    return not file.token or _opened(folder, file, mapped=True) is not None
 
 
 def renewed(db: Connection, folder: Path) -> VectorIndex:
@@ -236,10 +236,10 @@ def renewed(db: Connection, folder: Path) -> VectorIndex:
     import faiss
 
     library: Any = faiss  # its type stubs know the names of SWIG, not those of Python
-    if rows <= GROWN * file.trained and _mapped(folder, file) is not None:
+    index = _opened(folder, file, mapped=False) if rows <= GROWN * file.trained else None
+    if index is not None:
         import numpy as np
 
-        index = library.read_index(str(vectors_file(folder, file.token)))
         kept = np.fromiter((row[0] for row in db.execute("SELECT chunk FROM embedded")), dtype=np.int64)
         index.remove_ids(library.IDSelectorNot(library.IDSelectorBatch(kept)))
     else:
@@ -292,18 +292,21 @@ def _searched(index: Any, query: Vectors, count: int, among: Ids | None, probes:
     return ids[0][ids[0] >= 0], products[0][ids[0] >= 0]
 
 
-def _mapped(folder: Path, file: VectorFile) -> Any:
-    """The index in the file, mapped; None if there is none with this checksum.
+def _opened(folder: Path, file: VectorFile, *, mapped: bool) -> Any:
+    """The index in the file; None if there is none with this checksum, or if another process has just deleted it.
 
     IO_FLAG_MMAP_IFC maps its arrays; IO_FLAG_MMAP reads some of them.
     """
     path = vectors_file(folder, file.token)
-    if not file.token or not path.is_file() or _checksum(path) != file.checksum:
-        return None
-    import faiss
+    try:
+        if not file.token or not path.is_file() or _checksum(path) != file.checksum:
+            return None
+        import faiss
 
-    library: Any = faiss
-    return library.read_index(str(path), library.IO_FLAG_MMAP_IFC)
+        library: Any = faiss
+        return library.read_index(str(path), library.IO_FLAG_MMAP_IFC if mapped else 0)
+    except (OSError, RuntimeError):
+        return None
 
 
 def _checksum(path: Path) -> str:
