@@ -155,6 +155,8 @@ def exact(db: Connection, query: Vectors, chunks: Sequence[int]) -> list[tuple[i
 
     Summed in float64, so that each cosine is the same whichever chunks it is computed with.
     """
+    if not chunks:
+        return []
     ids, matrix = _combined(db, f"e.chunk {IN}", array(chunks), len(query))
     products = (matrix.astype("f8") @ query.astype("f8")).astype("f4")
     return sorted(zip(ids.tolist(), products.tolist(), strict=True), key=lambda item: (-item[1], item[0]))
