@@ -136,13 +136,11 @@ class Words:
 
     def within(self, first: int, last: int, limit: int) -> Ranking:
         """The best of the chunks from one id to another, both included."""
-        where = "full_text MATCH ? AND rowid BETWEEN ? AND ?"
-        return self._matching(where, [" OR ".join(self._counts), first, last], limit) if self._counts else []
+        return self._matching(" OR ".join(self._counts), "AND rowid BETWEEN ? AND ?", [first, last], limit)
 
     def among(self, chunks: Sequence[int], limit: int) -> Ranking:
         """The best of these chunks. The + keeps SQLite from asking FTS5 once for each of them."""
-        where = f"full_text MATCH ? AND +rowid {IN}"
-        return self._matching(where, [" OR ".join(self._counts), array(chunks)], limit) if self._counts else []
+        return self._matching(" OR ".join(self._counts), f"AND +rowid {IN}", [array(chunks)], limit)
 
     def _idf(self, count: int) -> float:
         """Inverse document frequency as FTS5 computes it; that of a term in more than half of the chunks is about 0."""
@@ -155,16 +153,16 @@ class Words:
         """
         rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
         if needed == len(terms):
-            return self._matching("full_text MATCH ?", [every], limit)
-        doubled = self._matching("full_text MATCH ?", [f"({rare}) AND ({every})"], 4 * limit)
-        sql = f"SELECT rowid, bm25(full_text) FROM full_text WHERE full_text MATCH ? AND +rowid {IN}"
-        once = dict(self._db.execute(sql, (rare, array(chunk for chunk, _ in doubled))))
+            return self._matching(every, "", [], limit)
+        doubled = self._matching(f"({rare}) AND ({every})", "", [], 4 * limit)
+        once = dict(self._matching(rare, f"AND +rowid {IN}", [array(chunk for chunk, _ in doubled)], 4 * limit))
         single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
         return sorted(single, key=lambda match: (match[1], match[0]))[:limit]
 
-    def _matching(self, where: str, values: Sequence[object], limit: int) -> Ranking:
-        sql = f"SELECT rowid, bm25(full_text) AS score FROM full_text WHERE {where} ORDER BY score, rowid LIMIT ?"
-        return self._db.execute(sql, [*values, limit]).fetchall()
+    def _matching(self, query: str, where: str, values: Sequence[object], limit: int) -> Ranking:
+        sql = "SELECT rowid, bm25(full_text) AS score FROM full_text WHERE full_text MATCH ?"
+        every = f"{sql} {where} ORDER BY score, rowid LIMIT ?"
+        return self._db.execute(every, [query, *values, limit]).fetchall() if query else []
 
 
 def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:

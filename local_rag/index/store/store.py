@@ -43,7 +43,7 @@ from local_rag.index.store.folder import (
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import VectorIndex
+from local_rag.index.store.vectors import VectorFile, VectorIndex
 
 T = TypeVar("T")
 
@@ -158,11 +158,11 @@ class Store:
         """
         if not self.read(must_forget):
             return
-        for statement in ("full_text (full_text) VALUES ('optimize')", "names (names) VALUES ('optimize')"):
-            cancel.check()
-            with self.writing() as db:
-                writes.drop_unused(db)
-                db.execute(f"INSERT INTO {statement}")
+        cancel.check()
+        with self.writing() as db:
+            writes.drop_unused(db)
+            for table in ("full_text", "names"):
+                db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         if self.read(vectors.gone):
             self._write_vectors(self.read(vectors.renewed, self.folder))
         with translated_errors(self.folder):
@@ -172,7 +172,8 @@ class Store:
                 db.execute("DELETE FROM meta WHERE name = ?", (writes.FORGET,))
 
     def replaced_earlier(self) -> None:
-        """Delete the index of an earlier version, in whose place this one is whole now."""
+        """Delete the index of an earlier version, in whose place this one is whole now, and left-over vectors."""
+        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
         with translated_errors(self.folder):
             (self.folder / EARLIER).unlink(missing_ok=True)
 
