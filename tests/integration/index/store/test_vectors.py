@@ -188,11 +188,6 @@ class TestTheFile:
         index.remove(["/a/3.txt"])
         assert len(files(index)) == 1 and files(index) != second
 
-    def test_what_a_killed_writer_left_is_swept_away(self, index):
-        (index.path / "vectors.faiss.0123456789abcdef").write_bytes(b"half")
-        add(index, texts(300, 340))
-        assert len(files(index)) == 1
-
 
 WRITER = """
 import sys
