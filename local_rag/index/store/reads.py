@@ -347,7 +347,7 @@ def sample(db: Connection, table: str, column: str, limit: int) -> list[int]:
     first, last = db.execute(ends).fetchone()
     if first is None or last - first < 50 * limit:
         ids = [row[0] for row in db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]
-        return ids[:: max(1, -(-len(ids) // limit))]
+        return [ids[len(ids) * step // limit] for step in range(limit)] if len(ids) > limit else ids
     nearest = f"(SELECT min({column}) FROM {table} WHERE {column} >= value)"
     steps = range(first, last + 1, -(-(last + 1 - first) // limit))
     return [row[0] for row in db.execute(f"SELECT DISTINCT {nearest} FROM json_each(?)", (array(steps),))]
