@@ -99,7 +99,7 @@ def _passages(place: Path) -> tuple[list[str], Vectors]:
 
     sql = (
         "SELECT substr(text, start + 1, end - start), vector FROM chunks"
-        " JOIN documents ON documents.id = document JOIN vectors ON chunk = chunks.id"
+        " JOIN documents ON documents.id = document JOIN vectors USING (digest)"
     )
     with closing(sqlite3.connect(place / "index.sqlite")) as db:
         rows = db.execute(sql).fetchall()

@@ -7,7 +7,7 @@ converted it holds a record of why, and a day later, or with another version of 
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import json
 import os
 import shutil
@@ -32,8 +32,6 @@ FORMAT = 3
 SECONDS = 600.0
 _DAY = 86_400.0
 """Seconds after which a draft is nobody's any more, and a model that could not be converted is tried again."""
-_ROOM = 500_000_000
-"""Bytes: where fewer are free, the disk may have been full, whatever reason a library gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,14 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
                 shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent, ignore_cleanup_errors=True) as to:
             draft = Path(to)
-            reply = _run(child_process.command(converter, str(model), str(window), to, *map(str, base)))
-            if reply.get("why") and shutil.disk_usage(draft).free < _ROOM:
-                return Conversion(folder, **reply)
+            # a session of its own: a Ctrl-C is for the question that waits, and it comes again
+            command = child_process.command(converter, str(model), str(window), to, *map(str, base))
+            done = child_process.run(command, b"", SECONDS, child_process.environment(), own_session=True)
+            try:
+                reply: dict[str, Any] = json.loads(done.output.splitlines()[-1])
+            except (ValueError, IndexError):
+                late = f"it took longer than {SECONDS:.0f} s"
+                reply = {"why": late if done.code is None else f"the converter ended with exit code {done.code}"}
             shutil.rmtree(draft / BLOBS, ignore_errors=True)  # OpenVINO finds them in their first place only
             files = {file.name: weights.sha256(file) for file in draft.iterdir()}
             record = {"format": FORMAT, "openvino": version(), "sha256": files, **reply}
@@ -97,18 +100,6 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
         return find(folder) or Conversion(folder, why="what was written could not be read again")
     except OSError as error:
         return Conversion(folder, why=f"{folder.parent} cannot be written ({reason_of(error)})")
-
-
-def _run(command: list[str]) -> dict[str, Any]:
-    """The reply of the converter."""
-    # a session of its own: a Ctrl-C is for the question that waits, and it comes again
-    done = child_process.run(command, b"", SECONDS, child_process.environment(), own_session=True)
-    try:
-        reply: dict[str, Any] = json.loads(done.output.splitlines()[-1])
-    except (ValueError, IndexError):
-        ended = f"the converter ended with exit code {done.code}"
-        reply = {"why": f"it took longer than {SECONDS:.0f} s" if done.code is None else ended}
-    return reply
 
 
 def served_by(
@@ -132,13 +123,8 @@ def served_by(
 
 
 def version() -> str:
-    """The version of OpenVINO, empty if it is not installed.
-
-    It is read off the name of the folder that an installation leaves beside the package: `importlib.metadata` parses
-    what lies in there as a mail, with a library that nothing else needs for a search.
-    """
-    spec = importlib.util.find_spec("openvino")
-    if spec is None or spec.origin is None:
+    """The version of OpenVINO, empty if it is not installed."""
+    try:
+        return importlib.metadata.version("openvino")
+    except importlib.metadata.PackageNotFoundError:
         return ""
-    names = sorted(folder.name for folder in Path(spec.origin).parents[1].glob("openvino-*.dist-info"))
-    return names[-1].removeprefix("openvino-").removesuffix(".dist-info") if names else "of unknown version"

@@ -158,15 +158,9 @@ class TorchEncoder:
         from transformers.utils import logging as untyped
 
         logging: Any = untyped
-        verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
         logging.set_verbosity_error()
         logging.disable_progress_bar()
-        try:
-            self.model = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
-        finally:
-            logging.set_verbosity(verbosity)
-            if bar:
-                logging.enable_progress_bar()
+        self.model = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
         self.model.default_prompt_name = None
         self.model.max_seq_length = window + self.model.tokenizer.num_special_tokens_to_add()
 

@@ -9,8 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from local_rag.config.models import EmbedderSpec, EvaluatorSpec
 from local_rag.core import cancel
@@ -24,9 +23,6 @@ SEEN = "weights.json"
 
 _PART = 1 << 20
 """Bytes that are hashed between two looks for a stop."""
-
-_MEMORY = TypeAdapter(dict[str, tuple[int, int, str]])
-"""Path -> size, time of change and SHA-256 of a file."""
 
 
 def folder(spec: EmbedderSpec) -> Path:
@@ -101,18 +97,19 @@ def remembered_sha256(file: Path, memory: Path | None) -> str:
     A memory that cannot be read or written only costs time.
     """
     status = file.stat()
-    key, state = str(file), (status.st_size, status.st_mtime_ns)
-    known: dict[str, tuple[int, int, str]] = {}
+    key, state = str(file), [status.st_size, status.st_mtime_ns]
+    known: dict[str, Any] = {}
     if memory is not None:
-        with suppress(OSError, ValueError):
-            known = _MEMORY.validate_json(memory.read_bytes())
-    if key in known and known[key][:2] == state:
-        return known[key][2]
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            known = dict(json.loads(memory.read_bytes()))
+            *seen, digest = known[key]
+            if seen == state:
+                return str(digest)
     digest = sha256(file)
     if memory is not None:
         with suppress(OSError):
             make_folder(memory.parent)
-            replace_file(memory, json.dumps(known | {key: (*state, digest)}).encode())
+            replace_file(memory, json.dumps(known | {key: [*state, digest]}).encode())
     return digest
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,17 +26,13 @@ from local_rag.core.errors import (
     UsageError,
 )
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import full_text, reads, schema, writes
+from local_rag.index.store import full_text, reads, schema
 from local_rag.index.store.connection import Connection, primary_code
-from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, index_name, our_files, quoted, rebuild
+from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, index_name, our_files
 from local_rag.text.display import plural
 
-_BATCH = 8192
-
 _UNIT = 0.01
-"""How far the length of a stored vector may be from 1: bf16 rounds to .4 %."""
-
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""How far the square of the length of a stored vector may be from 1."""
 
 
 # --- errors
@@ -47,71 +43,55 @@ def translated_errors(folder: Path) -> Iterator[None]:
     """Errors of SQLite and of the disk as ours, and rows that cannot be used as damage."""
     try:
         yield
-    except (sqlite3.Error, OSError, reads.UnusableRow) as error:
+    except (sqlite3.Error, OSError, reads.UnusableRow, reads.UnusableVector) as error:
         raise _translated(folder, error) from error
 
 
 def _translated(folder: Path, error: Exception) -> LocalRagError:
-    code, is_decoding = primary_code(error), str(error).startswith("Could not decode to UTF-8")
-    number = error.errno if isinstance(error, OSError) else None
-    full = code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT)
-    if full or (code == sqlite3.SQLITE_IOERR and is_full(folder)):
+    code = getattr(error, "sqlite_errorcode", 0)
+    primary, number = primary_code(error), getattr(error, "errno", None)
+    said = str(error).partition(" with text ")[0]  # what could not be decoded is not shown
+    full = primary == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT)
+    if full or (primary == sqlite3.SQLITE_IOERR and is_full(folder)):
         return DiskFull(
             f"no space left for the index at {folder}; what it already holds is kept",
             hint="free some space on that disk, then type the same command again: it continues where it stopped",
         )
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return IndexBusy(
             f"another process is writing to the index at {folder}",
             hint="wait until it is done, then type the same command again",
         )
-    if is_decoding:
-        return _lost(folder, "it holds text that is not UTF-8")
-    if code in _DAMAGE or isinstance(error, reads.UnusableRow):
-        return damaged(folder, str(error))
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
+    if code == sqlite3.SQLITE_CORRUPT_VTAB or isinstance(error, reads.UnusableVector):
+        return _mendable(folder, said)
+    lost = primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, reads.UnusableRow)
+    if lost or said.startswith(("no such table", "Could not decode")):
+        if not is_index(folder):
+            return LocalRagError(f"{folder / DATABASE} is no index of local-rag: {said}", hint=anew(folder / "index"))
+        return _lost(folder, said)
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
         may_read = os.access(folder, os.R_OK | os.X_OK) and os.access(folder / DATABASE, os.R_OK)
         return LocalRagError(
             f"you have no permission to {'write' if may_read else 'read'} the index at {folder}",
             hint="make that folder yours, or put the index elsewhere: --index PATH",
         )
     hint = f"local-rag doctor --index {index_name(folder)}"
-    return LocalRagError(f"the index at {folder} cannot be used: {error}", hint=hint)
-
-
-def damaged(folder: Path, why: str) -> LocalRagError:
-    """The error for what looked like damage to a reader: a check of the whole file says what mends it."""
-    try:
-        connection = Connection(folder)
-        lost, derived = connection.snapshot(damage), ""
-        derived = "" if lost else connection.snapshot(derived_damage)
-    except (sqlite3.Error, OSError, LocalRagError) as error:
-        if primary_code(error) not in _DAMAGE:
-            return IndexDamaged(
-                f"the index at {folder} could not be read ({why}), nor checked without writing there",
-                hint=f"let somebody who may write there type: local-rag doctor --index {index_name(folder)}",
-            )
-        lost = str(error)
-    if lost and not is_index(folder):
-        return LocalRagError(f"{folder / DATABASE} is no index of local-rag: {lost}", hint=anew(folder / "index"))
-    return _lost(folder, lost) if lost else _mendable(folder, derived or why)
+    return LocalRagError(f"the index at {folder} cannot be used: {said}", hint=hint)
 
 
 def _lost(folder: Path, finding: str) -> IndexDamaged:
     """The error for texts that are gone or wrong: the files are read again."""
-    return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=rebuild(folder, _named(folder)))
+    named: list[str] = []
+    with contextlib.suppress(sqlite3.Error, LocalRagError):
+        named = Connection(folder).snapshot(reads.named)
+    remove = f"local-rag remove --index {index_name(folder)}"
+    return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=f"{remove} && {anew(folder, named)}")
 
 
 def _mendable(folder: Path, finding: str) -> IndexDamaged:
     """The error for vectors or words that are gone or wrong: they are made anew from the stored text."""
     hint = f"local-rag index --reembed --index {index_name(folder)}"
     return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=hint)
-
-
-def _named(folder: Path) -> list[str]:
-    with contextlib.suppress(sqlite3.Error, ValueError, LocalRagError):
-        return Connection(folder).snapshot(reads.named)
-    return []
 
 
 # --- whether it is an index
@@ -128,9 +108,7 @@ def is_index(folder: Path) -> bool:
     if not has_database(folder):
         return True
     with contextlib.suppress(sqlite3.Error, OSError, LocalRagError):
-        return (
-            Connection(folder).snapshot(_tables).issuperset(schema.OWN - {"headers", "embedded", "full_text", "names"})
-        )
+        return Connection(folder).snapshot(reads.tables) >= schema.OWN
     return False
 
 
@@ -138,10 +116,6 @@ def must_be_index(folder: Path) -> None:
     """Raises IndexMissing for a folder that holds nothing of an index, or a database of others."""
     if not is_index(folder):
         raise IndexMissing(f"there is no index of local-rag at {folder}", hint=anew(folder))
-
-
-def _tables(db: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 def check_settings(db: sqlite3.Connection, folder: Path, wanted: schema.IndexSettings) -> None:
@@ -181,97 +155,61 @@ def check_sizes(embedder: Embedder, size: int, overlap: int) -> None:
 
 
 def verify(db: sqlite3.Connection, folder: Path, deep: bool) -> None:
-    """Read all files of an index. `deep` compares every row with what is stored of it. Raises IndexDamaged."""
-    if lost := damage(db):
-        raise IndexDamaged(f"the index at {folder} is damaged: {lost}", hint=rebuild(folder, reads.named(db)))
-    if lost := derived_damage(db, deep):
-        raise _mendable(folder, lost)
-    if paths := _changed(db) if deep else []:
-        which = index_name(folder)
-        raise IndexDamaged(
-            f"the index at {folder} holds text that has changed in {plural(len(paths), 'file')}, such as {paths[0]}",
-            hint=f"local-rag remove {' '.join(map(quoted, paths))} --index {which}"
-            f" && local-rag index --reembed --index {which}",
-        )
-
-
-def damage(db: sqlite3.Connection) -> str:
-    """What SQLite finds wrong with the file, or which tables or rows are missing; "" if all is whole."""
+    """Read all of an index. `deep` compares every text with its digest, too. Raises IndexDamaged."""
     check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if check != "ok":
-        return check
-    if missing := schema.OWN - _tables(db):
-        return f"it lacks the table {min(missing)}"
-    try:
-        reads.settings(db)
-    except reads.UnusableRow as error:
-        return str(error)
-    dangling = Counter(row[0] for row in db.execute("PRAGMA foreign_key_check"))
-    return ", ".join(f"{plural(count, 'row')} of {table} belong to nothing" for table, count in dangling.items())
-
-
-def derived_damage(db: sqlite3.Connection, deep: bool = False) -> str:
-    """What is wrong with that which the stored texts can give again, vectors and the full-text index; "" if nothing."""
-    texts, headers = unusable_vectors(db, deep)
-    for lost, name in ((texts, "passage"), (headers, "header")):
-        if lost:
-            return f"{plural(len(lost), name)} without a vector, or with one that is none"
+        raise _lost(folder, check)
+    if dangling := db.execute("PRAGMA foreign_key_check").fetchone():
+        raise _lost(folder, f"rows of {dangling[0]} belong to nothing")
+    texts, headers = unusable_vectors(db)
+    for count, name in ((len(texts), "passage"), (len(headers), "header")):
+        if count:
+            raise _mendable(folder, f"{plural(count, name)} without a vector, or with one that is none")
     chunks, rows = db.execute(
         "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM full_text_docsize)"
     ).fetchone()
     if chunks != rows:
-        return f"{plural(chunks, 'passage')}, but {plural(rows, 'row')} in the full-text index"
+        raise _mendable(folder, f"{plural(chunks, 'passage')}, but {plural(rows, 'row')} in the full-text index")
     try:  # FTS5 compares its own parts with each other; where nothing may be written it refuses
         db.execute("INSERT INTO full_text (full_text) VALUES ('integrity-check')")
     except sqlite3.DatabaseError as error:
         if primary_code(error) == sqlite3.SQLITE_CORRUPT:
-            return f"the full-text index: {error}"
-    return ""
+            raise _mendable(folder, f"the full-text index: {error}") from error
+    if paths := _changed(db) if deep else []:
+        which = index_name(folder)
+        raise IndexDamaged(
+            f"the index at {folder} holds text that has changed in {plural(len(paths), 'file')}, such as {paths[0]}",
+            hint=f"local-rag remove {shlex.join(paths)} --index {which} && local-rag index --reembed --index {which}",
+        )
 
 
-def unusable_vectors(db: sqlite3.Connection, deep: bool) -> tuple[list[int], list[int]]:
-    """The chunks and the headers that should have a vector, and have none, one of another size, or no numbers.
-
-    `deep`: nor one of another length than 1. Those that wait for their vectors are no damage.
-    """
+def unusable_vectors(db: sqlite3.Connection) -> tuple[list[int], list[int]]:
+    """The chunks and the headers that should have a unit vector, and have none; not those that wait for one."""
     dimension = reads.settings(db).dimension
-    texts = "SELECT embedded.chunk, vector FROM embedded LEFT JOIN vectors USING (chunk)"
-    headers = (
-        "SELECT DISTINCT headers.id, vector FROM embedded JOIN chunks ON chunks.id = embedded.chunk"
-        " JOIN headers ON headers.id = chunks.header"
-    )
-    return _unusable(db, texts, dimension, deep), _unusable(db, headers, dimension, deep)
+    of_chunks = " FROM embedded JOIN chunks ON chunks.id = embedded.chunk"
+    texts = db.execute(f"SELECT chunks.id, vector {of_chunks} LEFT JOIN vectors USING (digest)")
+    headers = db.execute(f"SELECT DISTINCT headers.id, vector {of_chunks} JOIN headers ON headers.id = chunks.header")
+    lost = ([number for number, vector in rows if not _is_unit(vector, dimension)] for rows in (texts, headers))
+    return next(lost), next(lost)
 
 
-def _unusable(db: sqlite3.Connection, sql: str, dimension: int, deep: bool) -> list[int]:
+def _is_unit(stored: bytes | None, dimension: int) -> bool:
     import numpy as np
 
-    lost: list[int] = []
-    cursor = db.execute(sql)
-    while rows := cursor.fetchmany(_BATCH):
-        cancel.check()
-        sized = [row for row in rows if row[1] is not None and len(row[1]) == 4 * dimension]
-        matrix = np.frombuffer(b"".join(row[1] for row in sized), dtype="<f4").reshape(len(sized), dimension)
-        with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.linalg.norm(matrix, axis=1)
-        good = np.abs(lengths - 1) <= _UNIT if deep else np.isfinite(lengths)
-        usable = {number for (number, _), fine in zip(sized, good.tolist(), strict=True) if fine}
-        lost += [number for number, _ in rows if number not in usable]
-    return lost
+    cancel.check()
+    if stored is None or len(stored) != 4 * dimension:
+        return False
+    vector = np.frombuffer(stored, dtype="<f4")
+    return bool(abs(np.dot(vector, vector) - 1) <= _UNIT)
 
 
-def _changed(db: sqlite3.Connection) -> Sequence[str]:
-    """The paths of the files with a passage whose text is not what was stored, by its digest and its key."""
+def _changed(db: sqlite3.Connection) -> list[str]:
+    """The paths of the files with a passage whose text has another digest."""
     changed: set[str] = set()
-    positions: Counter[str] = Counter()
-    documents = "SELECT documents.id, path, CAST(text AS BLOB) FROM documents JOIN files ON files.id = file"
-    chunks = "SELECT key, digest, start, end FROM chunks WHERE document = ?"
-    for number, path, stored in db.execute(f"{documents} ORDER BY documents.id"):
+    chunks = "SELECT digest, start, end FROM chunks WHERE document = ?"
+    documents = "SELECT documents.id, path, text FROM documents JOIN files ON files.id = file"
+    for number, path, text in db.execute(documents):
         cancel.check()
-        text = stored.decode("utf-8", "replace")
-        for key, digest, start, end in db.execute(chunks, (number,)):
-            span = text[start:end]
-            if digest != full_text.digest(span) or key != writes.key(path, positions[path], start, end, span):
-                changed.add(path)
-        positions[path] += 1
+        if any(digest != full_text.digest(text[start:end]) for digest, start, end in db.execute(chunks, (number,))):
+            changed.add(path)
     return sorted(changed)

@@ -8,8 +8,6 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -26,7 +24,6 @@ from local_rag.index.store.folder import (
     has_database,
     index_name,
     our_files,
-    quoted,
     sides,
 )
 
@@ -34,47 +31,37 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
-_ATTEMPTS, _PAUSE = 20, 0.05
-"""How often, and after how many seconds, a read is repeated that another process has disturbed."""
+
+class ChangesLeft(LocalRagError):
+    """A killed process left changes in the WAL, which cannot be read without writing."""
 
 
 class Connection:
     """A connection to the database of an index; it closes when nobody holds it any more.
 
-    Where the folder or the database cannot be written it only reads. Where not even SQLite's files beside the database
-    can be made, the database is read as it lies there (`immutable`): what was read counts while `is_current`. What a
-    killed process left in the WAL is never passed over.
+    It only reads where the folder or the database cannot be written. Where not even SQLite's files beside the database
+    can be made, that is read as it lies there (`immutable`): what was read counts if `seen` is still what lies on the
+    disk. What a killed process left in the WAL is never passed over.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen = _on_disk(folder)
-        self.writable = os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
-        self.immutable = False
+        self.seen: tuple[object, ...] | None = None
+        before = on_disk(folder)
         try:
-            self.db = _connected(folder, "rw" if self.writable else "ro")
+            self.db = _connected(folder, "rw" if writable(folder) else "ro")
         except sqlite3.OperationalError as error:
-            if self.writable or primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            if writable(folder) or primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
-            if not _is_closed(folder):
-                raise LocalRagError(
+            if any(file.exists() and file.stat().st_size for file in sides(folder / DATABASE)):
+                raise ChangesLeft(
                     f"the last changes of the index at {folder} lie beside it, and cannot be read without writing",
                     hint=f"let somebody who may write there type: local-rag status --index {index_name(folder)}",
                 ) from error
-            self.immutable = True
-            self.db = _connected(folder, "ro&immutable=1")
-        self.db.execute("PRAGMA foreign_keys = ON")
-        self.db.execute("PRAGMA trusted_schema = OFF")  # an index may come from another machine
-        self.db.execute("PRAGMA synchronous = NORMAL")
-        self.db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
+            self.db, self.seen = _connected(folder, "ro&immutable=1"), before
 
     def __del__(self) -> None:
-        with contextlib.suppress(sqlite3.Error, AttributeError):
+        with contextlib.suppress(AttributeError):
             self.db.close()
-
-    def is_current(self) -> bool:
-        """Whether what was read is what the index held all the time."""
-        return not self.immutable or (_is_closed(self._folder) and _on_disk(self._folder) == self._seen)
 
     def snapshot(self, lookup: Callable[..., T], *arguments: Any) -> T:
         """Do one lookup, which sees one snapshot of the index from its first row to its last."""
@@ -88,42 +75,24 @@ class Connection:
                 self.db.execute("ROLLBACK")
 
 
-class Connections:
-    """One connection per thread, each of which closes when its thread ends."""
+def _connected(folder: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{(folder / DATABASE).absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("SELECT 1 FROM sqlite_schema")  # opens the files beside it
+    except BaseException:
+        db.close()
+        raise
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA trusted_schema = OFF")  # an index may come from another machine
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
+    return db
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._threads = threading.local()
 
-    @property
-    def own(self) -> Connection:
-        """That of this thread."""
-        connection: Connection | None = getattr(self._threads, "connection", None)
-        if connection is None:
-            connection = self._threads.connection = Connection(self.folder)
-        return connection
-
-    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup; again, on a new connection, where another process changed what could not be locked."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                connection = self.own
-                result = connection.snapshot(lookup, *arguments)
-                if connection.is_current():
-                    return result
-            except sqlite3.Error as error:
-                known = getattr(self._threads, "connection", None)
-                passing = primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-                disturbed = passing if known is None else not known.writable and (passing or not known.is_current())
-                if not disturbed or attempt == _ATTEMPTS - 1:
-                    raise
-            self._threads.connection = None
-            time.sleep(_PAUSE)
-        raise sqlite3.OperationalError("the index changes all the time")
-
-    def close(self) -> None:
-        """Let go of all connections; the next call opens a new one."""
-        self._threads = threading.local()
+def writable(folder: Path) -> bool:
+    """Whether this process may change the index."""
+    return os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
 
 
 def create_database(folder: Path, settings: schema.IndexSettings) -> None:
@@ -131,11 +100,9 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
 
     One of another schema is set aside until the new one is whole, too.
     """
-    left_over = {*sides(folder / DRAFT), folder / DRAFT}
-    if not has_database(folder):
-        left_over |= {*sides(folder / DATABASE)}
-    for file in left_over.intersection(our_files(folder)):  # of a creation or a removal that was killed
-        file.unlink()
+    for file in our_files(folder):  # of a creation or a removal that was killed
+        if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
+            file.unlink()
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
@@ -152,39 +119,29 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
 
 
 @contextmanager
-def write_lock(folder: Path) -> Iterator[None]:
+def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
     """Be the one process and thread that changes this index; the lock ends with the process, however that ends.
 
-    Raises sqlite3.OperationalError where another still is one after BUSY_SECONDS.
+    Raises sqlite3.OperationalError where another still is one after BUSY_SECONDS, or at once.
     """
-    db = sqlite3.connect(folder / LOCK, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        (folder / LOCK).chmod(0o600)
-        _lock(db)
-    except sqlite3.DatabaseError as error:
-        db.close()
-        if primary_code(error) == sqlite3.SQLITE_NOTADB:
-            raise LocalRagError(
-                f"{folder / LOCK} is empty as long as it is ours, and now it is not",
-                hint=f"rm {quoted(folder / LOCK)}   then the same command",
-            ) from error
-        raise
-    try:
+    lock = folder / LOCK
+    if lock.is_file() and lock.stat().st_size:
+        lock.unlink()  # nothing is ever written to ours
+    seconds = BUSY_SECONDS if wait else 0
+    with contextlib.closing(sqlite3.connect(lock, timeout=seconds, isolation_level=None)) as db:
+        lock.chmod(0o600)
+        db.execute("PRAGMA journal_mode = MEMORY")  # without a journal on disk it can be had on a full one, too
+        db.execute("BEGIN EXCLUSIVE")
         yield
-    finally:
-        db.close()
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the writer's lock just now."""
-    if not (folder / LOCK).exists():
-        return False
+    """Whether the writer's lock cannot be had just now."""
     try:
-        with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)) as db:
-            _lock(db)
-    except sqlite3.Error:
+        with write_lock(folder, wait=False):
+            return False
+    except (sqlite3.Error, OSError):
         return True
-    return False
 
 
 def primary_code(error: BaseException) -> int:
@@ -192,39 +149,10 @@ def primary_code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _connected(folder: Path, mode: str) -> sqlite3.Connection:
-    uri = f"{(folder / DATABASE).absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        db.execute("SELECT 1 FROM sqlite_schema")  # opens the files beside it
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _lock(db: sqlite3.Connection) -> None:
-    """Nothing is ever written: without a journal on disk the lock can be had on a full one, too."""
-    db.execute("PRAGMA journal_mode = MEMORY")
-    db.execute("BEGIN EXCLUSIVE")
-
-
-def _is_closed(folder: Path) -> bool:
-    """Whether nothing of the database lies beside its file."""
-    wal, _, journal = (_size(file) for file in sides(folder / DATABASE))
-    return not (wal or journal)
-
-
-def _on_disk(folder: Path) -> tuple[int, int, int]:
-    """What changes when anything in the database's file does."""
-    with contextlib.suppress(OSError):
-        status = (folder / DATABASE).stat()
-        return status.st_ino, status.st_size, status.st_mtime_ns
-    return 0, 0, 0
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
+def on_disk(folder: Path) -> tuple[object, ...]:
+    """What changes when anything in the files of the database does."""
+    files = (folder / DATABASE, *sides(folder / DATABASE))
+    with contextlib.suppress(OSError):  # one is just being replaced
+        states = [file.stat() for file in files if file.exists()]
+        return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
+    return ()

@@ -39,7 +39,7 @@ def prepare(folder: Path) -> None:
     if others:
         raise UsageError(
             f"{folder} holds other files, such as {min(others)}: an index needs a folder of its own",
-            hint=f"local-rag … --index {quoted(folder / 'index')}",
+            hint=f"local-rag … --index {shlex.quote(str(folder / 'index'))}",
         )
     make_folder(folder)
     folder.chmod(0o700)
@@ -88,11 +88,6 @@ def delete_other_vectors(folder: Path, token: str) -> None:
                 path.unlink()
 
 
-def rebuild(folder: Path, roots: Iterable[str] = ()) -> str:
-    """The command that makes a damaged index anew."""
-    return f"local-rag remove --index {index_name(folder)} && {anew(folder, roots)}"
-
-
 def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
     """The command that makes an index in a folder."""
     paths = " ".join(map(shlex.quote, roots)) or "PATH…"
@@ -103,9 +98,4 @@ def index_name(folder: Path) -> str:
     """How `--index` names the index in a folder, as it is typed into a shell: by its name, or by the path elsewhere."""
     from local_rag.config.settings import data_folder
 
-    return quoted(folder.name if folder.parent == data_folder() / "indexes" else folder)
-
-
-def quoted(path: Path | str) -> str:
-    """A path as it is typed into a shell."""
-    return shlex.quote(str(path))
+    return shlex.quote(folder.name if folder.parent == data_folder() / "indexes" else str(folder))

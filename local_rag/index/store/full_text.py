@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import math
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from itertools import accumulate
 from sqlite3 import Connection
 
 from local_rag.index.store.reads import IN, array
@@ -118,14 +120,14 @@ class Words:
         A chunk that has only frequent terms does not reach the first `limit` once the sum of what they add is below the
         last score there. So only chunks with a rarer term are ranked, by all terms.
         """
-        rarest = list(self._counts)
-        adds = [USUAL * self._idf(count) for count in self._counts.values()]
-        budget = FIRST if sum(self._counts.values()) > PLAIN else PLAIN
+        terms, counts = list(self._counts), list(self._counts.values())
+        adds = [USUAL * self._idf(count) for count in counts]
+        budget = FIRST if sum(counts) > PLAIN else PLAIN
         needed, ranking = 0, Ranking()
-        while needed < len(rarest):
-            affordable = self._affordable(budget)
+        while needed < len(terms):
+            affordable = max(1, bisect_right(list(accumulate(counts)), budget))
             if affordable > needed:
-                needed, ranking = affordable, self._ranked(rarest, affordable, limit)
+                needed, ranking = affordable, self._ranked(terms, affordable, limit)
             full = len(ranking) == limit
             if budget >= MOST or (full and sum(adds[needed:]) <= -ranking[-1][1]):
                 break
@@ -134,26 +136,15 @@ class Words:
 
     def within(self, first: int, last: int, limit: int) -> Ranking:
         """The best of the chunks from one id to another, both included."""
-        where = "full_text MATCH ? AND rowid BETWEEN ? AND ?"
-        return self._matching(where, [" OR ".join(self._counts), first, last], limit) if self._counts else []
+        return self._matching(" OR ".join(self._counts), "AND rowid BETWEEN ? AND ?", [first, last], limit)
 
     def among(self, chunks: Sequence[int], limit: int) -> Ranking:
         """The best of these chunks. The + keeps SQLite from asking FTS5 once for each of them."""
-        where = f"full_text MATCH ? AND +rowid {IN}"
-        return self._matching(where, [" OR ".join(self._counts), array(chunks)], limit) if self._counts else []
+        return self._matching(" OR ".join(self._counts), f"AND +rowid {IN}", [array(chunks)], limit)
 
     def _idf(self, count: int) -> float:
         """Inverse document frequency as FTS5 computes it; that of a term in more than half of the chunks is about 0."""
         return max(1e-6, math.log((self._chunks - count + 0.5) / (count + 0.5)))
-
-    def _affordable(self, budget: int) -> int:
-        """How many of the rarest terms have no more matches than the budget together, at least one."""
-        total = 0
-        for number, count in enumerate(self._counts.values()):
-            total += count
-            if total > budget:
-                return max(1, number)
-        return len(self._counts)
 
     def _ranked(self, terms: Sequence[str], needed: int, limit: int) -> Ranking:
         """The best chunks with one of the first `needed` terms, by all terms.
@@ -162,16 +153,16 @@ class Words:
         """
         rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
         if needed == len(terms):
-            return self._matching("full_text MATCH ?", [every], limit)
-        doubled = self._matching("full_text MATCH ?", [f"({rare}) AND ({every})"], 4 * limit)
-        sql = f"SELECT rowid, bm25(full_text) FROM full_text WHERE full_text MATCH ? AND +rowid {IN}"
-        once = dict(self._db.execute(sql, (rare, array(chunk for chunk, _ in doubled))))
+            return self._matching(every, "", [], limit)
+        doubled = self._matching(f"({rare}) AND ({every})", "", [], 4 * limit)
+        once = dict(self._matching(rare, f"AND +rowid {IN}", [array(chunk for chunk, _ in doubled)], 4 * limit))
         single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
         return sorted(single, key=lambda match: (match[1], match[0]))[:limit]
 
-    def _matching(self, where: str, values: Sequence[object], limit: int) -> Ranking:
-        sql = f"SELECT rowid, bm25(full_text) AS score FROM full_text WHERE {where} ORDER BY score, rowid LIMIT ?"
-        return self._db.execute(sql, [*values, limit]).fetchall()
+    def _matching(self, query: str, where: str, values: Sequence[object], limit: int) -> Ranking:
+        sql = "SELECT rowid, bm25(full_text) AS score FROM full_text WHERE full_text MATCH ?"
+        every = f"{sql} {where} ORDER BY score, rowid LIMIT ?"
+        return self._db.execute(every, [query, *values, limit]).fetchall() if query else []
 
 
 def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:
@@ -219,27 +210,15 @@ def remove(db: Connection, documents: Collection[int]) -> None:
 def restore(db: Connection) -> None:
     """Make the full text anew from what is stored."""
     db.execute("INSERT INTO full_text (full_text) VALUES ('delete-all')")
-    for (document,) in db.execute("SELECT id FROM documents ORDER BY id").fetchall():
-        add(db, [document])
+    add(db, [document for (document,) in db.execute("SELECT id FROM documents")])
 
 
 _MARKS = ", ".join("?" * (len(COLUMNS) + 1))
 
 
 def _write(db: Connection, documents: Collection[int], sql: str) -> None:
-    for rows in _stored(db, documents):
-        db.executemany(sql, rows)
-
-
-def _stored(db: Connection, documents: Collection[int]) -> Iterator[list[tuple[object, ...]]]:
-    """The rows of each document; read as bytes, for what is damaged may be no text."""
-    told = ", ".join(f"CAST({name} AS BLOB)" for name in ("text", *COLUMNS[2:]))
-    of_chunks = "SELECT id, start, end, CAST(heading AS BLOB) FROM chunks WHERE document = ? ORDER BY id"
-    for document, *parts in db.execute(
-        f"SELECT id, {told} FROM documents WHERE id {IN} ORDER BY id", (array(documents),)
-    ):
-        text, *names = (part.decode("utf-8", "replace") for part in parts)
-        yield [
-            (chunk, text[start:end], heading.decode("utf-8", "replace"), *names)
-            for chunk, start, end, heading in db.execute(of_chunks, (document,))
-        ]
+    of_chunks = "SELECT id, start, end, heading FROM chunks WHERE document = ? ORDER BY id"
+    of_documents = f"SELECT id, text, {', '.join(COLUMNS[2:])} FROM documents WHERE id {IN} ORDER BY id"
+    for document, text, *names in db.execute(of_documents, (array(documents),)):
+        chunks = db.execute(of_chunks, (document,))
+        db.executemany(sql, [(chunk, text[start:end], heading, *names) for chunk, start, end, heading in chunks])

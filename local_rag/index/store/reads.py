@@ -8,6 +8,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -27,7 +28,11 @@ from local_rag.text.urls import is_page
 
 
 class UnusableRow(Exception):
-    """What is stored cannot be used: the index is damaged."""
+    """A setting of the index that is missing, or none: the index is damaged."""
+
+
+class UnusableVector(Exception):
+    """A vector that is missing, or none: it is made anew from the text."""
 
 
 IN = "IN (SELECT value FROM json_each(?))"
@@ -42,9 +47,13 @@ def array(values: Iterable[int | str]) -> str:
 # --- the index as a whole
 
 
+def tables(db: Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+
 def meta(db: Connection) -> dict[str, str]:
-    """The rows of `meta`."""
-    return dict(db.execute("SELECT name, value FROM meta"))
+    """The rows of `meta`; what the next commit renews may be missing."""
+    return {"generation": "", "epoch": "", **dict(db.execute("SELECT name, value FROM meta"))}
 
 
 def settings(db: Connection) -> IndexSettings:
@@ -132,7 +141,8 @@ def paths(db: Connection) -> list[str]:
 def named(db: Connection) -> list[str]:
     """All that was asked to be indexed: roots, then the URLs of pages."""
     urls = db.execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root")
-    return [*(root.path for root in roots(db)), *(url for (url,) in urls if is_page(url))]
+    paths = db.execute("SELECT path FROM roots ORDER BY path")
+    return [*(path for (path,) in paths), *(url for (url,) in urls if is_page(url))]
 
 
 def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
@@ -154,22 +164,15 @@ def file_names(db: Connection) -> list[FileName]:
 def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[IndexedFile]:
     """These files by their ids, or all of them."""
     chosen = "" if files is None else f"WHERE files.id {IN}"
-    rows = db.execute(
-        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings, mtime_ns / 1e9,"
-        " count(embedded.chunk), min(documents.id) FROM files"
+    rows = db.execute(  # with min() SQLite gives title, author and date of that document
+        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings, coalesce(title, ''),"
+        " mtime_ns / 1e9, coalesce(author, ''), coalesce(date, ''), count(embedded.chunk), min(documents.id) FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id"
         f" LEFT JOIN embedded ON embedded.chunk = chunks.id {chosen} GROUP BY files.id ORDER BY path",
         () if files is None else (array(files),),
-    ).fetchall()
-    sql = f"SELECT id, title, author, date FROM documents WHERE id {IN}"
-    first = {number: stated for number, *stated in db.execute(sql, (array(row[-1] for row in rows if row[-1]),))}
-    indexed = []
-    for path, size, documents, chunks, at, warnings, modified, embedded, document in rows:
-        title, author, date = first.get(document, ("", "", ""))
-        told = (tuple(json.loads(warnings)), title, modified, author, date, embedded)
-        indexed.append(IndexedFile(path, size, documents, chunks, at, *told))
-    return indexed
+    )
+    return [IndexedFile(*(*row[:5], tuple(json.loads(row[5])), *row[6:-1])) for row in rows]
 
 
 # --- the stored texts of one file
@@ -245,8 +248,7 @@ def in_turns(db: Connection, seed: int) -> list[int]:
     dice.shuffle(turns)
     for chunks in turns:
         dice.shuffle(chunks)
-    numbered = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
-    return [chunk for _, _, chunk in sorted(numbered)]
+    return [chunk for row in zip_longest(*turns) for chunk in row if chunk is not None]
 
 
 def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
@@ -276,7 +278,7 @@ def span(db: Connection, key: str, start: int, end: int) -> str:
 
 def vectors_by_key(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
     """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
-    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE key {IN}"
+    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors USING (digest) WHERE key {IN}"
     return {key: (digest, vector) for key, digest, vector in db.execute(sql, (array(keys),))}
 
 
@@ -345,10 +347,10 @@ def sample(db: Connection, table: str, column: str, limit: int) -> list[int]:
     first, last = db.execute(ends).fetchone()
     if first is None or last - first < 50 * limit:
         ids = [row[0] for row in db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]
-        return ids[:: max(1, -(-len(ids) // limit))]
-    sql = f"SELECT {column} FROM {table} WHERE {column} >= ? ORDER BY {column} LIMIT 1"
-    steps = (first + (last - first) * step // limit for step in range(limit))
-    return list(dict.fromkeys(db.execute(sql, (step,)).fetchone()[0] for step in steps))
+        return [ids[len(ids) * step // limit] for step in range(limit)] if len(ids) > limit else ids
+    nearest = f"(SELECT min({column}) FROM {table} WHERE {column} >= value)"
+    steps = range(first, last + 1, -(-(last + 1 - first) // limit))
+    return [row[0] for row in db.execute(f"SELECT DISTINCT {nearest} FROM json_each(?)", (array(steps),))]
 
 
 # --- what waits for its vectors
@@ -366,7 +368,7 @@ def without_vectors(db: Connection) -> list[tuple[int, int]]:
 
 def to_embed(db: Connection, chunks: Collection[int]) -> tuple[dict[int, str], dict[int, str]]:
     """Texts that lack their vector: by chunk those of these chunks, by their numbers those of their headers."""
-    lacking = f"SELECT id FROM chunks WHERE id {IN} AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.id)"
+    lacking = f"SELECT id FROM chunks WHERE id {IN} AND NOT EXISTS (SELECT 1 FROM vectors WHERE digest = chunks.digest)"
     ids = [row[0] for row in db.execute(lacking, (array(chunks),))]
     texts = {passage.id: passage.text for passage in passages(db, ids)}
     of_chunks = f"SELECT DISTINCT header FROM chunks WHERE id {IN}"

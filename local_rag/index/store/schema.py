@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-VERSION = 4
+VERSION = 5
 """The schema. An index of another one is made again."""
 
 TABLES = """
@@ -68,8 +68,7 @@ CREATE INDEX chunks_of_document ON chunks (document);
 CREATE INDEX chunks_of_digest ON chunks (digest);
 CREATE INDEX chunks_of_header ON chunks (header);
 CREATE TABLE headers (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, vector BLOB);
-CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, vector BLOB NOT NULL);
-CREATE TABLE spare (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL);
 CREATE TABLE embedded (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     chunk INTEGER NOT NULL UNIQUE REFERENCES chunks ON DELETE CASCADE
@@ -92,16 +91,17 @@ A file inside of a file, such as an attachment, is a row of `files` whose `conta
 `headings` of a document are JSON: [[start, level, text], …]. `name` and `folders` are words of the path as the full
 text was given them. What is long comes last: to reach a column SQLite reads all that is before it.
 
-`vectors` are those of the texts alone, `headers` the texts that are embedded beside them, each once. `embedded` are the
-chunks whose text and header both have their vectors, in the order in which they got them: vector search sees these.
-`spare` are vectors of texts that changed files no longer hold, until the sync ends: another file may hold them now.
+`vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,
+each once. `embedded` are the chunks whose text and header both have their vectors, in the order in which they got them:
+vector search sees these. The vector of a text that no file holds any more stays until the sync ends: another file may
+hold it.
 
 `full_text` is contentless: its text is the span [start, end) of documents.text, and all of a row must be given again to
-delete it. `names` has a row for each title that a file's documents have,
-under the id of the first document of that title.
+delete it. `names` has a row for each title that a file's documents have, under the id of the first document of that
+title.
 """
 
-OWN = frozenset("meta roots files documents chunks headers vectors embedded full_text names".split())
+OWN = frozenset("meta roots files documents chunks".split())
 """Tables that tell an index from the databases of other programs."""
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"

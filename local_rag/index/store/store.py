@@ -12,18 +12,26 @@ import secrets
 import shlex
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexBusy, IndexMismatch, IndexMissing, LocalRagError
 from local_rag.index.store import checks, reads, schema, vectors, writes
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.checks import must_be_index, translated_errors
-from local_rag.index.store.connection import Connections, create_database, is_locked, write_lock
+from local_rag.index.store.connection import (
+    ChangesLeft,
+    Connection,
+    create_database,
+    is_locked,
+    on_disk,
+    writable,
+    write_lock,
+)
 from local_rag.index.store.folder import (
     DATABASE,
     EARLIER,
@@ -32,16 +40,15 @@ from local_rag.index.store.folder import (
     delete_other_vectors,
     has_database,
     our_files,
-    sides,
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import StaleFile, VectorFile, VectorIndex
+from local_rag.index.store.vectors import VectorFile, VectorIndex
 
 T = TypeVar("T")
 
-PAGES = 1000
-"""Pages of FTS5 that one step merges: .3 s. All steps take 3 s for 100,000 passages of 180 words, on one slow core."""
+_ATTEMPTS, _PAUSE = 20, 0.05
+"""How often, and after how many seconds, somebody who may not write repeats a read that another process disturbed."""
 
 
 class Store:
@@ -53,19 +60,18 @@ class Store:
             if not has_database(folder):
                 raise IndexMissing(f"there is no index at {folder}", hint=anew(folder))
         self.folder = folder
-        self._connections = Connections(folder)
+        self._threads = threading.local()
         self._vectors: VectorIndex | None = None
         self._vectors_lock = threading.Lock()
-        made_with = self.read(_schema)
+        made_with = int(self.read(reads.meta).get("schema", 0))
         if made_with > schema.VERSION:
             raise IndexMismatch(
                 f"the index at {folder} was made by a newer version", hint="pip install --upgrade local-rag"
             )
         if made_with < schema.VERSION:
-            roots, excludes = self.read(_earlier_roots)
+            command = anew(folder, *self.read(_made_of))
             raise EarlierIndex(
-                f"the index at {folder} was made by an earlier version",
-                hint=f"{anew(folder, roots, excludes)}   makes it again",
+                f"the index at {folder} was made by an earlier version", hint=f"{command}   makes it again"
             )
         self.read(reads.settings)
 
@@ -85,19 +91,35 @@ class Store:
     @property
     def connection(self) -> Connection:
         """That of this thread; it closes when the thread ends."""
-        return self._connections.own.db
+        known: Connection | None = getattr(self._threads, "connection", None)
+        if known is None:
+            known = self._threads.connection = Connection(self.folder)
+        return known
 
     def close(self) -> None:
         """Let go of the memory and of all connections; the next call opens a new one."""
         self._vectors = None
-        self._connections.close()
+        self._threads = threading.local()
 
     # --- transactions
 
     def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup of `reads`, which sees one snapshot of the index from its first row to its last."""
+        """Do one lookup of `reads`, which sees one snapshot of the index from its first row to its last.
+
+        Who may not write repeats it on a new connection where another process changed what could not be locked.
+        """
         with translated_errors(self.folder):
-            return self._connections.read(lookup, *arguments)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    result = self.connection.snapshot(lookup, *arguments)
+                    if self.connection.seen in (None, on_disk(self.folder)):
+                        return result
+                except (sqlite3.Error, ChangesLeft):
+                    if attempt == _ATTEMPTS - 1 or writable(self.folder):
+                        raise
+                self._threads.connection = None
+                time.sleep(_PAUSE)
+            raise IndexBusy(f"the index at {self.folder} changes all the time", hint="type the same command again")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -108,13 +130,13 @@ class Store:
             yield
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction for the statements of `writes`: all of it, or nothing.
 
         Raises DiskFull and IndexBusy; what was committed before stays.
         """
         with translated_errors(self.folder):
-            db = self.connection
+            db = self.connection.db
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -129,31 +151,29 @@ class Store:
         """Let no byte of the files keep what was removed from the index; nothing to do if nothing was.
 
         SQLite zeroes what it frees (`PRAGMA secure_delete`), but three places keep more: FTS5 only notes a deletion,
-        and drops the words when it merges all it has (https://sqlite.org/fts5.html#the_merge_command); the WAL holds
-        pages as they were; the file of vectors is written anew now and then. The caller holds the writer's lock. What
-        is interrupted, or held up by a reader, the next writer does. Raises DiskFull and Stopped.
+        and drops the words when it merges all it has (https://sqlite.org/fts5.html#the_optimize_command: 3 s for
+        100,000 passages); the WAL holds pages as they were; the file of vectors is written anew now and then. The
+        caller holds the writer's lock. What is interrupted, or held up by a reader, the next writer does. Raises
+        DiskFull and Stopped.
         """
         if not self.read(must_forget):
             return
+        cancel.check()
         with self.writing() as db:
             writes.drop_unused(db)
-        for table in ("full_text", "names"):
-            pages, more = -PAGES, True
-            while more:
-                cancel.check()
-                with self.writing() as db:
-                    more = _merged(db, table, pages)
-                pages = PAGES
-        if self.read(vectors.holds_gone):
-            self._write_vectors()
+            for table in ("full_text", "names"):
+                db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        if self.read(vectors.gone):
+            self._write_vectors(self.read(vectors.renewed, self.folder))
         with translated_errors(self.folder):
-            busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        if not busy and not self.read(vectors.holds_gone):
+            busy = self.connection.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if not busy and not self.read(vectors.gone):
             with self.writing() as db:
                 db.execute("DELETE FROM meta WHERE name = ?", (writes.FORGET,))
 
     def replaced_earlier(self) -> None:
-        """Delete the index of an earlier version, in whose place this one is whole now."""
+        """Delete the index of an earlier version, in whose place this one is whole now, and left-over vectors."""
+        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
         with translated_errors(self.folder):
             (self.folder / EARLIER).unlink(missing_ok=True)
 
@@ -162,68 +182,58 @@ class Store:
     def search(self, lookup: Callable[..., T], *arguments: Any) -> T:
         """Do one lookup, which is given the rows of `meta` and the vectors of its snapshot before its arguments."""
 
-        def search(db: Connection, whole: bool) -> T:
+        def search(db: sqlite3.Connection) -> T:
             meta = reads.meta(db)
-            return lookup(db, meta, self._current_vectors(db, meta, whole), *arguments)
+            return lookup(db, meta, self._current_vectors(db, meta), *arguments)
 
-        try:
-            return self.read(search, False)
-        except StaleFile:
-            if not is_locked(self.folder):  # a process that is writing makes a new file itself
-                self._write_vectors()
-            return self.read(search, True)
+        before = self._vectors
+        result = self.read(search)
+        if (now := self._vectors) is not None and now is not before and now.is_unsaved and not is_locked(self.folder):
+            self._write_vectors(now)  # a process that is writing makes a file itself
+        return result
 
-    def _current_vectors(self, db: Connection, meta: dict[str, str], whole: bool) -> VectorIndex:
+    def _current_vectors(self, db: sqlite3.Connection, meta: dict[str, str]) -> VectorIndex:
         with self._vectors_lock:
             if self._vectors is None or self._vectors.generation != meta["generation"]:
-                self._vectors = vectors.load(db, self.folder, meta, self._vectors, whole)
+                self._vectors = vectors.load(db, self.folder, meta, self._vectors)
             return self._vectors
 
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error.
 
-        Files that a killed process left go. The caller holds the writer's lock.
+        The caller holds the writer's lock.
         """
         if self.read(vectors.is_due):
-            self._write_vectors()
-        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
-
-    def has_fresh_vectors(self) -> bool:
-        """Whether opening reads vectors from their file, and few besides."""
-        return not self.read(vectors.is_due)
+            self._write_vectors(self.read(vectors.renewed, self.folder))
 
     def verify(self, *, deep: bool) -> bool:
         """Read all files. Raises IndexDamaged; False if only the file of vectors was not whole, which is made anew."""
         self.read(checks.verify, self.folder, deep)
         whole = self.read(vectors.is_whole, self.folder)
         if not (whole or is_locked(self.folder)):
-            self._write_vectors()
+            self._write_vectors(self.read(vectors.renewed, self.folder))
         return whole
 
-    def _write_vectors(self) -> None:
-        """Write a file, then name it in the database; nothing if it cannot be written."""
+    def _write_vectors(self, renewed: VectorIndex) -> None:
+        """Write a file, name it in the database, and delete any others; nothing where it cannot be written."""
         token = secrets.token_hex(8)
         try:
-            epoch, file = self.read(vectors.save, self.folder, token)
+            values = {"vectors": json.dumps(vectors.save(self.folder, renewed, token))} if renewed.is_unsaved else {}
             with self.writing() as db:
-                if reads.meta(db)["epoch"] == epoch and file:
-                    writes.set_meta(db, {"vectors": json.dumps(file)})
-                elif file is None:
+                if reads.meta(db)["epoch"] == renewed.epoch:
                     db.execute("DELETE FROM meta WHERE name = 'vectors'")
-        except IndexDamaged:
-            raise
-        except LocalRagError:
+                    writes.set_meta(db, values)
+            delete_other_vectors(self.folder, token)
+        except (OSError, RuntimeError, LocalRagError):
             with contextlib.suppress(OSError):
                 vectors_file(self.folder, token).unlink(missing_ok=True)
 
 
 def is_current(folder: Path) -> bool:
     """Whether there is an index of this version in a folder."""
-    if not has_database(folder):
-        return False
     try:
         Store(folder).close()
-    except EarlierIndex:
+    except (IndexMissing, EarlierIndex):
         return False
     return True
 
@@ -235,41 +245,23 @@ def destroy(folder: Path) -> None:
     """
     with translated_errors(folder):
         must_be_index(folder)
-        database, locks = folder / DATABASE, [*sides(folder / LOCK), folder / LOCK]
         with write_lock(folder):
-            if has_database(folder):  # one that loses its WAL to a kill must not answer with what it said before
-                with contextlib.suppress(sqlite3.Error, LocalRagError):
-                    Connections(folder).own.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            for file in our_files(folder):
-                if file != database and file not in locks:
+            for file in sorted(our_files(folder), key=lambda file: file.name != DATABASE):
+                if not file.name.startswith(LOCK):
                     file.unlink(missing_ok=True)
-            database.unlink(missing_ok=True)
-        for file in locks:
+        for file in our_files(folder):
             file.unlink(missing_ok=True)
         if not any(folder.iterdir()):
             folder.rmdir()
 
 
-def must_forget(db: Connection) -> bool:
+def must_forget(db: sqlite3.Connection) -> bool:
     """Whether something was removed that the files may still hold."""
     return writes.FORGET in reads.meta(db)
 
 
-def _merged(db: Connection, table: str, pages: int) -> bool:
-    """One step towards a single segment without the words of deleted rows; False when there was nothing to do."""
-    before = db.total_changes
-    db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
-    return db.total_changes - before >= 2
-
-
-def _schema(db: Connection) -> int:
-    return int(reads.meta(db).get("schema", 0))
-
-
-def _earlier_roots(db: Connection) -> tuple[list[str], str]:
+def _made_of(db: sqlite3.Connection) -> tuple[list[str], str]:
     """What an index of an earlier version was made of, and its excludes as options."""
-    rows = db.execute("SELECT path, excludes FROM roots ORDER BY path").fetchall()
-    urls = db.execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root").fetchall()
-    excludes = dict.fromkeys(pattern for _, listed in rows for pattern in json.loads(listed))
-    options = "".join(f" --exclude {shlex.quote(pattern)}" for pattern in excludes)
-    return [row[0] for row in (*rows, *urls)], options
+    rows = db.execute("SELECT excludes FROM roots ORDER BY path")
+    excludes = dict.fromkeys(pattern for (listed,) in rows for pattern in json.loads(listed))
+    return reads.named(db), "".join(f" --exclude {shlex.quote(pattern)}" for pattern in excludes)

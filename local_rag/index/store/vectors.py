@@ -12,7 +12,6 @@ A mapped file never changes: a newer one is written beside it, from one that is 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +24,7 @@ from local_rag.core import cancel
 from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store import reads
 from local_rag.index.store.folder import vectors_file
-from local_rag.index.store.reads import IN, UnusableRow, array
-from local_rag.text.display import plural
+from local_rag.index.store.reads import IN, UnusableVector, array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,13 +88,10 @@ class VectorFile(NamedTuple):
         return max(FEW, min(TAIL, self.rows // 16))
 
 
-class StaleFile(Exception):
-    """The file lacks so much that a new one should be written first."""
-
-
 class VectorIndex(NamedTuple):
-    """The vectors of a commit, up to number `last` of `embedded`: `index` is FAISS's with those of `file`, `ids` (n,)
-    and `tail` (n, d) came later.
+    """The vectors of a commit: `index` is FAISS's with those of `file`, `ids` (n,) and `tail` (n, d) came later.
+
+    `file` has no token while its vectors are in memory alone.
     """
 
     generation: str
@@ -105,7 +100,11 @@ class VectorIndex(NamedTuple):
     index: Any
     ids: Ids
     tail: Vectors
-    last: int
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether no file holds what FAISS has."""
+        return self.index is not None and not self.file.token
 
     def candidates(self, query: Vectors, count: int, among: Ids | None) -> tuple[Ids, bool]:
         """Ids of up to `count` vectors that are probably the nearest to a unit vector (d,), best first, and whether all
@@ -113,14 +112,14 @@ class VectorIndex(NamedTuple):
         """
         import numpy as np
 
-        tail = self.ids if among is None else self.ids[np.isin(self.ids, among)]
-        rows = self.tail if among is None else self.tail[np.isin(self.ids, among)]
-        ids, products, every = tail, rows @ query, True
-        if self.index is not None:
-            every = among is not None or count > DEEPEST // 4
-            in_file, near = _searched(self.index, query, min(count, self.index.ntotal), among, every)
-            ids, products = np.concatenate([in_file, ids]), np.concatenate([near, products])
-        return ids[np.argsort(-products, kind="stable")[:count]], every or not hasattr(self.index, "nprobe")
+        chosen = slice(None) if among is None else np.isin(self.ids, among)
+        ids, products = self.ids[chosen], self.tail[chosen] @ query
+        if self.index is None:
+            return ids[np.argsort(-products, kind="stable")[:count]], True
+        every = among is not None or count > DEEPEST // 4
+        in_file, near = _searched(self.index, query, count, among, LISTS if every else PROBES)
+        order = np.argsort(-np.concatenate([near, products]), kind="stable")[:count]
+        return np.concatenate([in_file, ids])[order], every or not hasattr(self.index, "nprobe")
 
 
 def nearest(
@@ -134,7 +133,7 @@ def nearest(
     """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first, and whether there are no others.
 
     Only chunks `among` these ids count where they are given, and those that `kept` leaves of any. Cosines are those of
-    the float32 vectors. Raises UnusableRow for a vector that is none.
+    the float32 vectors. Raises UnusableVector for a vector that is none.
     """
     if among is not None and len(among) <= FEW:
         near = exact(db, query, kept(among.tolist()) if kept else among.tolist())
@@ -156,20 +155,22 @@ def exact(db: Connection, query: Vectors, chunks: Sequence[int]) -> list[tuple[i
 
     Summed in float64, so that each cosine is the same whichever chunks it is computed with.
     """
+    if not chunks:
+        return []
     ids, matrix = _combined(db, f"e.chunk {IN}", array(chunks), len(query))
     products = (matrix.astype("f8") @ query.astype("f8")).astype("f4")
     return sorted(zip(ids.tolist(), products.tolist(), strict=True), key=lambda item: (-item[1], item[0]))
 
 
 def matrix_of(blobs: Sequence[bytes], dimension: int) -> Vectors:
-    """Stored vectors as rows (n, d). Raises UnusableRow for one of another size, or with what is no number."""
+    """Stored vectors as rows (n, d). Raises UnusableVector for one of another size, or with what is no number."""
     import numpy as np
 
     if any(len(blob) != 4 * dimension for blob in blobs):
-        raise UnusableRow("a vector of another size")
+        raise UnusableVector("a vector that is missing, or of another size")
     matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension)
     if not np.isfinite(matrix).all():
-        raise UnusableRow("a vector that is no numbers")
+        raise UnusableVector("a vector that is no numbers")
     return matrix
 
 
@@ -181,189 +182,143 @@ def sample(db: Connection, limit: int, dimension: int) -> tuple[Ids, Vectors]:
 # --- the file
 
 
-def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | None, whole: bool) -> VectorIndex:
-    """The vectors of this commit: what is new since `old`, or since the file was written, is read.
+def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | None) -> VectorIndex:
+    """The vectors of this commit: what came since the file was written is read.
 
-    Raises StaleFile if a new file should be written first, unless `whole`: then all is read, however much it is. Raises
-    UnusableRow for a vector that is none.
+    Where that is much, all of them are loaded as for a new file. Raises UnusableVector.
     """
-    import numpy as np
-
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
-    if old is None or (old.epoch, old.file) != (meta["epoch"], file):
-        index = _mapped(folder, file, dimension)
-        old = _empty(meta, file if index is not None else VectorFile(), index, dimension)
-    (later,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (old.last,)).fetchone()
-    if len(old.ids) + later > old.file.may_lack():
-        if not whole:
-            raise StaleFile
-        return _empty(meta, _extent(db), _built(db, dimension), dimension)
-    if not later:
-        return old._replace(generation=meta["generation"])
-    ids, rows = _combined(db, "e.seq > ?", old.last, dimension)
-    if len(ids) < later:
-        raise UnusableRow(f"{plural(later - len(ids), 'passage')} without a vector")
-    joined = (np.concatenate([old.ids, ids]), np.concatenate([old.tail, rows]))
-    return VectorIndex(meta["generation"], meta["epoch"], old.file, old.index, *joined, last=_extent(db).last)
-
-
-def _empty(meta: dict[str, str], file: VectorFile, index: Any, dimension: int) -> VectorIndex:
-    """The vectors of a file, and none that came later."""
-    import numpy as np
-
-    none = np.empty(0, dtype=np.int64), np.empty((0, dimension), dtype=np.float32)
-    return VectorIndex(meta["generation"], meta["epoch"], file, index, *none, last=file.last)
+    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else _opened(folder, file, mapped=True)
+    if index is None:
+        file = VectorFile()
+    if _later(db, file) > file.may_lack():
+        return renewed(db, folder)
+    tail = _combined(db, "e.seq > ?", file.last, dimension)
+    return VectorIndex(meta["generation"], meta["epoch"], file, index, *tail)
 
 
 def is_due(db: Connection) -> bool:
     """Whether the file lacks much, or holds much that is gone."""
-    file, gone, later = _changes(db)
-    return max(gone, later) > file.may_lack()
-
-
-def holds_gone(db: Connection) -> bool:
-    """Whether a vector is in the file that is gone from the index."""
-    return _changes(db)[1] > 0
-
-
-def _changes(db: Connection) -> tuple[VectorFile, int, int]:
-    """The file, how many of its vectors are gone from the index, and how many came later."""
     file = VectorFile.of(reads.meta(db))
-    (later,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (file.last,)).fetchone()
-    return file, file.rows - (_extent(db).rows - later), later
+    return max(gone(db), _later(db, file)) > file.may_lack()
+
+
+def gone(db: Connection) -> int:
+    """How many vectors of the file are gone from the index."""
+    file = VectorFile.of(reads.meta(db))
+    return file.rows - (_rows(db) - _later(db, file))
+
+
+def _later(db: Connection, file: VectorFile) -> int:
+    (count,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (file.last,)).fetchone()
+    return int(count)
+
+
+def _rows(db: Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM embedded").fetchone()[0])
 
 
 def is_whole(db: Connection, folder: Path) -> bool:
     """Whether the file that the database names, if any, is as it was written."""
-    meta = reads.meta(db)
-    file = VectorFile.of(meta)
-    return not file.token or _mapped(folder, file, int(meta["dimension"])) is not None
+    file = VectorFile.of(reads.meta(db))
+    return not file.token or _opened(folder, file, mapped=True) is not None
 
 
-def save(db: Connection, folder: Path, token: str) -> tuple[str, VectorFile | None]:
-    """Write all vectors to a file with this token, and say of which epoch they are; None where they are so few.
+def renewed(db: Connection, folder: Path) -> VectorIndex:
+    """All vectors, as a new file holds them; FAISS is not used where they are few.
 
     Where the old file has learnt from enough vectors, only what is new is read: to read 1,000,000 takes 12 s instead of
-    1.5 s. Raises OSError, and UnusableRow for a vector that is none.
+    1.5 s. Raises UnusableVector.
     """
-    import faiss
-
-    meta = reads.meta(db)
+    meta, rows = reads.meta(db), _rows(db)
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
-    extent = _extent(db)._replace(token=token)
-    if extent.rows <= FEW:
-        return meta["epoch"], None
-    index, trained = None, extent.rows
-    if file.token and extent.rows <= GROWN * file.trained and _mapped(folder, file, dimension) is not None:
-        index, trained = (
-            _extended(db, faiss.read_index(str(vectors_file(folder, file.token))), file, dimension),
-            file.trained,
-        )
-    path = vectors_file(folder, token)
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)):
-        pass  # FAISS would make it readable for others
-    faiss.write_index(index or _built(db, dimension), str(path))
-    with path.open("rb+") as written:
-        os.fsync(written.fileno())  # a file that the database names must not be empty after a power cut
-    return meta["epoch"], extent._replace(checksum=_checksum(path), trained=trained)
-
-
-def _extended(db: Connection, index: Any, file: VectorFile, dimension: int) -> Any:
-    """FAISS's index without what is gone, and with what came since."""
+    none = _combined(db, "e.seq < ?", 0, dimension)
+    if rows <= FEW:
+        return VectorIndex(meta["generation"], meta["epoch"], VectorFile(), None, *none)
     import faiss
-    import numpy as np
 
     library: Any = faiss  # its type stubs know the names of SWIG, not those of Python
-    kept = np.fromiter((row[0] for row in db.execute("SELECT chunk FROM embedded")), dtype=np.int64)
-    index.remove_ids(library.IDSelectorNot(library.IDSelectorBatch(kept)))
-    for ids, rows in _batches(db, file.last, dimension):
-        index.add_with_ids(rows, ids)
-    return index
+    index = _opened(folder, file, mapped=False) if rows <= GROWN * file.trained else None
+    if index is not None:
+        import numpy as np
+
+        kept = np.fromiter((row[0] for row in db.execute("SELECT chunk FROM embedded")), dtype=np.int64)
+        index.remove_ids(library.IDSelectorNot(library.IDSelectorBatch(kept)))
+    else:
+        file = VectorFile(trained=rows)
+        kind = f"IVF{LISTS},SQ8" if rows >= LISTS_FROM else "IDMap2,SQ8"
+        index = library.index_factory(dimension, kind, library.METRIC_INNER_PRODUCT)
+        index.train(sample(db, TRAINED_ON, dimension)[1])
+    for last, ids, matrix in _batches(db, file.last, dimension):
+        index.add_with_ids(matrix, ids)
+        file = file._replace(last=last)
+    file = file._replace(token="", rows=rows)
+    return VectorIndex(meta["generation"], meta["epoch"], file, index, *none)
 
 
-def _built(db: Connection, dimension: int) -> Any:
-    """FAISS's index of all vectors."""
+def save(folder: Path, vectors: VectorIndex, token: str) -> VectorFile:
+    """Write all vectors to a file with this token. Raises OSError, and RuntimeError (FAISS)."""
     import faiss
 
-    (count,) = db.execute("SELECT count(*) FROM embedded").fetchone()
-    kind = f"IVF{LISTS},SQ8" if count >= LISTS_FROM else "IDMap2,SQ8"
-    index = faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
-    index.train(sample(db, TRAINED_ON, dimension)[1])
-    for ids, rows in _batches(db, 0, dimension):
-        index.add_with_ids(rows, ids)
-    return index
+    path = vectors_file(folder, token)
+    path.touch(0o600, exist_ok=False)  # FAISS would make it readable for others
+    faiss.write_index(vectors.index, str(path))
+    with path.open("rb+") as written:
+        os.fsync(written.fileno())  # a file that the database names must not be empty after a power cut
+    return vectors.file._replace(token=token, checksum=_checksum(path))
 
 
-def _batches(db: Connection, last: int, dimension: int) -> Iterator[tuple[Ids, Vectors]]:
-    while True:
+def _batches(db: Connection, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
+    """What came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
+    sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > ? ORDER BY seq LIMIT ?)"
+    while until := db.execute(sql, (last, _BATCH)).fetchone()[0]:
         cancel.check()
-        sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > ? ORDER BY seq LIMIT ?)"
-        (until,) = db.execute(sql, (last, _BATCH)).fetchone()
-        if until is None:
-            return
-        yield _combined(db, f"e.seq > {last} AND e.seq <= ?", until, dimension)
+        yield until, *_combined(db, f"e.seq > {last} AND e.seq <= ?", until, dimension)
         last = until
 
 
-def _searched(index: Any, query: Vectors, count: int, among: Ids | None, every: bool) -> tuple[Ids, Vectors]:
+def _searched(index: Any, query: Vectors, count: int, among: Ids | None, probes: int) -> tuple[Ids, Vectors]:
     """Ids (m,) and inner products (m,) of the m <= count largest, in no order."""
     import faiss
     import numpy as np
 
     library: Any = faiss
-    chosen: dict[str, Any] = {}
+    selector = None
     if among is not None:
         marks = np.zeros(int(among.max(initial=0)) + 1, dtype=np.bool_)
         marks[among] = True
-        chosen["sel"] = library.IDSelectorBitmap(np.packbits(marks, bitorder="little"))
-    if hasattr(index, "nprobe"):
-        parameters = library.SearchParametersIVF(nprobe=LISTS if every else PROBES, **chosen)
-    else:
-        parameters = library.SearchParameters(**chosen)
+        selector = library.IDSelectorBitmap(np.packbits(marks, bitorder="little"))
+    parameters = library.SearchParametersIVF(sel=selector, nprobe=probes)  # without lists the selector counts alone
     row = np.ascontiguousarray(query, dtype=np.float32).reshape(1, -1)
-    products, ids = index.search(row, count, params=parameters)
+    products, ids = index.search(row, min(count, index.ntotal), params=parameters)
     return ids[0][ids[0] >= 0], products[0][ids[0] >= 0]
 
 
-def _mapped(folder: Path, file: VectorFile, dimension: int) -> Any:
-    """The index in the file, mapped; None if there is none with this checksum.
+def _opened(folder: Path, file: VectorFile, *, mapped: bool) -> Any:
+    """The index in the file; None if there is none with this checksum, or if another process has just deleted it.
 
     IO_FLAG_MMAP_IFC maps its arrays; IO_FLAG_MMAP reads some of them.
     """
     path = vectors_file(folder, file.token)
-    if not file.token or not path.is_file() or _checksum(path) != file.checksum:
-        return None
-    import faiss
-
-    library: Any = faiss
     try:
-        index = library.read_index(str(path), library.IO_FLAG_MMAP_IFC)
-    except RuntimeError:
+        if not file.token or not path.is_file() or _checksum(path) != file.checksum:
+            return None
+        import faiss
+
+        library: Any = faiss
+        return library.read_index(str(path), library.IO_FLAG_MMAP_IFC if mapped else 0)
+    except (OSError, RuntimeError):
         return None
-    return index if (index.d, index.ntotal) == (dimension, file.rows) else None
 
 
 def _checksum(path: Path) -> str:
-    """The CRC-32 of the CRC-32s of its blocks, which several cores compute: .1 s for 1,000,000 x 384."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if not size:
-            return ""
-        with (
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body,
-            ThreadPoolExecutor(os.cpu_count()) as threads,
-        ):
-            view = memoryview(body)
-            sums = list(threads.map(lambda at: zlib.crc32(view[at : at + _BLOCK]), range(0, size, _BLOCK)))
-            view.release()
-    return f"{zlib.crc32(json.dumps(sums).encode()):08x}"
+    """The CRC-32s of its blocks, which several cores compute, as one: .2 s for 1,000,000 x 384."""
+    import numpy as np
 
-
-def _extent(db: Connection) -> VectorFile:
-    """What a file of all vectors holds."""
-    ends = "(SELECT coalesce(max(seq), 0) FROM embedded)"  # both in one SELECT would read every row
-    last, rows = db.execute(f"SELECT {ends}, (SELECT count(*) FROM embedded)").fetchone()
-    return VectorFile(last=last, rows=rows)
+    body = np.memmap(path, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+    with ThreadPoolExecutor() as threads:
+        sums = threads.map(zlib.crc32, (body[at : at + _BLOCK] for at in range(0, len(body), _BLOCK)))
+        return f"{zlib.crc32(json.dumps(list(sums)).encode()):08x}"
 
 
 def _combined(db: Connection, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
@@ -371,14 +326,14 @@ def _combined(db: Connection, where: str, value: object, dimension: int) -> tupl
     import numpy as np
 
     rows = db.execute(
-        "SELECT v.chunk, v.vector, headers.vector FROM embedded AS e CROSS JOIN vectors AS v ON v.chunk = e.chunk"
-        " CROSS JOIN chunks ON chunks.id = v.chunk LEFT JOIN headers ON headers.id = chunks.header"
+        "SELECT e.chunk, vectors.vector, headers.vector FROM embedded AS e CROSS JOIN chunks ON chunks.id = e.chunk"
+        " LEFT JOIN vectors USING (digest) LEFT JOIN headers ON headers.id = chunks.header"
         f" WHERE {where} ORDER BY e.seq",
         (value,),
     ).fetchall()
     nothing = bytes(4 * dimension)
     texts, headers = (
-        matrix_of(blobs, dimension) for blobs in ([row[1] for row in rows], [row[2] or nothing for row in rows])
+        matrix_of(blobs, dimension) for blobs in ([row[1] or b"" for row in rows], [row[2] or nothing for row in rows])
     )
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows)), with_headers(texts, headers)
 

@@ -78,31 +78,31 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
     A document comes with its chunks. `more`: they follow those that are stored of the file already. A chunk whose text
     the index has already, in this file or another, gets the vector of that; the vectors of the others come later.
     """
+    below = " ".join(names.folder_words(_below(file)))
     if not more:
         remove(db, [file.path])
-        values = (*astuple(file)[:7], json.dumps(file.warnings), file.indexed_at, file.container)
-        columns = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
-        db.execute(f"INSERT INTO files ({columns}) VALUES ({', '.join('?' * len(values))})", values)
+        values = {name: getattr(file, name) for name in FileRow.__dataclass_fields__}
+        _insert(db, "files", values | {"warnings": json.dumps(file.warnings)})
     number, stored = db.execute(
         "SELECT files.id, count(documents.id) FROM files LEFT JOIN documents ON file = files.id WHERE path = ?",
         (file.path,),
     ).fetchone()
-    words = names.name_text(file.path), " ".join(names.folder_words(_below(file)))
-    called = names.called(file.path)
     titles = {row[0] for row in db.execute("SELECT DISTINCT title FROM documents WHERE file = ?", (number,))}
     numbers = []
-    for position, document in enumerate(documents, start=stored):
-        numbers.append(_write_document(db, number, file.path, position, document, words))
-        if (title := document[0].title) not in titles:  # the pages of a file share one row
-            titles.add(title)
-            stated = (title, document[0].author, document[0].date, document[0].subject)
-            row = (numbers[-1], called, *stated, words[1])
-            db.execute(
-                "INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
+    for position, (document, chunks) in enumerate(documents, start=stored):
+        said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": below}
+        headings = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
+        whole = {"page": document.page, "url": document.url, "headings": headings, "text": document.text}
+        name = names.name_text(file.path)
+        numbers.append(_insert(db, "documents", {"file": number, "name": name} | said | whole))
+        if document.title not in titles:  # the pages of a file share one row
+            titles.add(document.title)
+            _insert(db, "names", {"rowid": numbers[-1], "name": names.called(file.path)} | said)
+        _write_chunks(db, numbers[-1], file.path, position, document, chunks)
     full_text.add(db, numbers)
-    return _reuse_vectors(db, numbers)
+    _show(db, f"document {IN}", listed := array(numbers))
+    sql = f"SELECT count(*) FROM chunks JOIN vectors USING (digest) WHERE document {IN}"
+    return int(db.execute(sql, (listed,)).fetchone()[0])
 
 
 def _below(file: FileRow) -> str:
@@ -112,33 +112,22 @@ def _below(file: FileRow) -> str:
     return str(Path(root.name, path.relative_to(root))) if is_below else file.path
 
 
-def _write_document(
-    db: Connection, file: int, path: str, position: int, new: NewDocument, words: tuple[str, str]
-) -> int:
-    document, chunks = new
-    values = {
-        "file": file,
-        "title": document.title,
-        "page": document.page,
-        "url": document.url,
-        "author": document.author,
-        "date": document.date,
-        "subject": document.subject,
-        "name": words[0],
-        "folders": words[1],
-        "headings": json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False),
-        "text": document.text,
-    }
-    sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+def _insert(db: Connection, table: str, values: Mapping[str, object]) -> int:
+    """The id of the new row."""
+    sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+    return int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+
+
+def _write_chunks(
+    db: Connection, number: int, path: str, position: int, document: LoadedDocument, chunks: Sequence[Chunk]
+) -> None:
     header = document_header(path, document.title)
     headers = _headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
     sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
     for chunk, named in zip(chunks, headers, strict=True):
         text = document.text[chunk.start : chunk.end]
         name = key(path, position, chunk.start, chunk.end, text)
-        db.execute(sql, (number, name, digest(text), chunk.start, chunk.end, chunk.heading, named))
-    return number
+        db.execute(sql, (number, name, digest(text), *chunk, named))
 
 
 def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
@@ -165,28 +154,23 @@ def touch(db: Connection, files: Iterable[FileRow]) -> None:
 def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them and of what lies inside of them.
 
-    The vectors of their texts are set aside: what left one file may come in another. See `drop_unused`.
+    The vectors of their texts stay until `drop_unused`: what left one file may come in another.
     """
     for path in paths:
         sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = ?1 OR container = ?1)"
         documents = [row[0] for row in db.execute(sql, (path,))]
-        listed = array(documents)
         full_text.remove(db, documents)
-        db.execute(f"DELETE FROM names WHERE rowid {IN}", (listed,))
-        db.execute(
-            "INSERT OR IGNORE INTO spare SELECT digest, vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id"
-            f" WHERE document {IN}",
-            (listed,),
-        )
+        db.execute(f"DELETE FROM names WHERE rowid {IN}", (array(documents),))
         if db.execute("DELETE FROM files WHERE path = ?1 OR container = ?1", (path,)).rowcount:
             set_meta(db, {FORGET: "1"})
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
 
 
 def drop_unused(db: Connection) -> None:
-    """Forget what only a text that is gone needed: vectors that were set aside, and headers."""
-    db.execute("DELETE FROM spare")
-    db.execute("DELETE FROM headers WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)")
+    """Forget what only a text that is gone needed: vectors and headers. What is compared lies in indexes."""
+    unused = "(SELECT digest FROM vectors EXCEPT SELECT digest FROM chunks)"
+    db.execute(f"DELETE FROM vectors WHERE digest IN {unused}")
+    db.execute("DELETE FROM headers WHERE id IN (SELECT id FROM headers EXCEPT SELECT header FROM chunks)")
 
 
 def key(path: str, position: int, start: int, end: int, text: str) -> str:
@@ -198,63 +182,46 @@ def key(path: str, position: int, start: int, end: int, text: str) -> str:
 # --- vectors
 
 
-def _reuse_vectors(db: Connection, documents: Sequence[int]) -> int:
-    """Give chunks the vectors of equal texts of any file; how many got one."""
-    own = f"SELECT id, digest FROM chunks WHERE document {IN}"
-    same = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ?1"
-    find = f"{same} UNION ALL SELECT vector FROM spare WHERE digest = ?1 LIMIT 1"
-    rows = [
-        (chunk, found) for chunk, text in db.execute(own, (array(documents),)) for found in db.execute(find, (text,))
-    ]
-    db.executemany("INSERT INTO vectors VALUES (?, ?)", [(chunk, vector) for chunk, (vector,) in rows])
-    _show(db, [chunk for chunk, _ in rows])
-    return len(rows)
-
-
 def set_vectors(db: Connection, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
     """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see them.
 
-    Chunks of equal texts get the same vector. Chunks and headers that are gone by now are left out.
+    Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
     """
-    known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {IN}", (array(texts),))}
-    rows = [(chunk, _blob(vector)) for chunk, vector in texts.items() if chunk in known]
+    digests = db.execute(f"SELECT digest, id FROM chunks WHERE id {IN}", (array(texts),)).fetchall()
+    rows = [(digest, _blob(texts[chunk])) for digest, chunk in digests]
     db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
     db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(_blob(v), number) for number, v in headers.items()])
-    equal = db.execute(
-        "SELECT equal.id, min(given.id) FROM json_each(?) AS listed JOIN chunks AS given ON given.id = listed.value"
-        " JOIN chunks AS equal ON equal.digest = given.digest AND equal.id != given.id"
-        " WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = equal.id) GROUP BY equal.id",
-        (array(chunk for chunk, _ in rows),),
-    ).fetchall()
-    db.executemany("INSERT INTO vectors (chunk, vector) SELECT ?, vector FROM vectors WHERE chunk = ?", equal)
-    sharing = db.execute(f"SELECT id FROM chunks WHERE header {IN} ORDER BY id", (array(headers),)).fetchall()
-    _show(db, list(dict.fromkeys([*chunks, *(chunk for chunk, _ in equal), *(chunk for (chunk,) in sharing)])))
+    _show(db, f"chunks.id IN ({_SHARING})", array([*chunks, *texts]), array(headers))
 
 
-def _show(db: Connection, chunks: Sequence[int]) -> None:
-    """Let vector search see those of these chunks that have all their vectors, in their order."""
+_SHARING = (
+    f"SELECT id FROM chunks WHERE digest IN (SELECT digest FROM chunks WHERE id {IN})"
+    f" UNION SELECT id FROM chunks WHERE header {IN}"
+)
+"""The chunks whose text is that of one of these chunks, or whose header is one of these headers."""
+
+
+def _show(db: Connection, where: str, *values: str) -> None:
+    """Let vector search see those of these chunks that have all their vectors."""
     db.execute(
-        "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM json_each(?) AS listed"
-        " CROSS JOIN chunks ON chunks.id = listed.value CROSS JOIN vectors ON vectors.chunk = chunks.id"
+        "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM chunks CROSS JOIN vectors USING (digest)"
         " LEFT JOIN headers ON headers.id = chunks.header"
-        " WHERE chunks.header IS NULL OR headers.vector IS NOT NULL ORDER BY listed.key",
-        (array(chunks),),
+        f" WHERE {where} AND (chunks.header IS NULL OR headers.vector IS NOT NULL) ORDER BY chunks.id",
+        values,
     )
 
 
 def drop_vectors(db: Connection, chunks: Collection[int] | None = None, headers: Collection[int] = ()) -> None:
     """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others.
 
-    Without chunks all are forgotten, and what else is kept of them.
+    Without chunks all are forgotten.
     """
     if chunks is None:
         for statement in ("DELETE FROM vectors", "DELETE FROM embedded", "UPDATE headers SET vector = NULL"):
             db.execute(statement)
-        db.execute("DELETE FROM spare")
         return
-    of_headers = f"SELECT id FROM chunks WHERE header {IN}"
-    db.execute(f"DELETE FROM embedded WHERE chunk {IN} OR chunk IN ({of_headers})", (array(chunks), array(headers)))
-    db.execute(f"DELETE FROM vectors WHERE chunk {IN}", (array(chunks),))
+    db.execute(f"DELETE FROM embedded WHERE chunk IN ({_SHARING})", (array(chunks), array(headers)))
+    db.execute(f"DELETE FROM vectors WHERE digest IN (SELECT digest FROM chunks WHERE id {IN})", (array(chunks),))
     db.execute(f"UPDATE headers SET vector = NULL WHERE id {IN}", (array(headers),))
 
 

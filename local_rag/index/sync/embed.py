@@ -96,7 +96,7 @@ def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, w
     other = (made.fingerprint, made.dimension) != (wanted.fingerprint, wanted.dimension)
     if other:
         _check_passages(store, embedder)
-    lost = () if other else store.read(checks.unusable_vectors, True)
+    lost = () if other else store.read(checks.unusable_vectors)
     with store.writing() as db:
         full_text.restore(db)
         writes.drop_vectors(db, *lost)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.fakes_index import TEXTS, HashingEmbedder, converted_copy_of_minilm, copy_of_minilm, minilm
+from support.fakes_index import TEXTS, converted_copy_of_minilm, copy_of_minilm, minilm
 
 from local_rag.cli.app import run
 from local_rag.core import cancel, question_memory
@@ -18,39 +18,34 @@ from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-@pytest.fixture(params=[HashingEmbedder, minilm], ids=["hashing", "minilm"])
-def embedder(request):
-    return request.param()
+def test_unit_rows_of_float32():
+    for embed in (minilm().embed_documents, minilm().embed_queries):
+        rows = embed(TEXTS)
+        assert rows.shape == (len(TEXTS), minilm().dimension) and rows.dtype == np.float32
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+        assert embed([]).shape == (0, minilm().dimension)
 
 
-class TestContract:
-    def test_unit_rows_of_float32(self, embedder):
-        for embed in (embedder.embed_documents, embedder.embed_queries):
-            rows = embed(TEXTS)
-            assert rows.shape == (len(TEXTS), embedder.dimension) and rows.dtype == np.float32
-            assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-            assert embed([]).shape == (0, embedder.dimension)
+def test_a_row_does_not_depend_on_its_neighbours_and_threads_share_one_model():
+    alone = np.vstack([minilm().embed_documents([text]) for text in TEXTS])
+    assert np.allclose(minilm().embed_documents(TEXTS[::-1])[::-1], alone, atol=1e-5)
+    with ThreadPoolExecutor(4) as threads:
+        each = threads.map(minilm().embed_documents, [TEXTS] * 8)
+        assert all(np.allclose(rows, alone, atol=1e-5) for rows in each)
 
-    def test_a_row_does_not_depend_on_its_neighbours(self, embedder):
-        alone = np.vstack([embedder.embed_documents([text]) for text in TEXTS])
-        assert np.allclose(embedder.embed_documents(TEXTS), alone, atol=1e-5)
-        assert np.allclose(embedder.embed_documents(TEXTS[::-1])[::-1], alone, atol=1e-5)
 
-    def test_like_is_near_like(self, embedder):
-        query = embedder.embed_queries(["When is the lamp lit?"])[0]
-        near, far = embedder.embed_documents(["The lamp is lit at dusk.", "Cheese contains calcium."]) @ query
-        assert near > far + 0.2
+def test_like_is_near_like():
+    query = minilm().embed_queries(["When is the lamp lit?"])[0]
+    near, far = minilm().embed_documents(["The lamp is lit at dusk.", "Cheese contains calcium."]) @ query
+    assert near > far + 0.2
 
-    def test_tokens_end_in_order_within_the_text(self, embedder):
-        part = "Naïve tests: don't fail, 日本語 too. "
-        ends = embedder.token_ends(part * 9000)
-        assert all(a <= b for a, b in pairwise(ends)) and len(embedder.token_ends("")) == 0
-        assert len(ends) == 9000 * len(embedder.token_ends(part))
-        assert (part * 9000)[: ends[-2]].endswith(" too") and part[: ends[0]] in ("Naïve", "Na")
 
-    def test_fingerprint_is_stable_and_short(self, embedder):
-        assert embedder.fingerprint == embedder.fingerprint
-        assert 0 < len(embedder.fingerprint) < 60 and embedder.window > 16
+def test_tokens_end_in_order_within_the_text():
+    part = "Naïve tests: don't fail, 日本語 too. "
+    ends = minilm().token_ends(part * 9000)
+    assert all(a <= b for a, b in pairwise(ends)) and len(minilm().token_ends("")) == 0
+    assert len(ends) == 9000 * len(minilm().token_ends(part))
+    assert (part * 9000)[: ends[-2]].endswith(" too") and part[: ends[0]] in ("Naïve", "Na")
 
 
 def test_other_weights_than_promised_or_none_are_refused(tmp_path):
@@ -76,14 +71,6 @@ def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
     embedder = converted_copy_of_minilm(tmp_path / "prefixed", document_prefix="passage: ")
     assert embedder.fingerprint != known and embedder.window == 252
     assert not np.allclose(embedder.embed_documents(["lamp"]), embedder.embed_queries(["lamp"]), atol=0.01)
-
-
-def test_threads_share_one_model():
-    expected = minilm().embed_documents(TEXTS)
-    with ThreadPoolExecutor(4) as threads:
-        assert all(
-            np.allclose(rows, expected, atol=1e-6) for rows in threads.map(minilm().embed_documents, [TEXTS] * 8)
-        )
 
 
 def test_a_stop_is_heard_and_the_vector_of_a_question_is_there_already():

@@ -1,0 +1,221 @@
+"""Commits are whole, one process writes at a time, and an index is made of its own files alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from support.fakes_index import HashingEmbedder, add, indexed
+
+from local_rag.core.errors import DiskFull, IndexBusy, IndexMismatch, IndexMissing, UsageError
+from local_rag.index.index import Index
+from local_rag.index.store import connection, reads, vectors, writes
+from local_rag.index.store.schema import IndexSettings
+from local_rag.index.store.store import Store
+
+SETTINGS = IndexSettings("toy", "toy-1", 64, 40, 0)
+OTHERS = """
+index.sqlite.backup-2025 index.sqlite-old index.sqlite.txt new-index.sqlite.bak writer.lock.txt vectors.faiss.backup
+vectors.faiss.0123456789abcdeg vectors.faiss.0123456789abcdef0 my-index.sqlite
+""".split()
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store.create(tmp_path / "index", SETTINGS)
+    with made.writing() as db:
+        writes.set_meta(db, {"lamp": "lit"})
+    yield made
+    made.close()
+
+
+class TestTransactions:
+    def test_one_that_fails_leaves_nothing(self, store):
+        before = store.read(reads.meta)
+        with pytest.raises(RuntimeError), store.writing() as db:
+            writes.set_meta(db, {"lamp": "out"})
+            raise RuntimeError
+        assert store.read(reads.meta) == before
+        with store.writing():
+            pass
+        assert store.read(reads.meta)["generation"] != before["generation"]
+
+    def test_a_read_sees_one_commit_from_its_first_row_to_its_last(self, store):
+        def lookup(db):
+            first = reads.meta(db)
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join()
+            return first == reads.meta(db)
+
+        def write():
+            with store.writing() as db:
+                writes.set_meta(db, {"lamp": "out"})
+
+        assert store.read(lookup) and store.read(reads.meta)["lamp"] == "out"
+
+    def test_a_full_disk_loses_nothing_that_was_there(self, store):
+        db = store.connection.db
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages + 5}")
+        with pytest.raises(DiskFull, match="no space left") as caught, store.writing() as db:
+            writes.set_meta(db, {"lamp": "out" * 50_000})
+        assert "continues where it stopped" in caught.value.hint and store.read(reads.meta)["lamp"] == "lit"
+        db.execute("PRAGMA max_page_count = 1000000")
+        with store.writing() as db:
+            writes.set_meta(db, {"lamp": "out"})
+
+    def test_another_writer(self, store, monkeypatch):
+        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+        other = Store(store.folder)
+        with store.locked():
+            for act in (Index.destroy, lambda folder: Store.create(folder, SETTINGS)):
+                with pytest.raises(IndexBusy, match="another process is writing"):
+                    act(store.folder)
+        with store.writing(), pytest.raises(IndexBusy), other.writing():
+            pass
+        with other.locked():
+            assert connection.is_locked(store.folder)
+        assert not connection.is_locked(store.folder)
+
+    def test_a_lock_that_is_none_locks_nobody_out(self, store):
+        (store.folder / "writer.lock").write_bytes(b"no database " * 500)
+        with store.locked():
+            pass
+
+    def test_a_connection_ends_with_its_thread(self, store):
+        held = []
+        thread = threading.Thread(target=lambda: held.append(store.connection.db))
+        thread.start()
+        thread.join()
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            held[0].execute("SELECT 1")
+
+    def test_one_of_a_newer_version_is_left_alone(self, store):
+        with store.writing() as db:
+            writes.set_meta(db, {"schema": "99"})
+        with pytest.raises(IndexMismatch, match="made by a newer version"):
+            Store.create(store.folder, SETTINGS)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An index with all kinds of files, a WAL and a draft included."""
+    monkeypatch.setattr(vectors, "FEW", 0)
+    with indexed(tmp_path / "index", {"/lamp": "the lamp", "/boat": "the boat"}) as index:
+        for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal"):
+            (index.path / f"new-{name}").write_bytes(b"half")
+        kept = sqlite3.connect(index.path / "index.sqlite")  # as a reader that stays keeps the WAL
+        kept.execute("SELECT count(*) FROM files").fetchone()
+        add(index, {"horn": "the horn"})
+    yield tmp_path / "index"
+    kept.close()
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
+def test_nobody_else_may_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "FEW", 0)
+    old = os.umask(0)
+    try:
+        with indexed(tmp_path / "data" / "index", {"lamp": "the lamp"}) as index:
+            modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in index.path.iterdir()}
+            assert {"index.sqlite", "index.sqlite-wal", "writer.lock"} < set(modes) and set(modes.values()) == {0o600}
+            assert any(name.startswith("vectors.faiss.") for name in modes)
+            assert stat.S_IMODE(index.path.stat().st_mode) == 0o700
+    finally:
+        os.umask(old)
+
+
+def test_files_of_others_stay(folder):
+    for name in OTHERS:
+        (folder / name).write_text("mine")
+    with Index.open(folder, HashingEmbedder(), chunk_size=40) as index:
+        index.remove(["/lamp"])  # which writes vectors anew
+    Index.destroy(folder)
+    assert names(folder) == sorted(OTHERS)
+    with pytest.raises(IndexMissing):
+        Index.destroy(folder)
+    mode = folder.stat().st_mode
+    for place, message in ((folder, "holds other files, such as index.sqlite-old"), (folder / OTHERS[0], "is a file")):
+        with pytest.raises(UsageError, match=message):
+            Store.create(place, SETTINGS)
+    assert names(folder) == sorted(OTHERS) and folder.stat().st_mode == mode
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_a_removal_that_is_killed_at_any_file_can_be_repeated(folder, monkeypatch, count):
+    plain, deleted = Path.unlink, []
+
+    def unlink(path, missing_ok=False):
+        if path.exists():
+            if len(deleted) == count:
+                raise Killed
+            deleted.append(path)
+            plain(path)
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(Path, "unlink", unlink)
+        Index.destroy(folder)
+    if count:
+        with pytest.raises(IndexMissing):
+            Store(folder)
+    else:
+        assert Index.inspect(folder).files == 3
+    Index.destroy(folder)
+    assert not folder.exists()
+
+
+LEFT_OVER = {
+    "an empty database without a lock": {"index.sqlite": b""},
+    "an empty database": {"index.sqlite": b"", "writer.lock": b""},
+    "a lock": {"writer.lock": b""},
+    "all but the database": {
+        "writer.lock": b"",
+        "index.sqlite-wal": b"old",
+        "index.sqlite-shm": b"old",
+        "vectors.faiss.0123456789abcdef": b"old",
+    },
+    "a creation that was killed": {"writer.lock": b"", "new-index.sqlite": b"half", "new-index.sqlite-wal": b"half"},
+    "the log of another database": {"writer.lock": b"", "index.sqlite-wal": None},
+}
+
+
+@pytest.mark.parametrize("files", LEFT_OVER.values(), ids=LEFT_OVER)
+def test_what_is_left_over_is_no_dead_end(tmp_path, folder, files):
+    log = (folder / "index.sqlite-wal").read_bytes()
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        for name, data in files.items():
+            (tmp_path / str(number) / name).write_bytes(log if data is None else data)
+    with pytest.raises(IndexMissing, match="there is no index at") as caught:
+        Index.inspect(tmp_path / "0")
+    assert caught.value.hint == f"local-rag index PATH… --index {tmp_path / '0'}"
+    Index.destroy(tmp_path / "0")
+    assert not (tmp_path / "0").exists()
+    with indexed(tmp_path / "1", {"lamp": "the lamp"}) as index:
+        assert index.count() == 1 and index.verify(deep=True)
+
+
+def test_an_index_without_its_lock_is_one_and_an_empty_folder_is_nobodys(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "writer.lock").unlink()
+    Index.destroy(copy)
+    assert not copy.exists()
+    copy.mkdir()
+    with pytest.raises(IndexMissing):
+        Index.destroy(copy)
+    assert copy.exists()

@@ -1,0 +1,100 @@
+"""The first ranks by words are those of all matches, though what only frequent words match stays unranked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.fakes_index import add, indexed
+
+from local_rag.index.store import full_text
+from local_rag.index.store.full_text import Frequencies, Words
+
+WORDS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
+QUERIES = [
+    "waa wab wce",
+    "wac wad wae waf wag whh",
+    "waa wab",
+    "wdd wee wff",
+    "waa wza-wab wbb",
+    "wkk",
+    "waa",
+    "nothing",
+    "of the",
+]
+
+
+@pytest.fixture(scope="module")
+def zipf(tmp_path_factory):
+    """Passages of words whose frequencies fall as Zipf's, the first in nearly every passage."""
+    dice, shares = np.random.default_rng(3), 1 / np.arange(1, len(WORDS) + 1)
+    each = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(900)]
+    texts = {f"/{number}": text for number, text in enumerate(each)}
+    with indexed(tmp_path_factory.mktemp("ranking") / "index", {}) as made:
+        add(made, texts, embed=False)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    for name, value in {"PLAIN": 10, "FIRST": 40, "MOST": 40_000}.items():
+        monkeypatch.setattr(full_text, name, value)
+
+
+def best(index, query, limit):
+    return index.read(lambda db: Words(db, Frequencies(), "", query).best(limit))
+
+
+def every_match(index, query, limit):
+    return index.read(lambda db: Words(db, Frequencies(), "", query).among(range(5_000), limit))
+
+
+@pytest.mark.parametrize("limit", [1, 10, 50])
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_first_ranks_are_exact_where_the_bound_is(zipf, monkeypatch, query, limit):
+    monkeypatch.setattr(full_text, "USUAL", full_text.LIMIT)
+    ranking, expected = best(zipf, query, limit), every_match(zipf, query, limit)
+    assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in expected]
+    assert [score for _, score in ranking] == pytest.approx([score for _, score in expected])
+
+
+def test_as_it_comes_nearly_all_of_them_are_there_and_fewer_are_ranked(zipf, monkeypatch):
+    query, expected = "waa wab wac wee wff", every_match(zipf, "waa wab wac wee wff", 900)
+    nearest = {chunk for chunk, _ in expected[:10]}
+    assert len(nearest & {chunk for chunk, _ in best(zipf, query, 50)[:10]}) >= 9
+    monkeypatch.setattr(full_text, "MOST", 40)
+    assert 0 < len(best(zipf, query, 900)) < len(expected) / 4
+
+
+def test_a_word_of_names_is_as_rare_as_it_is_in_names_and_stays_as_telling_in_texts(tmp_path):
+    """All files lie in a folder "rent", and one is called so: among folders the word says nothing, in texts it does."""
+    texts = {"a": "rent " * 3, "rent": "boats", "b": "cows", "c": "rent and cows", "d": "hay"}
+    folder = tmp_path / "rent"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    with indexed(tmp_path / "index", {}) as index:
+        index.sync([folder])
+        found = index.search("rent", 9, mode="words")
+    assert [Path(document.metadata["source"]).stem for document in found][:3] == ["rent", "a", "c"]
+
+
+def test_frequencies_follow_the_index(tmp_path):
+    with indexed(tmp_path / "index", {}) as index:
+        for number in range(1, 4):
+            add(index, {f"/{number}": f"a lamp and {number} boats"})
+            found = index.search("lamps", 9, mode="words", repeats=True)
+            assert len(found) == number and index.document_frequency(["lamps", "oar"]) == {"lamps": number, "oar": 0}
+
+
+@given(st.text(max_size=60))
+@example('"lamp')
+@example("lamp AND (boat OR")
+@example("NEAR(a b, 3) - ^x * : {text} col:y")
+@example("\0 ' \" \ud83d\ude00 lamp\0boat")
+@example(" ".join(f"w{n}" for n in range(5000)))
+def test_no_text_is_a_syntax_error(zipf, text):
+    assert isinstance(best(zipf, text, 5), list)
