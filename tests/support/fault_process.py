@@ -10,8 +10,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pkgutil
 import re
-import resource
 import signal
 import sqlite3
 import sys
@@ -19,44 +19,39 @@ import threading
 
 from local_rag.cli import main
 from local_rag.core import process
+from local_rag.index.embed import encoders
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.index.store import vectors
+from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
 from support.permissions import give_up_rights
 
 SECONDS = 600
 """A command that takes longer hangs, however busy the machine is; the system ends it."""
 
-IMPORTED = ["numpy", "faiss", "langgraph.graph", "local_rag.cli.app", "local_rag.diagnostics.doctor"]
-IMPORTED += [f"local_rag.cli.{name}" for name in ("ask", "doctor", "index", "remove", "search", "status")]
-IMPORTED += [f"local_rag.index.{name}" for name in ("index", "sync.text", "sync.embed", "embed.embedder")]
-"""What commands import first; each of them would take its time."""
-
-SMALL = {
-    "local_rag.index.store.vectors.FEW": 0,
-    "local_rag.index.sync.text._BATCH": 4,
-    **dict.fromkeys((f"local_rag.index.sync.embed.{name}" for name in ("FIRST", "LEAST", "MOST")), 4),
-}
-"""Constants as of a large index: a file of vectors is written for a few, too, and transactions are small."""
+IMPORTED = """
+faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.cli.ask local_rag.cli.doctor local_rag.cli.index
+local_rag.cli.remove local_rag.cli.search local_rag.cli.status local_rag.diagnostics.doctor local_rag.graphs.adaptive
+local_rag.engines.evaluator.evaluator local_rag.engines.extractive.engine local_rag.engines.ollama.engine
+local_rag.index.joint local_rag.runtime.indexing
+local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.doctor local_rag.terminal.question_runner
+"""
+"""What commands import first, which would take each of them a second."""
 
 
-def named(name):
-    module, _, function = name.rpartition(".")
-    return importlib.import_module(module), function
-
-
-def watch(acts):
-    """Do something at some events: `acts` are (pattern, at which event that it finds, [(function, *arguments), …]).
+def watch(pattern, number, calls):
+    """Do `calls`, (function, *arguments) each, at an event: the `number`-th that begins with the pattern.
 
     An event is a statement of SQL that is about to begin, or an audit event of Python with its first argument.
     """
-    met, lock = [0] * len(acts), threading.RLock()
+    met, lock = [], threading.RLock()
 
     def happens(what):
         with lock:
-            for position, (pattern, number, calls) in enumerate(acts):
-                if re.match(pattern, what):
-                    met[position] += 1
-                    for name, *arguments in calls * (met[position] == number):
-                        getattr(*named(name))(*arguments)
+            if re.match(pattern, what):
+                met.append(what)
+                for name, *arguments in calls * (len(met) == number):
+                    pkgutil.resolve_name(name)(*arguments)
 
     def traced(*arguments, **keywords):
         db = connect(*arguments, **keywords)
@@ -67,33 +62,27 @@ def watch(acts):
     sys.addaudithook(lambda event, arguments: happens(f"{event} {(*arguments, '')[0]}"))
 
 
-def command(words, acts=(), limit=None, folder=None, bound=False, broken=()):
+def command(words, at=None, folder=".", bound=False, broken=()):
     """Run `local-rag` with these words, which ends this process.
 
-    No file may grow beyond `limit` bytes; `bound`: permissions bind a superuser, too; nobody reads the descriptors
-    `broken`.
+    `at` are arguments of `watch`; `bound`: permissions bind a superuser, too; nobody reads the descriptors `broken`.
     """
     signal.alarm(SECONDS)
-    for number, name in enumerate(("out", "err"), 1):
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests are not for the command
+    for number, name in enumerate(("stdout", "stderr"), 1):  # as a process begins
         target = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600)
         if number in broken:
             reader, target = os.pipe()
             os.close(reader)
         os.dup2(target, number)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests are not for the command
-    for number, name in enumerate(("stdout", "stderr"), 1):  # as a process begins
         stream = open(number, "w", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    if limit is not None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    if folder:
-        os.chdir(folder)
+    os.chdir(folder)
     if bound:
         give_up_rights()
-    if acts:
-        watch(acts)
+    if at:
+        watch(*at)
     sys.argv[1:] = words
     main()
 
@@ -112,21 +101,22 @@ def serve(replies):
 
 
 def prepare():
-    """Import what commands need, and let no model be loaded for vectors: they are bags of words here."""
+    """Import what commands need, and let constants be as of a large index and vectors bags of words, without a model.
+
+    A file of vectors is written for a few, too, and transactions are small.
+    """
     process.prepare_own_process(process.CONVERTING)
-    for name in IMPORTED:
+    for name in IMPORTED.split():
         importlib.import_module(name)
-    for name, value in SMALL.items():
-        assert hasattr(*named(name)), name
-        setattr(*named(name), value)
-    embedder = getattr(*named("local_rag.index.embed.embedder.SentenceTransformerEmbedder"))
-    embedder.load = lambda self: None
-    embedder._embed = lambda self, texts: HashingEmbedder(self.dimension).embed_documents(texts)  # noqa: SLF001
-    return embedder
+    encoders.import_openvino()
+    vectors.FEW = 0
+    text._BATCH = embed.FIRST = embed.LEAST = embed.MOST = 4  # noqa: SLF001
+    bag_of_words = HashingEmbedder(384)
+    SentenceTransformerEmbedder.load = lambda self: None
+    SentenceTransformerEmbedder._embed = lambda self, texts: bag_of_words.embed_documents(texts)  # noqa: SLF001
 
 
 if __name__ == "__main__":
-    sqlite3.enable_callback_tracebacks(True)
     prepare()
     with os.fdopen(os.dup(1), "w") as replies:
         os.dup2(2, 1)

@@ -10,87 +10,55 @@ import sys
 import pytest
 from support.faults import NEW_INDEX, QUESTION
 
-from .conftest import ANSWERED, NEW, OLD
-
-NO_ROOM = ("no space left", "free some space")
-
-
-class Disk:
-    """A file system of 4 MB in memory at `folder`."""
-
-    def __init__(self, folder):
-        self.filler = folder / "filler"
-
-    def fill(self, but=0):
-        """Leave so many kilobytes."""
-        room = os.statvfs(self.filler.parent)
-        with self.filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - but * 1024)
+from .conftest import NEW, OLD
 
 
 @pytest.fixture
-def disk(world, request):
-    """The data folder of the person, in some state of the world, is on a small disk."""
+def disk(tmp_path):
+    """A file system of 4 MB in memory."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("mounting a small disk needs root on Linux")
-    world.reset(request.param)
-    data, aside = world.home / "data", world.base / "aside"
-    data.rename(aside) if data.exists() else aside.mkdir()
-    data.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4000k,mode=700", "tmpfs", str(data)]
-    if subprocess.run(command, capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4000k", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("no disk can be mounted here")
-    shutil.copytree(aside, data, dirs_exist_ok=True)
-    yield Disk(data)
-    subprocess.run(["umount", "-l", str(data)], check=True)
-    shutil.rmtree(aside)
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
 
 
-def must_be_whole(world, state):
-    """Each stored file is whole, and none is lost that was stored before."""
-    states = world.states(OLD, NEW) if (world.index / "index.sqlite").exists() else {}
-    assert state == "unindexed" or states.keys() == OLD.keys()
+def fill(disk, world, but=0):
+    """Let the person's data be on a disk on which so many kilobytes are free; the file that fills it."""
+    data = world.home / "data"
+    data.mkdir(exist_ok=True)
+    shutil.move(data, disk)
+    data.symlink_to(disk / "data")
+    room, filler = os.statvfs(disk), disk / "filler"
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - but * 1024)
+    return filler
 
 
-COMMANDS = {"unindexed": (NEW_INDEX, OLD), "changed": (["index"], NEW)}
-ROOMS = [("unindexed", 0), ("unindexed", 40), ("unindexed", 120), ("changed", 0), ("changed", 40), ("changed", 160)]
+def says_that_it_is_full(done):
+    told = done.told()
+    return not told or ("no space left" in told and "free some space" in told)
 
 
-@pytest.mark.parametrize(("disk", "kilobytes"), ROOMS, indirect=["disk"])
-def test_a_command_that_finds_no_room_goes_on_once_there_is_some(world, disk, kilobytes, request):
-    state = request.node.callspec.params["disk"]
-    words, wanted = COMMANDS[state]
-    disk.fill(but=kilobytes)
-    assert world.run(*words).failed_plainly_if_at_all(*NO_ROOM) or kilobytes > 100
-    disk.filler.unlink()
-    must_be_whole(world, state)
-    world.goes_on(wanted, *words)
+ROOMS = [
+    *((kilobytes, "unindexed", NEW_INDEX, OLD) for kilobytes in (0, 40, 120)),
+    *((kilobytes, "changed", ["index"], NEW) for kilobytes in (0, 40, 160)),
+    *((kilobytes, "indexed", ["remove", "--index", "default"], {}) for kilobytes in (0, 40)),
+]
 
 
-@pytest.mark.parametrize("state", COMMANDS)
-@pytest.mark.parametrize("limit", [4_096, 40_000, 100_000])
-def test_a_file_that_may_not_grow_ends_the_command_in_a_line(world, state, limit):
-    """`ulimit -f`, which anybody can set."""
+@pytest.mark.parametrize(("kilobytes", "state", "words", "after"), ROOMS)
+def test_a_command_that_finds_no_room_goes_on_once_there_is_some(world, disk, kilobytes, state, words, after):
+    """Reading needs 32 KB at most, and to remove a whole index needs none."""
     world.reset(state)
-    words, wanted = COMMANDS[state]
-    world.run(*words, limit=limit).failed_plainly_if_at_all()
-    must_be_whole(world, state)
-    world.goes_on(wanted, *words)
-
-
-@pytest.mark.parametrize("disk", ["indexed"], indirect=True)
-def test_a_full_disk_can_be_asked_and_what_is_on_it_removed(world, disk):
-    """Reading needs no room, or 32 KB at most: where there is none, a line says so."""
-    disk.fill()
-    for words in (("search", QUESTION, "--json"), ("status",), ("ask", QUESTION)):
-        done = world.run(*words)
-        assert done.code in ANSWERED or NO_ROOM[1] in " ".join(done.failed_plainly()), done
-        assert done.code not in ANSWERED or words == ("status",) or "4,200" in done.out
-    remove = ("remove", "NOTES/harvest.md")
-    if world.run(*remove).failed_plainly_if_at_all(*NO_ROOM):
-        disk.filler.unlink()
-        must_be_whole(world, "indexed")
-        assert world.run(*remove).code == 0
-        disk.fill()
-    done = world.run("remove", "--index", "default")
-    assert done.code == 0 and not world.index.exists(), done
+    filler = fill(disk, world, kilobytes)
+    for reader in [["search", QUESTION], ["status"], ["ask", QUESTION]] if state == "indexed" else ():
+        done = world.run(*reader)
+        assert says_that_it_is_full(done) and (done.code == 1) == (kilobytes == 0), done
+    done = world.run(*words)
+    assert says_that_it_is_full(done) and (done.code == 1) == bool(after), done
+    filler.unlink()
+    states = world.states(OLD, NEW) if (world.index / "index.sqlite").exists() else {}
+    assert state == "unindexed" or states.keys() == after.keys()
+    world.goes_on(after or OLD)

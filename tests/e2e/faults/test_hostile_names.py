@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from .conftest import ANSWERED, OLD
+from .conftest import OLD
 
 NAMES = {
     "line breaks": "one\ntwo\r\nthree.md",
@@ -43,16 +43,12 @@ def shown(done):
     return done.out + done.err
 
 
-def text(number):
-    return f"The keeper of Skerryvore{number} lights the lamp at dusk."
-
-
 @pytest.fixture(scope="module")
 def named(home_world):
     """All of them in one index, and one that is no text; each test removes its own."""
     home_world.reset()
     for number, name in enumerate(NAMES.values()):
-        home_world.write(f"in {name[:200]} folder/{name}", text(number))
+        home_world.write(f"in {name[:200]} folder/{name}", f"The keeper of Skerryvore{number} lights the lamp at dusk.")
     with open(bytes(home_world.notes) + b"/caf\xe9\x1b[31m.md", "wb") as file:  # noqa: PTH123  # bytes are no Path
         file.write(b"The lamp is lit at dusk.")
     assert "not Unicode" in shown(home_world.run("index"))
@@ -68,7 +64,7 @@ def test_a_file_is_found_shown_on_one_line_and_removed(named, number, name):
     assert named.run(*search).value[0]["source"] == named.run(*search, "--in", path).value[0]["source"] == path
     shown(named.run("search", word))
     answered = named.run("ask", f"When does the keeper of {word} light the lamp?", "--in", path)
-    assert answered.code in ANSWERED and "the lamp at dusk" in shown(answered)
+    assert not answered.told() and "the lamp at dusk" in shown(answered)
     assert sum(line.startswith("[1]") for line in answered.out.splitlines()) == 1, answered.out
     removed = named.run("remove", "--", path)
     assert (removed.code, shown(removed).split()[0]) == (0, "1"), removed
@@ -79,5 +75,5 @@ def test_a_file_is_found_shown_on_one_line_and_removed(named, number, name):
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "-x", "a b", "a\nb", "\x1b[31mred", "x" * 300, "$(id)"])
 def test_an_index_of_any_name_is_made_in_its_place_or_refused(world, name):
     done = world.run("index", "NOTES", f"--index={name}", folder=str(world.home))
-    assert shown(done) and (done.code == 0 or "error: " in done.err)
+    assert shown(done) and (done.code == 0 or done.told())
     assert world.holds(OLD)

@@ -6,98 +6,80 @@ command dies just before it.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
-from support.faults import NEW_INDEX, QUESTION
+from support.faults import DIES, NEW_INDEX, QUESTION
 
-from .conftest import ANSWERED, NEW, OLD
+from .conftest import NEW, OLD
 
-LEFT = {name: text for name, text in OLD.items() if name not in ("harvest.md", "bees.md")}
-REMOVE = ["remove", "NOTES/harvest.md", "NOTES/bees.md"]
+GONE = ("harvest.md", "bees.md")
+LEFT = {name: text for name, text in OLD.items() if name not in GONE}
 DESTROY = ["remove", "--index", "default"]
-
-
-def lose_vectors(world):
-    with closing(sqlite3.connect(world.index / "index.sqlite")) as db, db:
-        db.execute("DELETE FROM vectors")
-
-
-def delete(world):
-    for name in OLD.keys() - LEFT.keys():
-        (world.notes / name).unlink()
-
-
 COMMANDS = {
-    "a new index": ("unindexed", None, NEW_INDEX, OLD),
-    "changed files": ("changed", None, ["index"], NEW),
-    "deleted files": ("indexed", delete, ["index"], LEFT),
-    "removed files": ("indexed", None, REMOVE, LEFT),
-    "new vectors": ("indexed", lose_vectors, ["index", "--reembed"], OLD),
-    "a removed index": ("indexed", None, DESTROY, {}),
+    "a new index": ("unindexed", NEW_INDEX, OLD),
+    "changed files": ("changed", ["index"], NEW),
+    "removed files": ("indexed", ["remove", *(f"NOTES/{name}" for name in GONE)], LEFT),
+    "new vectors": ("indexed", ["index", "--reembed"], OLD),
+    "a removed index": ("indexed", DESTROY, OLD),
 }
-"""Before, what is done then, the command, and what the index holds after it."""
+"""Before, the command, and what the index holds once the notes are indexed again."""
 
-MOMENTS = [
-    ("a new index", "sql CREATE TABLE chunks", 1),
-    ("a new index", "os.rename .*index.sqlite", 1),
-    ("a new index", "sql INSERT INTO chunks", 5),
-    ("a new index", "sql COMMIT", 3),
-    ("a new index", "sql INSERT .* vectors VALUES", 6),
-    ("a new index", "open .*vectors.faiss", 2),
-    ("a new index", "sql INSERT .*'vectors'", 1),
-    ("changed files", "sql DELETE FROM files", 1),
-    ("changed files", "sql COMMIT", 1),
-    ("changed files", "sql COMMIT", 2),
-    ("changed files", "sql INSERT INTO full_text .*'merge'", 1),
-    ("changed files", "sql PRAGMA wal_checkpoint", 1),
-    ("changed files", "os.remove .*vectors.faiss", 1),
-    ("deleted files", "sql DELETE FROM meta WHERE name = 'forget'", 1),
-    ("removed files", "sql COMMIT", 1),
-    ("removed files", "open .*vectors.faiss", 3),
-    ("removed files", "sql PRAGMA wal_checkpoint", 1),
-    ("new vectors", "sql DELETE FROM vectors", 1),
-    ("new vectors", "sql COMMIT", 3),
-    ("a removed index", "os.remove .*vectors.faiss", 1),
-    ("a removed index", "os.remove .*index.sqlite$", 1),
-    ("a removed index", "os.remove .*writer.lock$", 1),
-]
+MOMENTS = {
+    "a new index": [
+        ("sql CREATE TABLE chunks", 1),
+        ("os.rename .*index.sqlite", 1),
+        ("sql INSERT INTO chunks", 5),
+        ("sql COMMIT", 3),
+        ("sql INSERT .* vectors VALUES", 6),
+        ("open .*vectors.faiss", 2),
+        ("sql INSERT .*'vectors'", 1),
+    ],
+    "changed files": [
+        ("sql DELETE FROM files", 1),
+        ("sql COMMIT", 1),
+        ("sql COMMIT", 2),
+        ("sql INSERT INTO full_text .*'merge'", 1),
+        ("sql PRAGMA wal_checkpoint", 1),
+        ("os.remove .*vectors.faiss", 1),
+    ],
+    "removed files": [
+        ("sql COMMIT", 1),
+        ("open .*vectors.faiss", 3),
+        ("sql PRAGMA wal_checkpoint", 1),
+        ("sql DELETE FROM meta WHERE name = 'forget'", 1),
+    ],
+    "new vectors": [("sql INSERT INTO full_text .*'delete-all'", 1), ("sql COMMIT", 1)],
+    "a removed index": [(f"os.remove .*{name}", 1) for name in ("vectors.faiss", "index.sqlite$", "writer.lock$")],
+}
+CASES = [(name, *moment) for name, moments in MOMENTS.items() for moment in moments]
 
 
-@pytest.mark.parametrize(("name", "at", "number"), MOMENTS)
-def test_what_was_stored_is_whole_and_the_same_command_goes_on(world, name, at, number):
-    state, prepare, words, after = COMMANDS[name]
+@pytest.mark.parametrize(("name", "event", "number"), CASES)
+def test_what_was_stored_is_whole_and_the_same_command_goes_on(world, name, event, number):
+    state, words, after = COMMANDS[name]
     world.reset(state)
-    if prepare:
-        prepare(world)
-    world.kill(*words, at=at, number=number)
-    if (world.index / "index.sqlite").exists() and name != "new vectors":
+    for file in GONE if after is LEFT else ():
+        (world.notes / file).unlink()
+    assert world.run(*words, at=[event, number, DIES]).code == -9, "no such moment"
+    if (world.index / "index.sqlite").exists():
         states = world.states(OLD, NEW)
         assert state == "unindexed" or states.keys() >= after.keys(), "a file is lost"
-        assert "plan.md" not in states or ("4,200", "5,900")[states["plan.md"]] in world.answers()
-    elif name == "a new index":
-        assert "local-rag index" in world.run("status").failed_plainly()[1]
-    if words[0] == "remove":
-        done = world.run(*words)
-        assert done.code == 0 or "is not in the index" in done.err or "there is no index" in done.err, done.err
-        assert words is REMOVE or not world.index.exists()
-        delete(world) if words is REMOVE else None
-        words, after = (["index"], LEFT) if words is REMOVE else (NEW_INDEX, OLD)
-    world.goes_on(after, *words)
-    assert ("5,900" if after is NEW else "4,200") in world.answers()
+        assert "plan.md" not in states or ("4,200", "5,900")[states["plan.md"]] in world.answer()
+    told = world.run(*words).told()
+    assert not told or "is not in the index" in told or "there is no index" in told
+    assert words is not DESTROY or not world.index.exists()
+    world.goes_on(after)
+    assert ("5,900" if after is NEW else "4,200") in world.answer()
 
 
 def test_a_command_killed_at_every_run_gets_there(world):
     """Each run stores something before it is killed, however often that happens."""
     world.reset("unindexed")
     stored = [0]
-    act = ["sql COMMIT", 6, [["signal.raise_signal", 9]]]
-    while (done := world.run(*NEW_INDEX, acts=[act])).code == -9 and len(stored) < 12:
+    while world.run(*NEW_INDEX, at=["sql COMMIT", 6, DIES]).code == -9 and len(stored) < 12:
         status = world.run("status", "--json").value
         stored.append(status["chunks"] + status["embedded"])
-    assert done.code == 0 and len(stored) > 2 and stored == sorted(stored), (done, stored)
-    world.goes_on(OLD, *NEW_INDEX)
+    assert 2 < len(stored) < 12 and stored == sorted(stored)
+    world.goes_on(OLD)
 
 
 def test_a_removal_leaves_the_files_of_others(world):
@@ -107,10 +89,10 @@ def test_a_removal_leaves_the_files_of_others(world):
 
 
 def test_a_chat_keeps_what_was_said(world):
-    first, second = ("ask", "When does the ferry leave?", "--thread", "lease"), ("ask", QUESTION, "--thread", "lease")
-    assert world.run(*first).code in ANSWERED
-    world.kill(*second, at="sql COMMIT")
-    assert world.run(*second).code in ANSWERED
+    first, second = "When does the ferry leave?", ["ask", QUESTION, "--thread", "lease"]
+    assert not world.run("ask", first, "--thread", "lease").told()
+    assert world.run(*second, at=["sql COMMIT", 1, DIES]).code == -9
+    assert not world.run(*second).told()
     turns = world.run("threads", "show", "lease", "--json").value["turns"]
-    assert turns[0]["question"] == first[1] and "quarter past seven" in turns[0]["answer"]
+    assert turns[0]["question"] == first and "quarter past seven" in turns[0]["answer"]
     assert "4,200" in turns[-1]["answer"] and all(turn["answer"] for turn in turns)
