@@ -10,26 +10,16 @@ import pytest
 from .conftest import OLD
 
 NEWS = {"new.md": "The new mill grinds barley.", "letters/new.txt": "The new pier was built of oak."}
-LETTERS = {"letters/tenant.txt", "letters/boat.txt"}
 CLOSED = {*OLD, "new.md"}
 """What was indexed of the folder stays, and nothing new of it is taken in."""
 
-ALL, RULED, KEPT = {*OLD, *NEWS}, {*OLD, "new.md"} - LETTERS, {*OLD}
+ALL, RULED, KEPT = {*OLD, *NEWS}, {"new.md", "bees.md", "harvest.md", "plan.md"}, {*OLD}
 IGNORE, TAG = "letters/.ragignore", "letters/CACHEDIR.TAG"
 SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55\n"
 
 
-def elsewhere(path):
-    (path.parents[2] / "rules").write_text("*\n")
-    path.symlink_to(path.parents[2] / "rules")
-
-
 def endless(path):
     path.symlink_to("/dev/zero")
-
-
-def circle(path):
-    path.symlink_to(path.name)
 
 
 FILES = {
@@ -38,19 +28,15 @@ FILES = {
     "a pipe at the top": (".ragignore", os.mkfifo, KEPT),
     "a folder": (IGNORE, os.mkdir, CLOSED),
     "endless": (IGNORE, endless, CLOSED),
-    "a circle": (IGNORE, circle, CLOSED),
     "huge": (IGNORE, "*.nothing\n" * 200_000, CLOSED),
-    "elsewhere": (IGNORE, elsewhere, CLOSED),
-    "everything": (IGNORE, "*\n", RULED),
     "a folder by name": (".ragignore", "letters/\n", RULED),
     "a kind in any folder": (".ragignore", "**/*.txt\n!*.md\n", RULED),
-    "many stars": (".ragignore", "*a*a*a*a*a*a*a*a*b\n**/**/**/**/**/**/**/x\n", ALL),
+    "many stars": (".ragignore", "*e*e*e*e*e*e*e*e*b\n**/**/**/**/**/**/**/x\n", ALL),
     "classes": (".ragignore", "[" * 4_000 + "\n[z-a]*[a-]*[]-z]*\n", ALL),
     "no text": (".ragignore", b"\xff\xfe\x00\x01\x80nothing\n" + bytes(500), ALL),
     "escapes": (".ragignore", "\x1b]0;PWNED\x07\x1b[31mnothing\n", ALL),
     "out of the folder": (".ragignore", "../*\n/../../*\n!*\n!../**\n", ALL),
     "CRLF and BOM": (".ragignore", "\ufeff# nothing\r\n\r\nnothing-here\r\n", ALL),
-    "an empty tag": (TAG, "", ALL),
     "a tag": (TAG, SIGNATURE, CLOSED),
     "a tag that is a pipe": (TAG, os.mkfifo, ALL),
     "a tag that is endless": (TAG, endless, ALL),
@@ -65,7 +51,7 @@ def test_a_file_that_leaves_files_out_takes_nothing_away_unseen(world, name, mad
     """What closes a folder is named, and so is what a rule takes away; the second run does the same."""
     file = world.notes / name
     made(file) if callable(made) else world.write(name, made)
-    for new, text in (NEWS | {"a" * 64 + ".nothing": "This kind is not read."}).items():
+    for new, text in NEWS.items():
         world.write(new, text)
     for named in (file.name if wanted in (CLOSED, KEPT) else "tenant.txt" * (wanted == RULED), ""):
         done = world.run("index")

@@ -82,12 +82,6 @@ def test_a_command_killed_at_every_run_gets_there(world):
     world.goes_on(OLD)
 
 
-def test_a_removal_leaves_the_files_of_others(world):
-    (world.index / "index.sqlite.backup-2025").write_text("mine")
-    assert world.run(*DESTROY).code == 0
-    assert [file.name for file in world.index.iterdir()] == ["index.sqlite.backup-2025"]
-
-
 def test_a_chat_keeps_what_was_said(world):
     first, second = "When does the ferry leave?", ["ask", QUESTION, "--thread", "lease"]
     assert not world.run("ask", first, "--thread", "lease").told()

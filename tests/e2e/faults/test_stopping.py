@@ -122,7 +122,7 @@ def test_ctrl_c_while_a_large_text_is_read(tmp_path, shown):
     notes.mkdir()
     (notes / "a.txt").write_text("The keeper lights the lamp.")
     shown("index", notes)
-    (notes / "b.txt").write_text("lamp keeper harbour " * 400_000)
+    (notes / "b.txt").write_text("lamp keeper harbour " * 150_000)
     code, rest = stopped(CUTTING, ["index", str(notes)], os.environ, "NOW")
     assert (code, rest.splitlines()) == (130, ["stopping: what is in hand is finished, nothing new begins…", *STOPPED])
     (notes / "b.txt").unlink()
