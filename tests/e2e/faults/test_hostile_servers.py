@@ -64,7 +64,6 @@ def chunk(content="It costs 100 euros [1].", **more):
 
 END = {"model": "tiny", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
 DONE = json.dumps(END)
-THOUGHT = {"message": {"role": "assistant", "content": "", "thinking": "hm "}, "done": False}
 TOOL = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "rm", "arguments": {}}}]}
 
 
@@ -93,7 +92,6 @@ def lines(*some):
 CHATS = {
     "tokens without end": endless((chunk("word ") + "\n").encode()),
     "a line without end": endless(b'{"message": {"content": "' + b"x" * 50_000),
-    "thoughts without end": endless((json.dumps(THOUGHT) + "\n").encode()),
     "a bomb": Reply(bomb),
     "deep": lines("[" * 100_000 + "]" * 100_000, DONE),
     "a number without end": lines(chunk(eval_count=1)[:-1] + ', "x": ' + "9" * 5_000 + "}", DONE),
@@ -146,7 +144,6 @@ WIRE = {
     "another protocol": [b"SSH-2.0-OpenSSH_9.6\r\n"],
     "headers without end": itertools.repeat(b"X-Header: " + b"y" * 1_000 + b"\r\n"),
     "a length beyond all": [b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999999999999\r\n\r\n{}"],
-    "chunks of another size": [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n{}"],
     "a split header": [b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\n folded\r\nX\x00Y: z\r\n\r\n{}"],
     "silence": [],
 }
