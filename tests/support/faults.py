@@ -1,121 +1,85 @@
-"""Commands of local-rag under faults: killed at a chosen moment, without room, without rights, beside moving files."""
+"""A person's notes, the index of them, and commands that meet a fault: killed, without room, without rights."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 
+from local_rag.index.index import Index
 from support import TESTS
 
 CLOCK = 1_700_000_000
 """When every file of a world was written, in seconds since 1970: long before it is indexed."""
 
+WHOLE = re.compile(r"index\.sqlite(-wal|-shm)?|writer\.lock|vectors\.faiss\.[0-9a-f]{16}")
+"""The files of a whole index."""
+
+QUESTION = "What does the greenhouse cost?"
+NEW_INDEX = ["index", "NOTES", "--chunk-size", "60"]
+DIES = [["signal.raise_signal", 9]]
+"""What `fault_process.watch` does at a moment that ends the command."""
+
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its exit code, or less than 0 for the signal that killed it; None if it never began."""
+    """How a command ended: its exit code, or less than 0 for the signal that killed it."""
 
-    code: int | None
+    code: int
     out: str
     err: str
-    events: tuple[str, ...] = ()
-    seconds: float = 0.0
 
     @property
     def value(self):
         """What it wrote as JSON."""
-        assert self.code == 0, self.err
+        assert self.code == 0, self
         return json.loads(self.out)
 
-    def failed_plainly(self, code=1):
-        """Whether it said what is wrong in a line, with what to type next; gives both."""
-        assert self.code == code, (self.code, self.out, self.err)
-        assert "Traceback" not in self.err, self.err
-        lines = [line for line in self.err.splitlines() if line.strip()]
-        position = max(number for number, line in enumerate(lines) if line.startswith("error: "))
-        assert len(lines[position]) < 600, lines[position]
-        hint = lines[position + 1].strip() if len(lines) > position + 1 else ""
-        return lines[position], hint
+    def told(self):
+        """The line that says what is wrong, and the one with what to type next; "" for an answer."""
+        if self.code in (0, 4):
+            return ""
+        assert self.code in (1, 2) and not re.search("Traceback|[a-z]Error:", self.err), self
+        *_, line, hint = [line for line in self.err.splitlines() if line.strip()]
+        assert line.startswith("error: ") and len(line) < 600, self
+        return f"{line} {hint}"
 
 
-class Commands:
-    """Runs commands, each in a fork of one process; use it in a `with`."""
+class World:
+    """Notes (`texts` by their names) and a home for their index, and a process that runs commands on them."""
 
-    def __init__(self, env, folder):
-        self._folder, self._numbers = folder, itertools.count()
-        folder.mkdir(parents=True, exist_ok=True)
-        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # a fork has none of its parent's threads
-        path = os.pathsep.join([str(TESTS), *filter(None, [env.get("PYTHONPATH")])])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", str(TESTS / "support" / "fault_process.py")],
-            env=env | threads | {"PYTHONPATH": path},
+    def __init__(self, base, texts):
+        self.base, self.live, self.texts = base, base / "live", texts
+        self.notes, self.home = self.live / "notes", self.live / "home"
+        self.index = self.home / "data" / "indexes" / "default"
+        self.home.mkdir(parents=True)
+        for name, text in texts.items():
+            self.write(name, text)
+        self.keep("unindexed")
+        env = {"LOCAL_RAG_CONFIG_DIR": self.home / "config", "LOCAL_RAG_DATA_DIR": self.home / "data"}
+        env |= {"HOME": self.home, "COLUMNS": "100", "PYTHONWARNINGS": "error", "PYTHONPATH": TESTS}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", TESTS / "support" / "fault_process.py"],
+            env=os.environ | {name: str(value) for name, value in env.items()},
+            cwd=base,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-    def run(self, *arguments, **fault):
-        """One command under a fault: see `fault_process.prepare` and `Events`."""
-        return self.steps([list(map(str, arguments))], **fault)[0]
-
-    def steps(self, steps, **fault):
-        """Several commands, or questions of `fault_process.whole`, one after another in one process."""
-        out = self._folder / str(next(self._numbers))
-        out.mkdir(mode=0o700)
-        request = {"steps": steps, "fault": fault, "out": str(out)}
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        reply = json.loads(self._process.stdout.readline())
-        lines = reply["pipes"][0].splitlines()
-        events = tuple(line for line in lines if line != "begun" and not line.startswith("ended "))
-        begun = lines.count("begun")
-        ended = [line.split() for line in lines if line.startswith("ended ")]
-        done = []
-        for number, _ in enumerate(steps):
-            shown = reply["pipes"][1 + 2 * number : 3 + 2 * number]
-            if number < len(ended):
-                done.append(Done(int(ended[number][1]), *shown, events, float(ended[number][2])))
-            else:
-                done.append(Done(reply["status"] if number < begun else None, *shown, events))
-        shutil.rmtree(out)
-        return done
-
-
-class World:
-    """A folder with notes, and a person with an index of them; `reset` brings it back as it was first."""
-
-    def __init__(self, base):
-        self.base, self.notes, self.home = base, base / "live" / "notes", base / "live" / "home"
-        self.notes.mkdir(parents=True)
-        self.home.mkdir()
-
-    @property
-    def env(self):
-        kept = {name: value for name, value in os.environ.items() if name != "LOCAL_RAG_CONFIG_DIR"}
-        return kept | {
-            "LOCAL_RAG_CONFIG_DIR": str(self.home / "config"),
-            "LOCAL_RAG_DATA_DIR": str(self.home / "data"),
-            "HOME": str(self.home),
-            "COLUMNS": "100",
-            "PYTHONWARNINGS": "error",
-        }
-
-    @property
-    def index(self):
-        return self.home / "data" / "indexes" / "default"
+    def run(self, *words, **fault):
+        """Run a command under a fault of `fault_process.command`. The word NOTES is the folder of the notes."""
+        words = [str(word).replace("NOTES", str(self.notes)) for word in words]
+        shown = [self.base / "stdout", self.base / "stderr"]
+        for file in shown:
+            file.unlink(missing_ok=True)
+        print(json.dumps([words, fault]), file=self.process.stdin, flush=True)
+        code = int(self.process.stdout.readline())
+        return Done(code, *(file.read_text("utf-8", "replace") for file in shown))
 
     def write(self, name, text, age=0):
         """A note, written `age` seconds after all others."""
@@ -127,17 +91,42 @@ class World:
 
     def keep(self, name):
         """From now on `reset` brings back what there is now by this name."""
-        shutil.copytree(self.base / "live", self.base / name, symlinks=True)
+        shutil.copytree(self.live, self.base / name, symlinks=True)
 
-    def reset(self, name):
-        shutil.rmtree(self.base / "live")
-        shutil.copytree(self.base / name, self.base / "live", symlinks=True)
+    def reset(self, name="indexed"):
+        shutil.rmtree(self.live)
+        shutil.copytree(self.base / name, self.live, symlinks=True)
 
-    def index_files(self):
-        return sorted(path.name for path in self.index.iterdir()) if self.index.exists() else []
+    def states(self, *choices):
+        """Which of the choices (texts by their names) each stored file is, as a whole, after a check of all."""
+        stored = {}
+        with Index.open(self.index) as index:
+            index.verify(deep=True)
+            for passage in sorted(index.passages(), key=lambda passage: passage.start):
+                stored.setdefault(passage.source.removeprefix(f"{self.notes}/"), []).extend(passage.text.split())
+        return {
+            name: [choice.get(name, "").split() for choice in choices].index(words) for name, words in stored.items()
+        }
+
+    def holds(self, texts):
+        """Whether the index holds these texts by their names, and no others."""
+        return self.states(texts) == dict.fromkeys(texts, 0)
+
+    def goes_on(self, wanted, words=NEW_INDEX):
+        """A command gets there; nothing is left beside the index, and in it no byte of what is forgotten."""
+        done = self.run(*words)
+        assert done.code == 0 and self.holds(wanted), done
+        files = [file for file in self.index.iterdir() if file.is_file()]
+        assert all(WHOLE.fullmatch(file.name) for file in files), files
+        assert sum(file.name.startswith("vectors") for file in files) == 1, files
+        content = b"".join(file.read_bytes() for file in files).lower()
+        assert not {word for word in long_words(self.texts) - long_words(wanted) if word.encode() in content}
+
+    def answer(self):
+        """What a search finds first."""
+        return self.run("search", QUESTION, "--json", "--k", "1").value[0]["text"]
 
 
-def spread(total, wanted):
-    """`wanted` moments of `total`, evenly from the first to the last."""
-    assert total >= wanted, f"{total} moments, {wanted} wanted"
-    return [round(number * (total - 1) / (wanted - 1)) for number in range(wanted)]
+def long_words(texts):
+    """Words that do not stand in a file by chance."""
+    return set(re.findall("[a-z]{6,}", " ".join(texts.values()).lower()))

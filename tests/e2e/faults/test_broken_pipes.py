@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 BROKEN_PIPE = 141
-COMMANDS = (
+COMMANDS = [
     "--help",
     "--version",
     "index",
@@ -20,20 +20,15 @@ COMMANDS = (
     "threads",
     "models",
     "eval --help",
-)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kept(world):
-    world.reset("kept")
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_pipe_that_nobody_reads_ends_every_command_silently(commands, command):
-    done = commands.run(*shlex.split(command), broken=[1])
+def test_a_pipe_that_nobody_reads_ends_every_command_silently(world, command):
+    done = world.run(*shlex.split(command), broken=[1])
     assert (done.code, "rror" in done.err) == (BROKEN_PIPE, False), done.err
 
 
-def test_errors_that_nobody_reads_are_a_broken_pipe_too(commands):
-    assert commands.run("no-such-command", broken=[1]).code == 2, "it writes to stderr only"
-    assert commands.run("no-such-command", broken=[1, 2]).code == BROKEN_PIPE
+def test_errors_that_nobody_reads_are_a_broken_pipe_too(world):
+    assert world.run("no-such-command", broken=[1]).code == 2, "it writes to stderr only"
+    assert world.run("no-such-command", broken=[1, 2]).code == BROKEN_PIPE

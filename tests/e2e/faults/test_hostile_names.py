@@ -7,11 +7,8 @@ import unicodedata
 
 import pytest
 
-from .conftest import OLD, STEADY
-from .looking import look
+from .conftest import OLD
 
-TEXT = "The keeper of Skerryvore lights the lamp at dusk."
-QUESTION = "Who lights the lamp of Skerryvore at dusk?"
 NAMES = {
     "line breaks": "one\ntwo\r\nthree.md",
     "an escape": "\x1b]0;PWNED\x07\x1b[31mred.md",
@@ -42,55 +39,41 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U0
 
 def shown(done):
     """What a command shows, which says nothing to a terminal."""
-    assert not CONTROL.search(done.out + done.err), repr(done.out + done.err)
-    assert "Traceback" not in done.err
+    assert not CONTROL.search(done.out + done.err) and "Traceback" not in done.err, done
     return done.out + done.err
 
 
 @pytest.fixture(scope="module")
-def named(world, commands):
-    """All of them in one index, as files and as folders, and one that is no text."""
-    world.reset("kept")
+def named(home_world):
+    """All of them in one index, and one that is no text; each test removes its own."""
+    home_world.reset()
     for number, name in enumerate(NAMES.values()):
-        world.write(f"{number:02}/{name}", TEXT.replace("Skerryvore", f"Skerryvore{number:02}"))
-        world.write(f"in {name[:200]} folder/note.md", TEXT.replace("Skerryvore", f"Fastnet{number:02}"))
-    with open(bytes(world.notes) + b"/caf\xe9\x1b[31m.md", "wb") as file:  # noqa: PTH123  # bytes are no Path
-        file.write(TEXT.encode())
-    done = commands.run("index")
-    assert done.code == 0 and "not Unicode" in shown(done)
-    shown(commands.run("status"))
-    assert len(look(commands, [])["texts"]) == len(OLD) + len(STEADY) + 2 * len(NAMES)
-    world.keep("with names")
-    return world
+        home_world.write(f"in {name[:200]} folder/{name}", f"The keeper of Skerryvore{number} lights the lamp at dusk.")
+    with open(bytes(home_world.notes) + b"/caf\xe9\x1b[31m.md", "wb") as file:  # noqa: PTH123  # bytes are no Path
+        file.write(b"The lamp is lit at dusk.")
+    assert "not Unicode" in shown(home_world.run("index"))
+    shown(home_world.run("status"))
+    assert len(home_world.run("files", "--json").value) == len(OLD) + len(NAMES)
+    return home_world
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(NAMES.values())), ids=NAMES)
-def test_a_file_is_found_shown_on_one_line_and_removed(named, commands, number, name):
-    named.reset("with names")
-    path, word = str(named.notes / f"{number:02}" / name), f"Skerryvore{number:02}"
-    as_json, plain, narrowed, answered, removed, again = commands.steps(
-        [
-            ["search", word, "--json", "--k", "1"],
-            ["search", word, "--k", "1"],
-            ["search", word, "--json", "--in", path],
-            ["ask", QUESTION, "--in", path],
-            ["remove", "--", path],
-            ["search", word, "--json", "--k", "40"],
-        ]
-    )
-    assert [hit["source"] for hit in (as_json.value[0], narrowed.value[0])] == [path, path]
-    for done in (plain, narrowed, removed):
-        shown(done)
-    assert answered.code in (0, 4) and "lights the lamp at dusk" in shown(answered)
+def test_a_file_is_found_shown_on_one_line_and_removed(named, number, name):
+    path, word = str(named.notes / f"in {name[:200]} folder" / name), f"Skerryvore{number}"
+    search = ["search", word, "--json", "--k", "40"]
+    assert named.run(*search).value[0]["source"] == named.run(*search, "--in", path).value[0]["source"] == path
+    shown(named.run("search", word))
+    answered = named.run("ask", f"When does the keeper of {word} light the lamp?", "--in", path)
+    assert not answered.told() and "the lamp at dusk" in shown(answered)
     assert sum(line.startswith("[1]") for line in answered.out.splitlines()) == 1, answered.out
-    assert (removed.code, removed.out.split()[0]) == (0, "1"), removed.err
-    assert path not in {hit["source"] for hit in again.value}
+    removed = named.run("remove", "--", path)
+    assert (removed.code, shown(removed).split()[0]) == (0, "1"), removed
+    assert path not in {hit["source"] for hit in named.run(*search).value}
     assert not list(named.base.rglob("pwned"))
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "-x", "a b", "a\nb", "\x1b[31mred", "x" * 300, "$(id)"])
-def test_an_index_of_any_name_is_made_in_its_place_or_refused(world, commands, name):
-    world.reset("kept")
-    done = commands.run("index", world.notes, f"--index={name}", folder=str(world.home))
-    assert shown(done) and (done.code == 0 or "error: " in done.err)
-    assert len(look(commands, [])["texts"]) == 5
+def test_an_index_of_any_name_is_made_in_its_place_or_refused(world, name):
+    done = world.run("index", "NOTES", f"--index={name}", folder=str(world.home))
+    assert shown(done) and (done.code == 0 or done.told())
+    assert world.holds(OLD)

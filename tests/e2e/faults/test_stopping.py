@@ -19,23 +19,21 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it"),
 ]
 
-AT = """
+CUTTING = """
 import sys
 from local_rag.cli.app import main
 from local_rag.index.sync import read
 
-def told(work):
-    def tells(*arguments, **options):
-        print("NOW", file=sys.stderr, flush=True)
-        done = work(*arguments, **options)
-        print("NOT STOPPED", file=sys.stderr, flush=True)
-        return done
-    return tells
+def told(*arguments, **options):
+    print("NOW", file=sys.stderr, flush=True)
+    chunks = chunk(*arguments, **options)
+    print("NOT STOPPED", file=sys.stderr, flush=True)
+    return chunks
 
-read.NAME = told(read.NAME)
+chunk, read.chunk = read.chunk, told
 main()
 """
-"""Says when a function of `sync.read` begins and ends."""
+"""Says when a file begins to be cut into chunks, and when that ends."""
 
 DEAF = """
 import sys, time
@@ -73,7 +71,7 @@ main()
 """Two batches of four passages are embedded; then it waits."""
 
 UNTIL_STOPPED = WAITING.replace("WAIT", "cancel.current().wait(60)")
-UNTIL_TOLD = WAITING.replace("WAIT", "sys.stdin.readline()")
+UNTIL_KILLED = WAITING.replace("WAIT", "time.sleep(600)").replace("import sys", "import sys, time")
 FILES = 20
 
 
@@ -109,32 +107,24 @@ def shown(capsys):
     return shown
 
 
-@pytest.fixture
 def embedded(shown):
     """How many passages have their vector, and how many there are."""
-
-    def embedded():
-        status = json.loads(shown("status", "--json").out)
-        return status["embedded"], status["chunks"]
-
-    return embedded
+    status = json.loads(shown("status", "--json").out)
+    return status["embedded"], status["chunks"]
 
 
 STOPPED = ["stopped", "hint: the same command continues where it stopped"]
 
 
-@pytest.mark.parametrize("work", ["chunk", "fingerprinted"])
-def test_ctrl_c_while_a_large_text_is_read(tmp_path, work, shown):
-    """Cutting 30 MB takes minutes, and its SHA-256 is one call of the library."""
+def test_ctrl_c_while_a_large_text_is_read(tmp_path, shown):
+    """To cut it takes a long while."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.txt").write_text("The keeper lights the lamp.")
     shown("index", notes)
-    (notes / "b.txt").write_text("lamp keeper harbour " * 1_500_000)
-    code, rest = stopped(AT.replace("NAME", work), ["index", str(notes)], os.environ, "NOW")
-    lines = [line for line in rest.splitlines() if line != "NOT STOPPED"]
-    assert (code, lines[-3:]) == (130, ["stopping: what is in hand is finished, nothing new begins…", *STOPPED])
-    assert work == "fingerprinted" or "NOT STOPPED" not in rest
+    (notes / "b.txt").write_text("lamp keeper harbour " * 150_000)
+    code, rest = stopped(CUTTING, ["index", str(notes)], os.environ, "NOW")
+    assert (code, rest.splitlines()) == (130, ["stopping: what is in hand is finished, nothing new begins…", *STOPPED])
     (notes / "b.txt").unlink()
     assert json.loads(shown("index", notes, "--json").out)["unchanged"] == 1
 
@@ -149,11 +139,11 @@ def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l") >= 0, "the cursor is seen again"
 
 
-def test_ctrl_c_while_vectors_come(notes, shown, embedded):
+def test_ctrl_c_while_vectors_come(notes, shown):
     code, rest = stopped(UNTIL_STOPPED, ["index", str(notes)], os.environ, "NOW")
     waiting = "8 of 21 passages are embedded; the others are found by their words only; the rest: local-rag index"
     assert (code, rest.splitlines()[-3:]) == (130, [waiting, *STOPPED])
-    assert embedded() == (8, 21) and "8 of 21 passages embedded (38 %)" in shown("status").out
+    assert embedded(shown) == (8, 21) and "8 of 21 passages embedded (38 %)" in shown("status").out
     found = shown("search", "--json", "ferry to the mainland")
     assert "quarter past seven" in json.loads(found.out)[0]["text"] and "8 of 21 passages are embedded" in found.err
     report = json.loads(shown("index", "--json").out)
@@ -161,40 +151,18 @@ def test_ctrl_c_while_vectors_come(notes, shown, embedded):
     assert "are embedded" not in shown("search", "ferry").err
 
 
-def until_now(process):
-    """What a process shows on stderr until it waits."""
-    lines = []
-    while not (lines and lines[-1].startswith("NOW")):
-        lines.append(process.stderr.readline())
-        assert lines[-1], lines
-    return lines
-
-
-@pytest.fixture
-def indexing(notes):
-    """A process that embeds the notes, and waits in the middle of it."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", UNTIL_TOLD, "index", str(notes)], text=True, **pipes) as process:
-        yield process
+def test_a_question_while_vectors_come_and_a_kill_that_loses_one_batch(notes, shown):
+    command = [sys.executable, "-c", UNTIL_KILLED, "index", str(notes)]
+    with subprocess.Popen(command, text=True, stderr=subprocess.PIPE) as process:
+        lines = []
+        while not (lines and lines[-1].startswith("NOW")):
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        assert any(line.startswith("searchable: 21 files, 21 passages (") for line in lines), lines
+        answered = shown("ask", "When does the ferry to the mainland leave?", codes=(0, 4))
+        assert "quarter past seven" in answered.out and "8 of 21 passages are embedded" in answered.err
+        busy = shown("index", "--embed-only", codes=(1,))
+        assert "error: " in busy.err and "Traceback" not in busy.err
         process.kill()
-
-
-def test_a_question_while_vectors_come(indexing, shown, embedded):
-    lines = until_now(indexing)
-    assert any(line.startswith("searchable: 21 files, 21 passages (") for line in lines), lines
-    answered = shown("ask", "When does the ferry to the mainland leave?", codes=(0, 4))
-    assert "quarter past seven" in answered.out and "8 of 21 passages are embedded" in answered.err
-    busy = shown("index", "--embed-only", codes=(1,))
-    assert "error: " in busy.err and "Traceback" not in busy.err
-    out, _ = indexing.communicate("\n", timeout=600)
-    assert indexing.returncode == 0 and "21 passages of text, 21 embedded" in out
-    assert embedded() == (21, 21)
-
-
-@pytest.mark.parametrize("rest", [["index"], ["index", "--embed-only"]])
-def test_a_kill_while_vectors_come_loses_one_batch(indexing, rest, shown, embedded):
-    until_now(indexing)
-    indexing.kill()
-    indexing.wait(60)
-    assert embedded() == (8, 21)
-    assert json.loads(shown(*rest, "--json").out)["embedded"] == 13
+    assert embedded(shown) == (8, 21)
+    assert json.loads(shown("index", "--embed-only", "--json").out)["embedded"] == 13
