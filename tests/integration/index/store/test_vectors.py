@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fakes_index import HashingEmbedder, add, indexed
 
-from local_rag.index.names import HEADER_WEIGHT, document_header
 from local_rag.index.index import Index
+from local_rag.index.names import HEADER_WEIGHT, document_header
 from local_rag.index.store import connection, vectors
 
 TESTS = Path(__file__).parents[3]
