@@ -23,6 +23,7 @@ from local_rag.core.private_files import make_folder, replace_file
 from local_rag.core.reasons import reason_of
 from local_rag.index.embed import weights
 from local_rag.index.embed.encoders import BLOBS
+from local_rag.text.display import format_bytes
 
 Precision = Literal["f32", "bf16", "int8"]
 """bf16 and int8 are for passages only."""
@@ -30,6 +31,8 @@ Precision = Literal["f32", "bf16", "int8"]
 RECORD = "record.json"
 FORMAT = 3
 SECONDS = 600.0
+ROOM = 4
+"""Times the size of a model's weights that a conversion needs on the disk: two precisions, and what is compiled."""
 _DAY = 86_400.0
 """Seconds after which a draft is nobody's any more, and a model that could not be converted is tried again."""
 
@@ -77,6 +80,9 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
         return Conversion(folder, why="OpenVINO is not installed")
     try:
         make_folder(folder.parent)
+        size = ROOM * sum(file.stat().st_size for file in model.glob("*.safetensors"))
+        if shutil.disk_usage(folder.parent).free < size:  # no reason to remember
+            return Conversion(folder, why=f"it needs {format_bytes(size)} in {folder.parent}")
         for left in folder.parent.glob("*.*"):  # by a process that was killed
             if time.time() - left.stat().st_mtime > _DAY:
                 shutil.rmtree(left, ignore_errors=True)

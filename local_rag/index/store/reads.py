@@ -61,8 +61,7 @@ def settings(db: Connection) -> IndexSettings:
     known = meta(db)
     try:
         numbers = [int(known[name]) for name in ("dimension", "size", "overlap")]
-        embedder, fingerprint, *_ = [known[name] for name in ("embedder", "fingerprint", "generation", "epoch")]
-        return IndexSettings(embedder, fingerprint, *numbers)
+        return IndexSettings(known["embedder"], known["fingerprint"], *numbers)
     except (KeyError, ValueError) as error:
         raise UnusableRow(f"its table meta lacks a row, or has one that is no number: {error}") from error
 

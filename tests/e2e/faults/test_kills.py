@@ -37,7 +37,7 @@ MOMENTS = {
         ("sql DELETE FROM files", 1),
         ("sql COMMIT", 1),
         ("sql COMMIT", 2),
-        ("sql INSERT INTO full_text .*'merge'", 1),
+        ("sql INSERT INTO full_text .*'optimize'", 1),
         ("sql PRAGMA wal_checkpoint", 1),
         ("os.remove .*vectors.faiss", 1),
     ],

@@ -22,7 +22,7 @@ CHANGES = {
     "emptied": ([["shutil.copy2", "../empty", FILE]], {}),
     "deleted": ([["os.unlink", FILE]], {}),
     "made a pipe": ([["os.unlink", FILE], ["os.mkfifo", FILE]], {}),
-    "made a circle": ([["os.unlink", FILE], ["os.symlink", FILE, FILE]], {}),
+    "made a circle": ([["os.unlink", FILE], ["os.symlink", FILE, FILE]], {FILE: OLD[FILE]}),
     "swapped": (
         [["os.rename", FILE, "../between"], ["os.rename", "plan.md", FILE], ["os.rename", "../between", "plan.md"]],
         {FILE: NEW["plan.md"], "plan.md": NEW[FILE]},
