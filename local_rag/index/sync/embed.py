@@ -77,9 +77,8 @@ class Embedding:
         of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
         with self._store.writing() as db:
             writes.set_vectors(db, chunks, of_texts, of_headers)
-            writes.set_meta(db, {"last_sync": str(time.time())})
-            if self._rate:
-                writes.set_meta(db, {EMBEDDING_PACE: f"{self._rate:.3g}"})
+            pace = {EMBEDDING_PACE: f"{self._rate:.3g}"} if self._rate else {}
+            writes.set_meta(db, {"last_sync": str(time.time()), **pace})
 
 
 def next_size(size: int, seconds: float) -> int:

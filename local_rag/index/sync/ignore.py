@@ -198,9 +198,12 @@ def is_secret_name(name: str) -> bool:
     return name not in _TEMPLATES and bool(_SECRETS.match(name))
 
 
-def holds_key(path: Path) -> bool:
-    """Whether a file begins as a private key does; one that cannot be opened is left to the parser to report."""
-    return _begins(path, _PRIVATE_KEY)
+def begins(file: Path, start: re.Pattern[bytes] = _PRIVATE_KEY) -> bool:
+    """Whether a file begins so, else as a private key does; one that cannot be opened is left to the parser."""
+    try:
+        return bool(start.match(read_start(file, 8192)))
+    except OSError:
+        return False
 
 
 def is_hidden(name: str, is_folder: bool) -> bool:
@@ -226,13 +229,6 @@ https://bford.info/cachedir/, https://docs.python.org/3/library/site.html, https
 def marked(folder: Path, names: Container[str]) -> str:
     """What a folder is if one of its files says so, and which one does; "" for any other."""
     for name, (kind, start) in _MARKERS.items():
-        if name in names and _begins(folder / name, start):
+        if name in names and begins(folder / name, start):
             return f"looks like {kind} ({name})"
     return ""
-
-
-def _begins(file: Path, start: re.Pattern[bytes]) -> bool:
-    try:
-        return bool(start.match(read_start(file, 8192)))
-    except OSError:
-        return False

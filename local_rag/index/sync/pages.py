@@ -72,8 +72,8 @@ class PageSync:
         text = document(clean(page.text), page.title or url, properties=stated(page.title, [page.author], page.date))
         with self._locked():
             known = {row.path: row for row in self._store.read(reads.pages, (root, url))}
-            left = [path for path, row in known.items() if row.root == root and path != url]
-            old = known.get(url)
+            old = known.pop(url, None)
+            left = [path for path, row in known.items() if row.root == root]
             row = replace(_row(url, text), root=url if old is not None and old.root == url else root)
             same = old is not None and old.sha256 == row.sha256
             chunks = [] if same else chunks_of(text, self._embedder, self._settings)

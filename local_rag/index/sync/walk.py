@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from local_rag.index.sync.ignore import (
     SECRET,
     Rules,
     UnusableIgnoreFileError,
-    holds_key,
+    begins,
     is_hidden,
     is_secret_name,
     marked,
@@ -158,11 +158,11 @@ class _Search:
     def _walk_folders(self) -> None:
         """Depth first; folders behind links wait until the real ones were entered, under whose rules they belong."""
         waiting = [self._first()]
-        links: deque[_Folder] = deque()
+        links = list[_Folder]()
         entered: set[Path] = set()
         while waiting or links:
             cancel.check()
-            folder = waiting.pop() if waiting else links.popleft()
+            folder = (waiting or links).pop()
             if folder.real in entered:
                 continue
             entered.add(folder.real)
@@ -250,7 +250,7 @@ class _Search:
         path = _printable(real)
         if path != str(real):
             self._walked.skipped[path] = "has a name that is not Unicode: rename it"
-        elif not rules.secrets and (is_secret_name(real.name) or holds_key(real)):
+        elif not rules.secrets and (is_secret_name(real.name) or begins(real)):
             self._walked.skipped[path] = self._walked.left_out[path] = SECRET
         else:
             self._found = True
@@ -276,9 +276,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _is_link(entry: os.DirEntry[str]) -> bool:
     """A symbolic link, or a junction of Windows, which Python 3.11 takes for a folder."""
-    if entry.is_symlink() or os.name != "nt":
-        return entry.is_symlink()
-    return getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _JUNCTION
+    if os.name == "nt" and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _JUNCTION:
+        return True
+    return entry.is_symlink()
 
 
 def _why(error: Exception) -> str:

@@ -157,12 +157,6 @@ def edited(file, old, new):
     file.write_text(file.read_text("utf-8").replace(old, new, 1), "utf-8")
 
 
-def swapped(folder):
-    (folder / "bridges.txt").rename(folder / "between")
-    (folder / "harbours.txt").rename(folder / "bridges.txt")
-    (folder / "between").rename(folder / "harbours.txt")
-
-
 def handed_on(folder):
     first, others = (folder / "bridges.txt").read_text("utf-8").split("\n\n", 1)
     (folder / "bridges.txt").write_text(others, "utf-8")
@@ -174,7 +168,6 @@ CHANGES = {
     "a copy": (lambda folder: shutil.copy(folder / "bridges.txt", folder / "viaducts.txt"), (0, 1)),
     "a renamed file": (lambda folder: (folder / "bridges.txt").rename(folder / "viaducts.txt"), (0, 1)),
     "a moved folder": (lambda folder: (folder / "deep").rename(folder / "below"), (0, 0)),
-    "files that change places": (swapped, (0, 0)),
     "an edited paragraph": (lambda folder: edited(folder / "bridges.txt", "w5x3 ", "another word "), (1, 0)),
     "a paragraph that goes to another file": (handed_on, (0, 0)),
 }
