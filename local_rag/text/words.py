@@ -6,6 +6,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 from itertools import filterfalse
+from threading import Lock
 
 from local_rag.text.lexicon import STOP_WORDS
 
@@ -28,6 +29,10 @@ def fold(text: str) -> str:
     return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", bare))).casefold()
 
 
+_STEMMING = Lock()
+"""A stemmer of snowballstemmer keeps the word that it works on: for one thread at a time."""
+
+
 @cache
 def _stemmer() -> object:
     import snowballstemmer
@@ -40,7 +45,8 @@ def stem(word: str) -> str:
     """Porter's stem of a lower-case word, as SQLite's `porter` tokenizer makes it (M. F. Porter, 1980)."""
     if not word.isascii():
         return word
-    stemmed: str = _stemmer().stemWord(word.removesuffix("'s"))  # type: ignore[attr-defined]
+    with _STEMMING:
+        stemmed: str = _stemmer().stemWord(word.removesuffix("'s"))  # type: ignore[attr-defined]
     return stemmed
 
 

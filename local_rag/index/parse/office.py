@@ -92,9 +92,8 @@ def _blocks(shape: Any) -> Iterator[str]:
     elif shape.has_text_frame:
         yield shape.text_frame.text
     elif shape.has_table:
-        yield "\n".join(
-            rows([["" if cell.is_spanned else cell.text for cell in row.cells] for row in shape.table.rows])
-        )
+        table = [["" if cell.is_spanned else cell.text for cell in row.cells] for row in shape.table.rows]
+        yield "\n".join(rows(table, headed=shape.table.first_row))
     elif (described := shape.element.xpath("string(.//p:cNvPr/@descr)")) and not _FILE.fullmatch(described):
         yield f"Picture: {described}"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -14,7 +16,7 @@ from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.sentences import sentences
-from local_rag.text.words import content_stems
+from local_rag.text.words import content_stems, stem
 
 
 def split(text):
@@ -112,6 +114,21 @@ def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
 def test_numbers_and_names():
     assert numbers("It costs 1,200 euros for two [3].") == {"1200", "2"}
     assert names("The board met Marie Dupont at ACME [2].") == {"marie", "dupont", "acme"}
+
+
+def test_threads_stem_at_once():
+    words = [f"{start}ning{end}s" for start in "abcdefghijklmnop" for end in ("", "ation", "ness", "ibl")] * 5
+    stem.cache_clear()
+    alone = [stem(word) for word in words]
+    interval = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(20):
+                stem.cache_clear()
+                assert list(threads.map(stem, words)) == alone
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_marks_and_stems():

@@ -134,6 +134,9 @@ def pptx(path):
     table = page.shapes.add_table(2, 2, *box).table
     for at, text in enumerate(["", "2023", "Revenue", "46,298"]):
         table.cell(at // 2, at % 2).text = text
+    table = page.shapes.add_table(2, 2, *box).table  # whose first row is marked as a header
+    for at, text in enumerate(["Boat", "Time", "Kittiwake", "eleven"]):
+        table.cell(at // 2, at % 2).text = text
     page.shapes.add_group_shape().shapes.add_textbox(*box).text_frame.text = "In a group.\nTwo lines."
     page.notes_slide.notes_text_frame.text = "Say it."
     page = deck.slides.add_slide(deck.slide_layouts[6])
@@ -220,6 +223,9 @@ Picture: A lamp at night"""),
 
 2023
 Revenue | 2023: 46,298
+
+Boat | Time
+Kittiwake | Time: eleven
 
 In a group.
 Two lines.
