@@ -127,8 +127,11 @@ class TextSync:
         context = copy_context()
         with Parser(loaders=self._loaders) as parser, ThreadPoolExecutor(1, "local-rag-reader") as thread:
             files = Reader(parser, self._known, self._unreadable, walked.leave_out_inside).read(changed)
-            read = partial(thread.submit, context.run, next, files, None)
-            waiting: deque[Future[Read | None]] = deque(read() for _ in range(ahead))
+
+            def read() -> Future[Read | None]:
+                return thread.submit(lambda: context.run(lambda: next(files, None)))
+
+            waiting = deque(read() for _ in range(ahead))
             try:
                 while (file := self._awaited(waiting.popleft())) is not None:
                     waiting.append(read())
