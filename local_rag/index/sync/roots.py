@@ -118,12 +118,10 @@ def check_patterns(excludes: Sequence[str]) -> None:
             if Pattern.of(pattern):
                 continue
             reason = "leaves nothing out: git takes it for a comment or a broken pattern"
+            hint = "write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore"
         except ValueError as error:
-            reason = f"cannot be used: {error}"
-        raise UsageError(
-            f"--exclude {pattern!r} {reason}",
-            hint="write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore",
-        )
+            reason, hint = f"cannot be used: {error}", "--exclude '*.log' --exclude 'drafts/**'"
+        raise UsageError(f"--exclude {pattern!r} {reason}", hint=hint)
 
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
