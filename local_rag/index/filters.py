@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from local_rag.core.errors import UsageError
@@ -34,6 +34,9 @@ KINDS = {
 }
 """A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 
+LISTED = 2_000
+"""Documents of which all chunks are listed: to list 1,000,000 chunks takes seconds."""
+
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
@@ -57,17 +60,52 @@ class NothingLeft(UsageError):
     """No document of an index meets all conditions."""
 
 
-def selected_chunks(db: Connection, folder: Path, wanted: Narrowing) -> Ids:
-    """The ids (n,) of the chunks that a filter leaves, ascending. Raises NothingLeft where its files, types, dates or
-    authors leave nothing; phrases that occur nowhere leave no chunk.
+class Selection(NamedTuple):
+    """What a filter leaves of an index: ids of `documents` (n,), and of `chunks` (m,) where few documents are left or
+    phrases were wanted, each ascending; None where they are not listed. `share` is that of the documents.
     """
+
+    documents: Ids | None
+    chunks: Ids | None
+    share: float
+
+    def kept(self, db: Connection, chunks: Sequence[int]) -> list[int]:
+        """Those of these chunks that are left, in their order."""
+        if self.chunks is not None:
+            return _members(chunks, chunks, self.chunks)
+        sql = f"SELECT id, document FROM chunks WHERE id {IN}"
+        document = dict(db.execute(sql, [array(chunks)]))
+        assert self.documents is not None
+        return _members(chunks, [document.get(chunk, 0) for chunk in chunks], self.documents)
+
+
+def _members(chunks: Sequence[int], ids: Sequence[int], known: Ids) -> list[int]:
+    """The chunks whose ids are known; the known ones ascend."""
     import numpy as np
 
+    wanted = np.array(ids, dtype=np.int64)
+    is_known = np.searchsorted(known, wanted, "right") > np.searchsorted(known, wanted)
+    return [chunk for chunk, kept in zip(chunks, is_known.tolist(), strict=True) if kept]
+
+
+def selection(db: Connection, folder: Path, wanted: Narrowing) -> Selection:
+    """What a filter leaves. Raises NothingLeft where its files, types, dates or authors leave nothing; phrases that
+    occur nowhere leave no chunk.
+    """
     where, values = _conditions(db, folder, wanted)
+    in_chunks = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
     if phrases := _full_text(wanted.phrases):
-        where += " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
-        values.append(phrases)
-    sql = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
+        matching = " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
+        return Selection(None, _ids(db, in_chunks + matching, [*values, phrases]), 1.0)
+    documents = _ids(db, f"SELECT d.id FROM documents d WHERE {where}", values)
+    (count,) = db.execute("SELECT count(*) FROM documents").fetchone()
+    chunks = _ids(db, in_chunks, values) if len(documents) <= LISTED else None
+    return Selection(documents, chunks, len(documents) / count)
+
+
+def _ids(db: Connection, sql: str, values: Sequence[object]) -> Ids:
+    import numpy as np
+
     return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
 
 

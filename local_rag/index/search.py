@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from local_rag.core import cancel
 from local_rag.core.narrowing import Narrowing
 from local_rag.index.exact_words import obeys
-from local_rag.index.filters import selected_chunks
+from local_rag.index.filters import Selection, selection
 from local_rag.index.named_documents import front, named_documents
 from local_rag.index.store import reads, vectors
 from local_rag.index.store.checks import check_settings
@@ -48,9 +48,9 @@ near-duplicates are taken rather than others looked for."""
 _READ = 20
 """Passages whose texts are read at once, at least."""
 
-_FEW, _SHARE = 20_000, 20
-"""Chunks of a filter whose ids FAISS and FTS5 are given; how many times as many of all are ranked by words where a
-filter leaves more.
+_FEW, _MOST = 20_000, 20
+"""Chunks of a filter whose ids FAISS and FTS5 are given; how many times as many of all are ranked by words, at most,
+where a filter leaves more.
 """
 
 
@@ -77,7 +77,7 @@ class Searcher:
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder) -> None:
         self._store, self._settings, self._embedder = store, settings, embedder
         self._frequencies = Frequencies()
-        self._last_filter: tuple[object, Ids | None] = (None, None)
+        self._last_filter: tuple[object, Selection | None] = (None, None)
 
     def search(self, request: Request) -> list[Document]:
         """The best passages, best first. Raises UsageError if the filter leaves nothing."""
@@ -88,21 +88,21 @@ class Searcher:
         if meta.get("fingerprint") != self._settings.fingerprint:
             check_settings(db, self._store.folder, self._settings)
         words = partial(Words, db, self._frequencies, meta["generation"])
-        among = self._among(db, meta["generation"], request.wanted)
-        return _Snapshot(db, index, request, among, words, self._embedder).passages()
+        selected = self._selection(db, meta["generation"], request.wanted)
+        return _Snapshot(db, index, request, selected, words, self._embedder).passages()
 
-    def _among(self, db: Connection, generation: str, wanted: Narrowing) -> Ids | None:
-        """The chunks that a filter leaves, None for all of them. Those of the last filter are kept: the searches of a
-        question have the same.
+    def _selection(self, db: Connection, generation: str, wanted: Narrowing) -> Selection | None:
+        """What a filter leaves, None without one. That of the last filter is kept: the searches of a question have the
+        same.
         """
         if not (wanted.of_documents or wanted.phrases):
             return None
         key = generation, wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
-        known, chunks = self._last_filter
+        known, selected = self._last_filter
         if known != key:
-            chunks = selected_chunks(db, self._store.folder, wanted)
-            self._last_filter = key, chunks
-        return chunks
+            selected = selection(db, self._store.folder, wanted)
+            self._last_filter = key, selected
+        return selected
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Snapshot:
     db: Connection
     index: VectorIndex
     request: Request
-    among: Ids | None
+    selection: Selection | None
     words: Callable[[str], Words]
     embedder: Embedder
     cosines: dict[int, float] = field(default_factory=dict)
@@ -166,16 +166,13 @@ class _Snapshot:
     @property
     def _few(self) -> Ids | None:
         """The chunks of a filter where they are few; of more of them the best of all chunks hold enough."""
-        return self.among if self.among is not None and len(self.among) <= _FEW else None
+        chunks = self.selection.chunks if self.selection else None
+        return chunks if chunks is not None and len(chunks) <= _FEW else None
 
     def _kept(self, chunks: Sequence[int]) -> list[int]:
         """Those of these chunks that are wanted."""
-        import numpy as np
-
-        left = np.array(chunks, dtype=np.int64)
-        if self.among is not None:
-            left = left[np.searchsorted(self.among, left, "right") > np.searchsorted(self.among, left)]
-        return [chunk for chunk in left.tolist() if chunk not in self._left_out]
+        left = self.selection.kept(self.db, chunks) if self.selection else chunks
+        return [chunk for chunk in left if chunk not in self._left_out]
 
     def _scored(self, deep: int) -> tuple[dict[int, float], bool]:
         """The scores of the `deep` nearest chunks and of those that BM25 ranks first, as far as the mode wants them,
@@ -196,7 +193,8 @@ class _Snapshot:
         """The shares of the `deep` chunks that BM25 ranks first of those that are wanted, and whether there are no
         others.
         """
-        limit = len(self._left_out) + (deep if self.among is None or self._few is not None else _SHARE * deep)
+        share = self.selection.share if self.selection and self._few is None else 1.5
+        limit = len(self._left_out) + int(deep * min(_MOST, 1.5 / share))
         ranking = words.best(limit) if self._few is None else words.among(self._few.tolist(), limit)
         kept = set(self._kept([chunk for chunk, _ in ranking]))
         return self._shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit
