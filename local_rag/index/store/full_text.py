@@ -30,13 +30,13 @@ folders that all files lie in says nothing, and in texts both stay as telling as
 COUNTED = 5_000
 """Matches of a term that are counted; how many more there are is estimated."""
 
-PLAIN = 20_000
+PLAIN = 10_000
 """Matches that are all ranked. FTS5 ranks about one in a microsecond."""
 
-FIRST, MOST = 12_500, 50_000
+FIRST, MOST = 5_000, 20_000
 """Matches that are ranked at first, and at most; four times as many from step to step."""
 
-USUAL = 1.25
+USUAL = 1.0
 """What a term adds at most in most passages, in units of its idf; 2.2 is the limit (k1 = 1.2), with which the first
 ranks are exact. nDCG@10 stays that of all matches: docs/measurements.md."""
 
