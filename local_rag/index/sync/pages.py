@@ -10,12 +10,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from sqlite3 import Connection
 
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
-from local_rag.core.errors import FileSkipped, IndexBusy
+from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.parsed_file import clean, document
 from local_rag.index.parse.properties import stated
@@ -62,8 +62,6 @@ class PageSync:
                 self._take_in(root, read(url))
             except FileSkipped as error:
                 self._leave(root, str(error), prune)
-        with suppress(IndexBusy), self._locked(), self._store.writing() as db:  # the pages are stored anyway
-            writes.set_meta(db, {"last_sync": str(time.time())})
         return self._report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:
@@ -74,20 +72,19 @@ class PageSync:
             known = {row.path: row for row in self._store.read(reads.pages, (root, url))}
             old = known.pop(url, None)
             left = [path for path, row in known.items() if row.root == root]
-            row = replace(_row(url, text), root=url if old is not None and old.root == url else root)
+            row = _row(url, root, text)
             same = old is not None and old.sha256 == row.sha256
             chunks = [] if same else chunks_of(text, self._embedder, self._settings)
             if not (same or chunks):
                 raise FileSkipped("has no text in it")
             with self._store.writing() as db:
                 writes.remove(db, left)
+                writes.set_meta(db, {"last_sync": str(row.indexed_at)})
                 if same:
                     writes.touch(db, [row])
                     self._report.unchanged += 1
                 else:
-                    self._report.reused += writes.write(db, row, [(text, chunks)])
-                    self._report.chunks += len(chunks)
-                    (self._report.new if old is None else self._report.updated).append(url)
+                    _store(db, self._report, row, text, chunks, old is not None)
         self._report.removed += left
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
@@ -95,7 +92,7 @@ class PageSync:
         with self._locked():
             known = [row.path for row in self._store.read(reads.pages, (root,))]
             if known and not prune:
-                self._report.kept += [Skipped(path, f"{reason}; its indexed text is kept") for path in known]
+                self._report.kept += [Skipped(path, reason) for path in known]
                 return
             self._report.skipped.append(Skipped(root, reason))
             with self._store.writing() as db:
@@ -118,28 +115,34 @@ def sync_texts(
     """
     report = GrowingReport()
     known = {row.path: row.sha256 for row in store.read(reads.files)}
-    rows = [(_row(name, text), text) for name, text in texts]
+    rows = [(_row(name, name, text), text) for name, text in texts]
     changed = [(row, text) for row, text in rows if known.get(row.path) != row.sha256]
     report.unchanged = len(texts) - len(changed)
     pace = Pace(len(changed))
     for first in range(0, len(changed), _BATCH):
         cancel.check()
         group = changed[first : first + _BATCH]
-        cut = [[Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings) for _, text in group]
         with store.writing() as db:
-            for (row, text), chunks in zip(group, cut, strict=True):
+            for row, text in group:
+                chunks = [Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings)
                 if text.text.strip() and chunks:
-                    report.reused += writes.write(db, row, [(text, chunks)])
-                    report.chunks += len(chunks)
-                    (report.updated if row.path in known else report.new).append(row.path)
+                    _store(db, report, row, text, chunks, row.path in known)
         if progress is not None:
             done = first + len(group)
             progress(pace.progress(done, done, len(changed), report.chunks, group[-1][0].path))
     return report.finished()
 
 
-def _row(name: str, text: LoadedDocument) -> FileRow:
+def _store(
+    db: Connection, report: GrowingReport, row: FileRow, text: LoadedDocument, chunks: Sequence[Chunk], known: bool
+) -> None:
+    report.reused += writes.write(db, row, [(text, chunks)])
+    report.chunks += len(chunks)
+    (report.updated if known else report.new).append(row.path)
+
+
+def _row(path: str, root: str, text: LoadedDocument) -> FileRow:
     """A text as a file; its SHA-256 is of what is stored: the bytes that a server sends differ with every request."""
     parts = [text.title, text.text, text.author, text.date, text.subject]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return FileRow(name, name, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())
+    return FileRow(path, root, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())

@@ -114,14 +114,14 @@ def real_path(path: Path) -> Path:
 def check_patterns(excludes: Sequence[str]) -> None:
     """Raises UsageError for a pattern that says nothing, or has too many stars."""
     for pattern in excludes:
+        reason = "git takes it for a comment or a broken pattern"
         try:
             if Pattern.of(pattern):
                 continue
-            reason = "leaves nothing out: git takes it for a comment or a broken pattern"
-            hint = "write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore"
         except ValueError as error:
-            reason, hint = f"cannot be used: {error}", "--exclude '*.log' --exclude 'drafts/**'"
-        raise UsageError(f"--exclude {pattern!r} {reason}", hint=hint)
+            reason = str(error)
+        hint = "write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore"
+        raise UsageError(f"--exclude {pattern!r} leaves nothing out: {reason}", hint=hint)
 
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
