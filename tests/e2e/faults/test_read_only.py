@@ -50,12 +50,3 @@ def test_a_change_without_rights_is_refused_and_changes_nothing(world, words):
         told = world.run(*words, bound=True, folder=str(world.notes)).told()
     assert told and not any(word in told for word in HARM), told
     assert {path.name: path.read_bytes() for path in world.index.iterdir()} == before
-
-
-def test_notes_that_nobody_may_read_are_kept_and_named(world):
-    world.write("plan.md", "changed", age=1).chmod(0o000)
-    (world.notes / "letters").chmod(0o000)
-    done = world.run("index", bound=True)
-    (world.notes / "letters").chmod(0o755)
-    assert done.code == 0 and "letters" in done.out and "plan.md" in done.out, done
-    assert world.holds(OLD)
