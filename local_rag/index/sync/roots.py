@@ -38,14 +38,12 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
     writer's lock. Raises UsageError for a path or a pattern that says nothing, and for one to be taken back that is not
     remembered.
     """
-    known = {root.path: root for root in store.read(reads.roots)}
-    roots, excluded = list(known.values()), store.read(reads.excluded)
-    if paths:
-        named = {str(real_path(path)): path for path in paths}
-        roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named]
-        for path in named:
-            if path not in known and not Path(path).exists():
-                raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+    known, excluded = {root.path: root for root in store.read(reads.roots)}, store.read(reads.excluded)
+    named = {str(real_path(path)): path for path in paths}
+    for path in named:
+        if path not in known and not Path(path).exists():
+            raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+    roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named or known]
     if not roots and not store.read(reads.named):
         raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
     check_patterns(options.excludes)

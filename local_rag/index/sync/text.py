@@ -9,13 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 from sqlite3 import Connection
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
+from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
@@ -26,7 +25,6 @@ from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, chunks
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import Found, Walk, walk
-from local_rag.text.chunking import Chunk
 from local_rag.text.description import by_count, kinds_in_words
 
 _BATCH = 256
@@ -40,10 +38,6 @@ _AHEAD = 24
 
 _LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
-
-
-CutFiles = Sequence[tuple[FileRow, Sequence[tuple[LoadedDocument, Sequence[Chunk]]]]]
-"""A file and what lies inside of it, each with its documents and their chunks."""
 
 
 class TextSync:
@@ -100,7 +94,7 @@ class TextSync:
             if old is None or not (looks_unchanged(old) and old.sha256.endswith(found.stamp)):
                 changed[path] = found
             else:
-                self._same(replace(old, root=found.root), touched=old.root != found.root)
+                self._finish(replace(old, root=found.root))
         self._sizes = dict.fromkeys(changed, 0)
         for path in changed:
             with suppress(OSError):
@@ -125,10 +119,15 @@ class TextSync:
                     waiting.append(read())
                     path = file.path
                     self._tell(path)
-                    self._take(file)
-                    if not isinstance(file, ReadPart):
-                        self._done += 1
-                        self._bytes += self._sizes[path]
+                    if isinstance(file, ReadPart):
+                        self._cut(file)
+                        continue
+                    if isinstance(file, UnreadFile):
+                        self._leave(file)
+                    else:
+                        self._finish(file)
+                    self._done += 1
+                    self._bytes += self._sizes[path]
                 self._write()
             finally:
                 parser.stop()
@@ -143,25 +142,24 @@ class TextSync:
         cancel.check()
         return file.result()
 
-    def _take(self, file: Read) -> None:
-        if isinstance(file, UnreadFile):
-            self._leave(file)
-        elif isinstance(file, ReadPart):
-            self._cut(file)
-        else:
-            self._finish(file)
-
     def _cut(self, part: ReadPart) -> None:
         """Cut a part into chunks, and store it with others once they are many or have waited."""
         if self._chunks >= _BATCH:
             self._write()
-        files: CutFiles = [
+        files = [
             (row, [(each, chunks_of(each, self._embedder, self._settings)) for each in documents])
             for row, documents in part.files
         ]
-        count = sum(len(chunks) for _, documents in files for _, chunks in documents)
+        count, more = sum(len(chunks) for _, documents in files for _, chunks in documents), self._stored > 0
+
+        def store(db: Connection) -> None:
+            for row, documents in files:
+                unfinished = replace(row, sha256="")
+                self._report.reused += writes.write(db, unfinished, documents, more=more and not row.container)
+            self._report.chunks += count
+
         if count:
-            self._waiting.append(partial(self._store_part, files, count, self._stored > 0))
+            self._waiting.append(store)
             self._warn(*(row for row, _ in files[1:]))
             self._stored += count
             self._chunks += count
@@ -170,7 +168,10 @@ class TextSync:
         """All parts of a file were cut, or its content is the same: from now on it has this row."""
         old = self._known.get(file.path)
         if old is not None and old.sha256 == file.sha256:
-            self._same(file, touched=True)
+            self._report.unchanged += 1
+            self._warn(file)
+            if file != old:
+                self._waiting.append(lambda db: writes.touch(db, [file]))
         elif self._stored:
             self._warn(file)
             self._waiting.append(lambda db: writes.finish(db, file))
@@ -187,31 +188,19 @@ class TextSync:
                 for work in waiting:
                     work(db)
 
-    def _store_part(self, files: CutFiles, count: int, more: bool, db: Connection) -> None:
-        for row, documents in files:
-            reused = writes.write(db, replace(row, sha256=""), documents, more=more and not row.container)
-            self._report.reused += reused
-        self._report.chunks += count
-
     def _leave(self, file: UnreadFile) -> None:
         """What cannot be read must not answer with what it said before, unless its content is not the cause."""
         kept = file.passing and file.path in self._known and not self._prune
         (self._report.kept if kept else self._report.skipped).append(Skipped(file.path, file.reason))
         if not kept and file.path in self._known:
-            self._forget([file.path])
+            self._forget(file.path)
         if file.sha256:
             failure = Failure(file.path, file.sha256, parser_version(), file.reason)
             self._waiting.append(lambda db: writes.set_failures(db, [failure]))
 
-    def _forget(self, paths: Sequence[str]) -> None:
-        self._waiting.append(lambda db: writes.remove(db, paths))
-        self._report.removed += paths
-
-    def _same(self, file: FileRow, *, touched: bool) -> None:
-        self._report.unchanged += 1
-        self._warn(file)
-        if touched:
-            self._waiting.append(lambda db: writes.touch(db, [file]))
+    def _forget(self, path: str) -> None:
+        self._waiting.append(lambda db: writes.remove(db, [path]))
+        self._report.removed.append(path)
 
     def _warn(self, *files: FileRow) -> None:
         self._report.skipped += [Skipped(file.path, warning) for file in files for warning in file.warnings]
@@ -224,22 +213,20 @@ class TextSync:
 
     def _take_out(self, walked: Walk) -> None:
         """Forget files that their root no longer has."""
-        gone, kept = list[str](), set[Skipped]()
+        kept: dict[Skipped, None] = {}
         for path, file in self._known.items():
             if path in walked.files or file.root not in self._synced:
                 continue
             where, missing = walked.why_missing(file)
             if missing.unseen and not self._prune:
-                kept.add(Skipped(where, missing.reason))
-            else:
-                gone.append(path)
-                if missing.reason:
-                    self._report.forgotten.append(Skipped(path, missing.reason))
-        if gone:
-            self._forget(gone)
+                kept[Skipped(where, missing.reason)] = None
+                continue
+            self._forget(path)
+            if missing.reason:
+                self._report.forgotten.append(Skipped(path, missing.reason))
         self._write()
-        self._report.kept += sorted(kept, key=lambda file: file.path)
-        unseen = [Skipped(path, missing.reason) for path, missing in walked.missing.items() if missing.unseen]
+        self._report.kept += kept
+        unseen = (Skipped(path, missing.reason) for path, missing in walked.missing.items() if missing.unseen)
         self._report.skipped += [file for file in unseen if file not in kept]
 
     def _conclude(self, walked: Walk) -> None:

@@ -21,9 +21,6 @@ CONTAINERS = (".zip", ".eml", ".msg", ".mbox")
 
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
 
-_JUNCTION = 0xA0000003
-"""IO_REPARSE_TAG_MOUNT_POINT (https://learn.microsoft.com/windows/win32/fileio/reparse-point-tags)."""
-
 
 class Missing(NamedTuple):
     """Why the files at a path, or below it, are not among those of a walk; `unseen` ones may be there all the same."""
@@ -186,7 +183,7 @@ class _Search:
         A link out of the root is left out and named, unless another root decides about what it leads to.
         """
         real = Path(os.path.realpath(path))
-        place = _Place(path, real, rules)
+        place, printed = _Place(path, real, rules), _printable(path)
         is_folder, is_file = os.path.isdir(real), os.path.isfile(real)  # noqa: PTH112, PTH113 - they raise nothing
         if self._home.is_relative_to(real):
             return []
@@ -194,12 +191,10 @@ class _Search:
             self._file(place)
         elif not (self._root.follow_links or real.is_relative_to(self._home)):
             if not is_below(str(real), self._around):
-                self._walked.skipped[_printable(path)] = LEADS_OUT
+                self._walked.skipped[printed] = LEADS_OUT
                 self._leave_out(real, LEADS_OUT)
         elif not (is_folder or is_file):
-            self._walked.missing[_printable(real)] = Missing(
-                f"cannot be seen, but {_printable(path)} links to it", True
-            )
+            self._walked.missing[_printable(real)] = Missing(f"cannot be seen, but {printed} links to it", unseen=True)
         elif not rules.ignore_anywhere(real, is_folder):
             if is_folder:
                 return [place]
@@ -237,7 +232,9 @@ def _printable(path: Path | str) -> str:
 
 
 def _is_link(entry: os.DirEntry[str]) -> bool:
-    """A symbolic link, or a junction of Windows, which Python 3.11 takes for a folder."""
-    if os.name == "nt" and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _JUNCTION:
-        return True
-    return entry.is_symlink()
+    """A symbolic link, or a junction of Windows, which Python 3.11 takes for a folder.
+
+    https://learn.microsoft.com/windows/win32/fileio/reparse-point-tags (IO_REPARSE_TAG_MOUNT_POINT)
+    """
+    tag = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) if os.name == "nt" else 0
+    return entry.is_symlink() or tag == 0xA0000003

@@ -8,7 +8,7 @@ import pytest
 from support.fakes_index import HashingEmbedder
 from support.screen import shown as lines_shown
 from support.syncing import done, told
-from support.web_server import WebServer, fetcher, html, redirect, reply
+from support.web_server import WebServer, fetcher, redirect, reply
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
@@ -19,7 +19,7 @@ from local_rag.index.store import connection
 from local_rag.index.sync import pages
 from local_rag.runtime import indexing
 from local_rag.runtime.index_request import Request
-from local_rag.runtime.indexing import index_files, listed_urls, named, reader
+from local_rag.runtime.indexing import index_files, listed_urls, named
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
@@ -189,18 +189,6 @@ def test_pages_and_folders_in_one_report(run, notes, web):
         "1 web page left as indexed: pages are fetched only when they are named.",
     ]
     assert len(web.requests) == requests
-
-
-def test_title_and_text_count_and_not_what_a_server_changes_around_them(index, web):
-    page = "<html><head><title>The lamp</title></head><body><p>%s</p><script>var n = %d</script></body></html>"
-    read = reader(Settings.load(), TerminalDisplay(SafeConsole(io.StringIO())), fetcher(web))
-    for number in (1, 2):
-        web.pages["/"] = html(page % (BOATS * 5, number))
-        assert index.sync_pages([web.url("/")], read).unchanged == number - 1
-    document = index.search("lamp", 1)[0]
-    assert document.metadata["title"] == "The lamp" and "var" not in document.page_content
-    urls = ["ftp://a.test/", "https://10.0.0.1/", "http://[::1", "https://a:b@a.test/"]
-    assert all(skipped.reason for skipped in index.sync_pages(urls, read).skipped)
 
 
 def test_a_list_of_urls(tmp_path):

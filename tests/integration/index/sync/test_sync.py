@@ -7,8 +7,8 @@ import shutil
 import sqlite3
 import sys
 import threading
+import time
 from contextlib import closing
-from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
 
@@ -44,10 +44,13 @@ class Notes:
     def path(self, name):
         return Path(os.path.normpath(self.folder / name))
 
-    def write(self, name, content):
+    def write(self, name, content, disguised=False):
+        """A file; `disguised`: with the time of change that it had."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        at = path.stat().st_mtime_ns if disguised else time.time_ns()
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.utime(path, ns=(at, at))
 
     def plant(self, names):
         """Files of which each is about its own name."""
@@ -58,17 +61,8 @@ class Notes:
         texts = {each: KEY if "key" in each else f"A note, {each}." for each in names.split()}
         make_zip(self.path(name), {each: text.encode() for each, text in texts.items()})
 
-    def disguise(self, name, content):
-        """Write another text of the same length, and set the time of change back."""
-        before = self.path(name).stat()
-        self.write(name, content)
-        os.utime(self.path(name), ns=(before.st_atime_ns, before.st_mtime_ns))
-
     def rename(self, old, new):
         self.path(old).rename(self.path(new))
-
-    def copy(self, old, new):
-        shutil.copyfile(self.path(old), self.path(new))
 
     def delete(self, name):
         path = self.path(name)
@@ -142,10 +136,10 @@ STEPS = {
         ["sync", "updated a.txt b.txt, unchanged 1, reused 2, parsed 2"],
     ],
     "a change of the same size that sets the date back is seen": [
-        ["disguise", "a.txt", "The file a is about its own LETTER."],
+        ["write", "a.txt", "The file a is about its own LETTER.", {"disguised": True}],
         ["sync", "updated a.txt, unchanged 2, parsed 1"],
         ["age"],
-        ["disguise", "a.txt", "The file a is about its own better."],
+        ["write", "a.txt", "The file a is about its own better.", {"disguised": True}],
         ["sync", "updated a.txt, unchanged 2, parsed 1"],
     ],
     "a file that breaks does not answer, and is tried again when that may help": [
@@ -200,7 +194,7 @@ STEPS = {
         ["sync", "removed a.txt b.txt sub/c.txt, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
     ],
     "a sync of one root leaves the others alone": [
-        ["copy", "a.txt", "../other.txt"],
+        ["write", "../other.txt", "The file a is about its own letter."],
         ["sync", "new ../other.txt, reused 1, parsed 1", "../other.txt"],
         ["delete", "../other.txt"],
         ["delete", "b.txt"],
@@ -419,15 +413,14 @@ def test_kinds_that_nothing_reads_are_counted(notes):
 def test_progress_of_both_phases(notes, monkeypatch):
     monkeypatch.setattr(text, "_LARGE", 100)
     notes.write("0.txt", f"The file 0 is about whales.{' ' * 100}")
-    seen = []
-    report = notes.index.sync([notes.folder], progress=seen.append)
+    seen = {"text": [], "vectors": []}
+    report = notes.index.sync([notes.folder], progress=lambda told: seen[told.phase].append(told))
     assert (report.chunks, report.embedded) == (4, 4) and 0 < report.text_seconds <= report.seconds
-    phases = [[progress for progress in seen if progress.phase == phase] for phase in ("text", "vectors")]
-    assert seen == [*phases[0], *phases[1]] and (seen[0].done, seen[0].total, seen[0].chunks) == (0, 4, 0)
-    for phase in phases:
-        assert (phase[-1].done, phase[-1].total, phase[-1].chunks, phase[-1].share) == (4, 4, 4, 1.0)
-    read = [notes.name(progress.path) for progress in phases[0]]
-    assert [*dict.fromkeys(read)] == ["a.txt", "b.txt", "sub/c.txt", "0.txt"], "large files come last"
+    assert (seen["text"][0].done, seen["text"][0].total, seen["text"][0].chunks) == (0, 4, 0)
+    for last in (seen["text"][-1], seen["vectors"][-1]):
+        assert (last.done, last.total, last.chunks, last.share) == (4, 4, 4, 1.0)
+    names = dict.fromkeys(notes.name(each.path) for each in seen["text"])
+    assert [*names] == ["a.txt", "b.txt", "sub/c.txt", "0.txt"], "large files come last"
 
 
 def test_unchanged_files_are_not_read_and_huge_ones_never(notes, monkeypatch):
@@ -448,10 +441,8 @@ def test_unchanged_files_are_not_read_and_huge_ones_never(notes, monkeypatch):
     [
         ((), {}, "nothing has been indexed yet"),
         (("nowhere",), {}, "there is no file or folder"),
-        ((".",), {"excludes": ["# notes"]}, "leaves nothing out"),
         ((".",), {"excludes": ["[a"]}, "leaves nothing out"),
         ((".",), {"excludes": ["*a*b*c*d"]}, "up to 3 stars"),
-        (("a\0b",), {}, "is no path"),
         (("~nosuchuser/x",), {}, "is no path"),
         ((".",), {"no_excludes": ["c.txt"]}, "'c.txt' is not excluded"),
         ((".",), {"loaders": {".xyz": lambda path: None}}, "must be a function at the top of a module"),
@@ -480,12 +471,9 @@ def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_ch
         sync("kept plan.xyz")
         assert "greenhouse costs" in notes.index.search("greenhouse", 1)[0].page_content
         sync("kept plan.xyz, parsed 1", retry=True)
+        sync("removed plan.xyz, skipped plan.xyz, parsed 1", prune=True, retry=True)
     notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
-    sync("updated plan.xyz, parsed 1")
-    notes.write("plan.xyz", "THE PLAN\nSLEEP")
-    with monkeypatch.context() as patched:
-        patched.setattr(text, "Parser", partial(Parser, seconds=0.5))
-        sync("removed plan.xyz, skipped plan.xyz!, parsed 1", prune=True)
+    sync("new plan.xyz, parsed 1")
 
 
 def test_own_loaders_are_stronger_and_what_they_read_stays_without_them(notes):
@@ -501,28 +489,15 @@ def test_own_loaders_are_stronger_and_what_they_read_stays_without_them(notes):
     notes.sync("unchanged 5", ".")
 
 
-def mail(subject, *attached):
-    message = EmailMessage()
-    message["From"], message["Subject"] = "anna@example.org", subject
-    message.set_content(f"This is the mail about the {subject}.")
-    for name, words in attached:
-        message.add_attachment(words, filename=name)
-    return message
-
-
-def test_what_lies_inside_of_a_file_is_found_and_goes_with_it(notes):
-    lease = "The lease ends in May."
-    notes.write("mail.eml", mail("lease", ("deep/contract.txt", lease), ("secrets.json", "{}")).as_bytes())
-    notes.sync("new a.txt b.txt mail.eml sub/c.txt, skipped mail.eml!, parsed 4", ".")
-    (passage,) = notes.index.search(lease, 1, within=[str(notes.folder / "mail.eml » deep/contract.txt")])
-    assert passage.page_content == lease and passage.metadata["title"] == "contract.txt"
-    assert notes.name(passage.metadata["source"]) == "mail.eml » deep/contract.txt"
+def test_what_lies_inside_of_a_file_is_found_under_its_name_and_goes_with_it(notes):
+    notes.zip("old.zip", "deep/contract.txt secrets.json")
+    notes.sync("new a.txt b.txt old.zip sub/c.txt, skipped old.zip!, parsed 4", ".")
+    (passage,) = notes.index.search("contract", 1, within=[str(notes.folder / "old.zip » deep/contract.txt")])
+    assert notes.name(passage.metadata["source"]) == "old.zip » deep/contract.txt"
+    assert passage.metadata["title"] == "contract.txt"
     assert notes.index.files()[2].warnings == (f"secrets.json {SECRET}",)
-    notes.write("mail.eml", mail("lease", ("letter.txt", lease)).as_bytes())
-    notes.sync("updated mail.eml, unchanged 3, reused 2, parsed 1")
-    notes.inside("letter.txt")
-    notes.delete("mail.eml")
-    notes.sync("removed mail.eml, unchanged 3")
+    notes.delete("old.zip")
+    notes.sync("removed old.zip, unchanged 3")
     notes.inside()
 
 
@@ -547,37 +522,29 @@ def test_a_mailbox_that_was_stopped_between_its_parts_is_read_again(notes, monke
 # --- stopped, and not alone
 
 
-@pytest.fixture
-def many(notes):
-    """12 files of 33 passages each."""
-    for number in range(12):
-        notes.write(f"../many/{number:02}.txt", paragraphs(number))
-    return notes.path("../many")
+MANY = " ".join(f"../many/{number:02}.txt" for number in range(12))
 
 
-def paragraphs(number):
-    return "\n\n".join(f"Paragraph {part} of file {number} is here. " * 4 for part in range(33))
-
-
-def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, many, monkeypatch):
-    monkeypatch.setattr(text, "_BATCH", 33)
+def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, monkeypatch):
+    notes.plant(MANY)
+    monkeypatch.setattr(text, "_BATCH", 2)
     stop, index = cancel.Cancel(), notes.index
     with cancel.scope(stop), pytest.raises(Stopped):
-        index.sync([many], progress=lambda told: told.chunks > 100 and stop.stop())
+        index.sync([notes.path("../many")], progress=lambda told: told.chunks > 3 and stop.stop())
     done = index.status().files
-    assert 0 < done < 12 and index.embedded_count() == (0, done * 33) and index.verify(deep=True)
+    assert 0 < done < 12 and index.embedded_count() == (0, done) and index.verify(deep=True)
     report = index.sync()
-    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12 * 33)
+    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12)
 
 
-def test_threads_search_while_one_syncs(notes, many):
+def test_threads_search_while_one_syncs(notes):
+    notes.plant(MANY)
     failures, stop = [], threading.Event()
 
     def search():
         try:
             while not stop.is_set():
-                assert {file.chunks for file in notes.index.files()} <= {33}
-                notes.index.search("Paragraph file", 40)
+                notes.index.search("A note named", 40)
                 notes.index.catalog()
         except Exception as error:
             failures.append(error)
@@ -585,7 +552,7 @@ def test_threads_search_while_one_syncs(notes, many):
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
-    report = notes.index.sync([many])
+    report = notes.index.sync([notes.path("../many")])
     stop.set()
     for thread in threads:
         thread.join()
