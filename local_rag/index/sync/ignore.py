@@ -204,10 +204,11 @@ def is_hidden(name: str, is_folder: bool) -> bool:
 _MARKERS = {
     "CACHEDIR.TAG": ("a cache", re.compile(rb"Signature: 8a477f597d28d172789f06886806bc55")),
     "pyvenv.cfg": ("a virtual environment of Python", re.compile(rb"(?:.*\n)*?[ \t]*home[ \t]*=")),
+    "index.sqlite": ("an index", re.compile(rb"SQLite format 3\0")),
 }
 """Name: what its folder is, and how such a file begins: whoever can write one could make a folder vanish by its name.
 
-https://bford.info/cachedir/, https://docs.python.org/3/library/site.html
+https://bford.info/cachedir/, https://docs.python.org/3/library/site.html, https://sqlite.org/fileformat.html
 """
 
 

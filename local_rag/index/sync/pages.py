@@ -11,6 +11,8 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
 from sqlite3 import Connection
 
 from local_rag.core import cancel
@@ -34,6 +36,7 @@ _BATCH = 100
 """Texts of a transaction."""
 
 
+@dataclass(frozen=True)
 class PageSync:
     """One run over some URLs.
 
@@ -41,15 +44,11 @@ class PageSync:
     are read outside of it: a slow server keeps no other process waiting.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        settings: IndexSettings,
-        locked: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._store, self._embedder, self._settings, self._locked = store, embedder, settings, locked
-        self._report = GrowingReport()
+    store: Store
+    embedder: Embedder
+    settings: IndexSettings
+    locked: Callable[[], AbstractContextManager[None]]
+    report: GrowingReport = field(default_factory=GrowingReport)
 
     def run(self, urls: Iterable[str], read: ReadPage, *, prune: bool) -> SyncReport:
         """Take in the text of page by page, each in one step. A page that is not had stays as it was, unless `prune`.
@@ -62,42 +61,33 @@ class PageSync:
                 self._take_in(root, read(url))
             except FileSkipped as error:
                 self._leave(root, str(error), prune)
-        return self._report.finished()
+        return self.report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
         text = document(clean(page.text), page.title or url, properties=stated(page.title, [page.author], page.date))
-        with self._locked():
-            known = {row.path: row for row in self._store.read(reads.pages, (root, url))}
-            old = known.pop(url, None)
-            left = [path for path, row in known.items() if row.root == root]
-            row = _row(url, root, text)
-            same = old is not None and old.sha256 == row.sha256
-            chunks = [] if same else chunks_of(text, self._embedder, self._settings)
-            if not (same or chunks):
+        with self.locked(), self.store.writing() as db:
+            known = {row.path: row for row in reads.pages(db, (root, url))}
+            left = [path for path, row in known.items() if row.root == root and path != url]
+            writes.remove(db, left)
+            writes.set_meta(db, {"last_sync": str(time.time())})
+            cut = partial(chunks_of, embedder=self.embedder, settings=self.settings)
+            if not _put(db, self.report, known.get(url), _row(url, root, text), text, cut):
                 raise FileSkipped("has no text in it")
-            with self._store.writing() as db:
-                writes.remove(db, left)
-                writes.set_meta(db, {"last_sync": str(row.indexed_at)})
-                if same:
-                    writes.touch(db, [row])
-                    self._report.unchanged += 1
-                else:
-                    _store(db, self._report, row, text, chunks, old is not None)
-        self._report.removed += left
+        self.report.removed += left
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
         """Nothing can be concluded from a server that does not answer, or answers something else."""
-        with self._locked():
-            known = [row.path for row in self._store.read(reads.pages, (root,))]
+        with self.locked():
+            known = [row.path for row in self.store.read(reads.pages, (root,))]
             if known and not prune:
-                self._report.kept += [Skipped(path, reason) for path in known]
+                self.report.kept += [Skipped(path, reason) for path in known]
                 return
-            self._report.skipped.append(Skipped(root, reason))
-            with self._store.writing() as db:
+            self.report.skipped.append(Skipped(root, reason))
+            with self.store.writing() as db:
                 writes.remove(db, known)
-            self._report.removed += known
+            self.report.removed += known
 
 
 def sync_texts(
@@ -113,32 +103,43 @@ def sync_texts(
     `whole`: each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The caller
     holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
-    report = GrowingReport()
-    known = {row.path: row.sha256 for row in store.read(reads.files)}
-    rows = [(_row(name, name, text), text) for name, text in texts]
-    changed = [(row, text) for row, text in rows if known.get(row.path) != row.sha256]
-    report.unchanged = len(texts) - len(changed)
-    pace = Pace(len(changed))
-    for first in range(0, len(changed), _BATCH):
+    report, pace = GrowingReport(), Pace(len(texts))
+    known = {row.path: row for row in store.read(reads.files)}
+    cut = partial(chunks_of, embedder=embedder, settings=settings)
+    for first in range(0, len(texts), _BATCH):
         cancel.check()
-        group = changed[first : first + _BATCH]
+        group = texts[first : first + _BATCH]
         with store.writing() as db:
-            for row, text in group:
-                chunks = [Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings)
-                if text.text.strip() and chunks:
-                    _store(db, report, row, text, chunks, row.path in known)
+            for name, text in group:
+                _put(db, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)
         if progress is not None:
             done = first + len(group)
-            progress(pace.progress(done, done, len(changed), report.chunks, group[-1][0].path))
+            progress(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
     return report.finished()
 
 
-def _store(
-    db: Connection, report: GrowingReport, row: FileRow, text: LoadedDocument, chunks: Sequence[Chunk], known: bool
-) -> None:
-    report.reused += writes.write(db, row, [(text, chunks)])
-    report.chunks += len(chunks)
-    (report.updated if known else report.new).append(row.path)
+def _whole(text: LoadedDocument) -> list[Chunk]:
+    return [Chunk(0, len(text.text), "")] if text.text.strip() else []
+
+
+def _put(
+    db: Connection,
+    report: GrowingReport,
+    old: FileRow | None,
+    row: FileRow,
+    text: LoadedDocument,
+    cut: Callable[[LoadedDocument], list[Chunk]],
+) -> bool:
+    """Store a text that is new, or not what it was; False for one without words."""
+    if old is not None and old.sha256 == row.sha256:
+        report.unchanged += 1
+        writes.touch(db, [row])
+        return True
+    if chunks := cut(text):
+        report.reused += writes.write(db, row, [(text, chunks)])
+        report.chunks += len(chunks)
+        (report.updated if old else report.new).append(row.path)
+    return bool(chunks)
 
 
 def _row(path: str, root: str, text: LoadedDocument) -> FileRow:

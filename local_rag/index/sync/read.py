@@ -32,10 +32,7 @@ File = tuple[FileRow, Sequence[LoadedDocument]]
 
 
 class ReadPart(NamedTuple):
-    """A part of the file at `path`: that file, and what lies inside of it. Most files have one, a mailbox has several.
-
-    The row of the file follows its last part.
-    """
+    """A part of the file at `path`: the file and what lies inside of it. Most files have one, a mailbox has several."""
 
     path: str
     files: Sequence[File]
@@ -55,7 +52,7 @@ class UnreadFile:
 
 
 Read = ReadPart | FileRow | UnreadFile
-"""A row alone is that of a file whose content is stored: only its time of change, or its root, is new."""
+"""The row of a file follows its parts; alone it says that the content is the same, and only its time or root is new."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ LEAST = 2.0
 class Progress:
     """How far one phase of a sync is, with the file in hand.
 
-    In the phase "text" `done` of `total` files are stored or skipped, and `chunks` are the passages stored; in the
-    phase "vectors" `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that
-    of the work: of the bytes of these files, of the code points of these passages. `rate` is in passages per second and
-    `left` in seconds, None where they are not known yet; `seconds` are those of the phase so far.
+    In the phase "text" `done` of `total` files are read, and `chunks` are the passages stored; in the phase "vectors"
+    `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that of the work: of
+    the bytes of these files, of the code points of these passages. `rate` is in passages per second and `left` in
+    seconds, None where they are not known yet; `seconds` are those of the phase so far.
     """
 
     done: int

@@ -63,11 +63,11 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
     The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
     """
     files = [file.path for file in store.read(reads.files)]
-    unread = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
-    known, gone = {*files, *(root.path for root in store.read(reads.roots)), *unread}, set[str]()
+    unread = {*store.read(reads.failures), *(path for path, _ in store.read(reads.reported))}
+    known, gone = {*files, *unread, *(root.path for root in store.read(reads.roots))}, set[str]()
     for name in names:
-        if isinstance(name, str) and is_url(name):
-            below = {page.path for page in store.read(reads.pages, (normal(name),))}
+        if is_url(str(name)):
+            below = {page.path for page in store.read(reads.pages, (normal(str(name)),))}
         else:
             folder = str(real_path(Path(name)))
             below = {path for path in known if is_below(path, (folder,))}
@@ -124,9 +124,8 @@ def check_patterns(excludes: Sequence[str]) -> None:
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
     """Later patterns decide, so one that is named again moves to the end."""
-    kept = () if options.clear_excludes else root.excludes
-    again = {*options.no_excludes, *options.excludes}
-    excludes = (*(pattern for pattern in kept if pattern not in again), *dict.fromkeys(options.excludes))
+    again = root.excludes if options.clear_excludes else (*options.no_excludes, *options.excludes)
+    excludes = (*(pattern for pattern in root.excludes if pattern not in again), *dict.fromkeys(options.excludes))
     follow = root.follow_links if options.follow_links is None else options.follow_links
     secrets = root.secrets if options.secrets is None else options.secrets
     return replace(root, excludes=excludes, secrets=secrets, follow_links=follow)

@@ -126,7 +126,7 @@ class TextSync:
                         self._leave(file)
                     else:
                         self._finish(file)
-                    self._done += 1
+                    self._stored, self._done = 0, self._done + 1
                     self._bytes += self._sizes[path]
                 self._write()
             finally:
@@ -178,7 +178,6 @@ class TextSync:
             (self._report.updated if old else self._report.new).append(file.path)
         else:
             self._leave(UnreadFile(file.path, "; ".join(file.warnings) or "has no text in it", sha256=file.sha256))
-        self._stored = 0
 
     def _write(self) -> None:
         """Do what waits in one transaction: one for each small file would take longer."""

@@ -70,7 +70,7 @@ def walk(
     """The files below some roots that can be read; a root that is a file is taken whatever its suffix.
 
     Left out: what a root's `excludes` (in the syntax of .gitignore, relative to it), those of roots `around` it,
-    .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, indexes, and
+    .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, and
     secrets unless the root has them. Files behind links count where they really are; a link out of the root is followed
     only if the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files
     above a root have no say. `known` are the indexed files, `own` further suffixes that are read. Raises Stopped.

@@ -119,6 +119,7 @@ def notes(tmp_path, monkeypatch):
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
+OWN = {".xyz": load_shouted, ".md": load_shouted}
 STEPS = {
     "files come, change and go, and only the content counts": [
         ["write", "a.txt", "Now it is about whales."],
@@ -250,8 +251,9 @@ STEPS = {
         ["sync", "new sub/pyvenv.cfg, unchanged 3, parsed 1"],
         ["write", "sub/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"],
         ["write", "env/pyvenv.cfg", "# made by\n  HOME = no\nhome = /usr/bin\n"],
-        ["plant", "env/lib/site.py"],
-        ["sync", "skipped env!, kept sub!, unchanged 2"],
+        ["write", "mine/index.sqlite", "SQLite format 3\0"],
+        ["plant", "env/lib/site.py mine/n.txt"],
+        ["sync", "skipped env! mine!, kept sub!, unchanged 2"],
     ],
     "secrets are told by their names and beginnings, and taken for the roots that are named with them": [
         ["plant", ".env.local ID_RSA credentials vault.kdbx id_rsa.pub .env.example"],
@@ -274,6 +276,12 @@ STEPS = {
             " forgotten .env.local credentials key.txt, unchanged 4",
             ".",
         ],
+    ],
+    "one's own loaders are stronger, and what they read stays without them": [
+        ["write", "plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS."],
+        ["write", "title.md", "NOTHING BUT A TITLE"],
+        ["sync", "new plan.xyz, skipped title.md!, unchanged 3, parsed 2", {"loaders": OWN}],
+        ["sync", "skipped title.md, unchanged 4", "."],
     ],
     # --- links
     "what a link out of the folder leads to goes with the link, or with the wish to follow it": [
@@ -460,7 +468,7 @@ def test_what_says_nothing_is_refused(notes, names, options, said):
 
 def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_changes(notes, monkeypatch):
     def sync(expected, **options):
-        notes.sync(expected, "plan.xyz", loaders={".xyz": load_shouted}, **options)
+        notes.sync(expected, "plan.xyz", loaders=OWN, **options)
 
     notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.")
     sync("new plan.xyz, parsed 1")
@@ -474,19 +482,6 @@ def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_ch
         sync("removed plan.xyz, skipped plan.xyz, parsed 1", prune=True, retry=True)
     notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
     sync("new plan.xyz, parsed 1")
-
-
-def test_own_loaders_are_stronger_and_what_they_read_stays_without_them(notes):
-    notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.\n")
-    notes.write("title.xyz", "NOTHING")
-    notes.write("lease.md", "THE LEASE\nIT ENDS IN MAY.\n")
-    report = notes.index.sync([notes.folder], loaders={".xyz": load_shouted, ".md": load_shouted})
-    assert [(notes.name(file.path), file.reason) for file in report.skipped] == [
-        ("title.xyz", "is nothing but a title")
-    ]
-    titles = [notes.index.search(words, 1)[0].metadata["title"] for words in ("the greenhouse costs", "ends in may")]
-    assert titles == ["The Plan", "The Lease"]
-    notes.sync("unchanged 5", ".")
 
 
 def test_what_lies_inside_of_a_file_is_found_under_its_name_and_goes_with_it(notes):
