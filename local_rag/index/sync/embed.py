@@ -26,8 +26,6 @@ _WINDOW = 512
 _REFRESH = 30.0
 """Seconds between two looks at the file of vectors: what it lacks, every reader reads for itself."""
 
-_CHECKED = 500
-
 
 class Embedding:
     """One run over the passages without a vector. The caller holds the writer's lock; others may search.
@@ -36,7 +34,7 @@ class Embedding:
     """
 
     def __init__(self, store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> None:
-        self._store, self._embedder, self._progress = store, embedder, progress
+        self._store, self._embedder, self._progress = store, embedder, progress or (lambda told: None)
         self._rate = 0.0
 
     def run(self) -> int:
@@ -50,24 +48,26 @@ class Embedding:
         return len(waiting)
 
     def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
-        lengths = dict(waiting)
-        pace, size, refreshed = Pace(sum(lengths.values())), FIRST, time.monotonic()
+        """Embed chunks, each with its length."""
+        pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
         by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
-        queue, done, work = [chunk for _, (chunk, _) in by_length], 0, 0
-        while batch := queue[done : done + size]:
+        done = work = 0
+        while batch := [each for _, each in by_length[done : done + size]]:
             cancel.check()
             began = time.monotonic()
-            self._embed(batch)
-            done, work = done + len(batch), work + sum(map(lengths.__getitem__, batch))
-            size = next_size(len(batch), time.monotonic() - began)
-            path = next((path for _, _, path in self._store.read(reads.labels, batch[-1:])), "")
-            told = pace.progress(work, done, len(queue), done, path, phase="vectors")
+            chunks = [chunk for chunk, _ in batch]
+            self._embed(chunks)
+            done, work = done + len(batch), work + sum(length for _, length in batch)
+            now = time.monotonic()
+            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), MOST)
+            size = max(LEAST, int(fitting) // 16 * 16)  # as models like it
+            ((_, _, path),) = self._store.read(reads.labels, chunks[-1:])
+            told = pace.progress(work, done, len(waiting), done, path, phase="vectors")
             self._rate = told.rate or self._rate
-            if self._progress is not None:
-                self._progress(told)
-            if time.monotonic() - refreshed > _REFRESH:
+            self._progress(told)
+            if now - refreshed > _REFRESH:
                 self._store.refresh()
-                refreshed = time.monotonic()
+                refreshed = now
 
     def _embed(self, chunks: list[int]) -> None:
         """Embed what of these passages and their headers has no vector, each text once."""
@@ -79,12 +79,6 @@ class Embedding:
             writes.set_vectors(db, chunks, of_texts, of_headers)
             pace = {EMBEDDING_PACE: f"{self._rate:.3g}"} if self._rate else {}
             writes.set_meta(db, {"last_sync": str(time.time()), **pace})
-
-
-def next_size(size: int, seconds: float) -> int:
-    """How many passages the next batch has, after one of `size` took `seconds`: a multiple of 16, as models like it."""
-    fitting = size * SECONDS / max(seconds, 1e-3)
-    return max(LEAST, int(min(fitting, MOST)) // 16 * 16)
 
 
 def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:
@@ -104,10 +98,9 @@ def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, w
 
 def _check_passages(store: Store, embedder: Embedder) -> None:
     """Raises IndexMismatch for a passage that this embedder does not read whole."""
-    chunks = [chunk for chunks in store.read(reads.chunks_by_file).values() for chunk in chunks]
-    for first in range(0, len(chunks), _CHECKED):
+    for chunks in store.read(reads.chunks_by_file).values():
         cancel.check()
-        for passage in store.read(reads.passages, chunks[first : first + _CHECKED]):
+        for passage in store.read(reads.passages, chunks):
             if (tokens := len(embedder.token_ends(passage.text))) > embedder.window:
                 raise IndexMismatch(
                     f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",

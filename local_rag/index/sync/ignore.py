@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from functools import cached_property
@@ -17,39 +18,37 @@ from local_rag.core.documents import MEMBER
 from local_rag.core.reasons import reason_of
 from local_rag.index.store.schema import Root
 from local_rag.index.sync.read import read_start
-from local_rag.text.display import format_bytes
 
 SECRET = "may hold secrets; index it with --include-secrets"
 
-IGNORE_FILES = (".gitignore", ".ragignore")
-
-MAX_BYTES = 1_000_000
-"""Of an ignore file; that of the Linux kernel has 2 kB."""
+IGNORE_FILES = (".ragignore", ".gitignore")
+"""The first decides."""
 
 MAX_LINES = 2_000
 MAX_LINE = 4096
-"""Lines of an ignore file, and characters of one of them: no path is longer."""
+"""Lines of an ignore file, and bytes of one of them: no path is longer. That of the Linux kernel has 200 lines."""
 
 MAX_STARS = 3
 """Of a pattern, `**` counted as one: every way to share a path out among them is tried, in at most a second for 3."""
 
 
-class UnusableIgnoreFileError(Exception):
-    """What an ignore file says cannot be known, so nothing below its folder may be taken in."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A line of .gitignore. `whole`: it is compared with the path from the folder of its file on, else with a name."""
+    """A line of .gitignore, relative to a folder (with / behind it), and `origin`, where it comes from.
+
+    `whole`: it is compared with the path from the folder on, else with a name.
+    """
 
     line: str
     ignores: bool
     only_folders: bool
     whole: bool
     glob: GitIgnoreSpecPattern
+    folder: str
+    origin: str
 
     @classmethod
-    def of(cls, line: str) -> Pattern | None:
+    def of(cls, line: str, folder: str = "", origin: str = "") -> Pattern | None:
         """None for a comment, an empty line, and what git takes for a pattern that never matches.
 
         Raises ValueError for too many stars. https://git-scm.com/docs/gitignore
@@ -67,67 +66,58 @@ class Pattern:
                 glob = GitIgnoreSpecPattern(f"/{name.removeprefix('/')}")
         except (ValueError, re.error):
             return None
-        return cls(line, text == line, name != text, "/" in name, glob) if glob.include else None
+        return cls(line, text == line, name != text, "/" in name, glob, folder, origin) if glob.include else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Whether it has a say about a relative path itself, with / between its names."""
-        found = self.glob.match_file(path if self.whole else path.rpartition("/")[2])
-        above = found is not None and any(found.match.groups())  # a folder above the path matches, which is decided
-        return found is not None and not above and (is_folder or not self.only_folders)
+        """Whether it has a say about a path itself, with / between its names."""
+        if not path.startswith(self.folder) or (self.only_folders and not is_folder):
+            return False
+        below = path[len(self.folder) :]
+        found = self.glob.match_file(below if self.whole else below.rpartition("/")[2])
+        return found is not None and not any(found.match.groups())  # else a folder above matches, which is decided
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Patterns that are relative to a folder, and where they come from."""
-
-    folder: str
-    patterns: tuple[Pattern, ...]
-    origin: str
-
-    @classmethod
-    def of(cls, folder: Path, lines: Sequence[str], origin: str) -> _Source:
-        """The last line is the first pattern. Raises ValueError."""
-        found = tuple(filter(None, map(Pattern.of, reversed(lines))))
-        return cls(f"{folder.as_posix().rstrip('/')}/", found, origin)
+def _patterns(folder: Path, lines: Sequence[str], origin: str) -> Iterator[Pattern]:
+    """The last line is the first pattern. Raises ValueError."""
+    below = f"{folder.as_posix().rstrip('/')}/"
+    yield from filter(None, (Pattern.of(line, below, origin) for line in reversed(lines)))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules that hold in a folder, each decided by those after it: of ignore files the outermost is the first.
+    """The patterns that hold in a folder, each stronger than those after it; of ignore files the innermost come first.
 
     `excludes` are those of a person: what they say stands above all ignore files. `secrets` are taken if it is set.
     """
 
-    excludes: tuple[_Source, ...] = ()
-    files: tuple[_Source, ...] = ()
+    excludes: tuple[Pattern, ...] = ()
+    files: tuple[Pattern, ...] = ()
     secrets: bool = False
 
     @classmethod
     def of(cls, root: Root, around: Sequence[Root]) -> Rules:
         """What a person excluded from a root, and from roots around it, the outermost last."""
-        sources = (_Source.of(Path(each.path), each.excludes, "--exclude") for each in (root, *around))
-        return cls(excludes=tuple(reversed([*sources])), secrets=root.secrets)
+        found = [
+            pattern for each in (root, *around) for pattern in _patterns(Path(each.path), each.excludes, "--exclude")
+        ]
+        return cls(tuple(found), secrets=root.secrets)
 
     def within(self, folder: Path, names: Container[str]) -> Rules:
-        """The rules in a folder, those of its own ignore files added. Raises UnusableIgnoreFileError."""
-        files = [_read(folder, name) for name in IGNORE_FILES if name in names]
-        return replace(self, files=(*self.files, *files)) if files else self
+        """The rules in a folder, those of its own ignore files added. Raises OSError if one cannot be used."""
+        found = [pattern for name in IGNORE_FILES if name in names for pattern in _read(folder, name)]
+        return replace(self, files=(*found, *self.files)) if found else self
 
     def why_ignored(self, path: Path, is_folder: bool) -> str:
-        """The rule that leaves a path out, "" if none does: of those that have a say the innermost decides."""
+        """The rule that leaves a path out, "" if none does: the first that has a say decides."""
         name = path.as_posix()
-        for source in reversed((*self.files, *self.excludes)):
-            if name.startswith(source.folder):
-                below = name[len(source.folder) :]
-                decides = next((pattern for pattern in source.patterns if pattern.matches(below, is_folder)), None)
-                if decides is not None:
-                    return f"{source.origin} {decides.line}" if decides.ignores else ""
+        for pattern in (*self.excludes, *self.files):
+            if pattern.matches(name, is_folder):
+                return f"{pattern.origin} {pattern.line}" if pattern.ignores else ""
         return ""
 
-    def why_ignored_anywhere(self, path: Path, is_folder: bool) -> str:
-        """The rule that leaves a path out, or a folder above it; "" if none does."""
-        above = ((folder, True) for folder in reversed(path.parents))
-        return next(filter(None, (self.why_ignored(*each) for each in (*above, (path, is_folder)))), "")
+    def ignore_anywhere(self, path: Path, is_folder: bool) -> bool:
+        """Whether a rule leaves a path out, or a folder above it."""
+        return any(self.why_ignored(folder, True) for folder in path.parents) or bool(self.why_ignored(path, is_folder))
 
     @cached_property
     def stamp(self) -> str:
@@ -153,20 +143,19 @@ _NUMBER = re.compile(r" \(\d+\)(?=\.|$)")
 """What tells a file inside of another from one of the same name there."""
 
 
-def _read(folder: Path, name: str) -> _Source:
-    """The rules of an ignore file, which is distrusted: whoever can write one can block or blind a sync."""
+def _read(folder: Path, name: str) -> list[Pattern]:
+    """The rules of an ignore file, which is distrusted: whoever can write one can block or blind a sync.
+
+    Raises OSError: what it says cannot be known, so nothing below its folder may be taken in.
+    """
     try:
-        content = read_start(folder / name, MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise OSError(f"is larger than {format_bytes(MAX_BYTES)}")
-        lines = content.decode("utf-8-sig", "replace").split("\n")
+        content = read_start(folder / name, MAX_LINES * (MAX_LINE + 1))  # one that is longer has too many, or too long
+        lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
         if len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE:
-            raise OSError(f"up to {MAX_LINES:,} lines of {MAX_LINE:,} characters are read")
-        return _Source.of(folder, lines, f"{name}:")
+            raise OSError(f"up to {MAX_LINES:,} lines of {MAX_LINE:,} bytes are read")
+        return list(_patterns(folder, [line.decode("utf-8", "replace") for line in lines], f"{name}:"))
     except (OSError, ValueError) as error:
-        raise UnusableIgnoreFileError(
-            f"{name} in it cannot be used ({reason_of(error)}): mend or delete that file"
-        ) from error
+        raise OSError(f"{name} in it: {reason_of(error)}; mend or delete that file") from error
 
 
 # --- secrets and hidden files
@@ -188,8 +177,7 @@ _PRIVATE_KEY = re.compile(
     rb"(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-)",
     re.DOTALL,
 )
-_FOLDERS = frozenset("node_modules __pycache__ __MACOSX".split())
-_BACKUPS = _names("*~ ~$* #*# *.swp *.swo *.bak *.orig")
+_HIDDEN = _names(".* node_modules __pycache__ __MACOSX *~ ~$* #*# *.swp *.swo *.bak *.orig")
 
 
 def is_secret_name(name: str) -> bool:
@@ -208,9 +196,7 @@ def begins(file: Path, start: re.Pattern[bytes] = _PRIVATE_KEY) -> bool:
 
 def is_hidden(name: str, is_folder: bool) -> bool:
     """Whether a name is that of a hidden file or folder, of a backup or of packages; a secret is no hidden file."""
-    if is_folder:
-        return name.startswith(".") or name in _FOLDERS
-    return not is_secret_name(name) and (name.startswith(".") or bool(_BACKUPS.match(name)))
+    return bool(_HIDDEN.match(name)) and (is_folder or not is_secret_name(name))
 
 
 # --- folders that a program made for itself

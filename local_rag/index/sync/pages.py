@@ -10,12 +10,14 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from sqlite3 import Connection
 
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
-from local_rag.core.errors import FileSkipped, IndexBusy
+from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.parsed_file import clean, document
 from local_rag.index.parse.properties import stated
@@ -34,6 +36,7 @@ _BATCH = 100
 """Texts of a transaction."""
 
 
+@dataclass(frozen=True)
 class PageSync:
     """One run over some URLs.
 
@@ -41,15 +44,11 @@ class PageSync:
     are read outside of it: a slow server keeps no other process waiting.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        settings: IndexSettings,
-        locked: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._store, self._embedder, self._settings, self._locked = store, embedder, settings, locked
-        self._report = GrowingReport()
+    store: Store
+    embedder: Embedder
+    settings: IndexSettings
+    locked: Callable[[], AbstractContextManager[None]]
+    report: GrowingReport = field(default_factory=GrowingReport)
 
     def run(self, urls: Iterable[str], read: ReadPage, *, prune: bool) -> SyncReport:
         """Take in the text of page by page, each in one step. A page that is not had stays as it was, unless `prune`.
@@ -62,45 +61,33 @@ class PageSync:
                 self._take_in(root, read(url))
             except FileSkipped as error:
                 self._leave(root, str(error), prune)
-        with suppress(IndexBusy), self._locked(), self._store.writing() as db:  # the pages are stored anyway
-            writes.set_meta(db, {"last_sync": str(time.time())})
-        return self._report.finished()
+        return self.report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
         text = document(clean(page.text), page.title or url, properties=stated(page.title, [page.author], page.date))
-        with self._locked():
-            known = {row.path: row for row in self._store.read(reads.pages, (root, url))}
-            old = known.pop(url, None)
-            left = [path for path, row in known.items() if row.root == root]
-            row = replace(_row(url, text), root=url if old is not None and old.root == url else root)
-            same = old is not None and old.sha256 == row.sha256
-            chunks = [] if same else chunks_of(text, self._embedder, self._settings)
-            if not (same or chunks):
+        with self.locked(), self.store.writing() as db:
+            known = {row.path: row for row in reads.pages(db, (root, url))}
+            left = [path for path, row in known.items() if row.root == root and path != url]
+            writes.remove(db, left)
+            writes.set_meta(db, {"last_sync": str(time.time())})
+            cut = partial(chunks_of, embedder=self.embedder, settings=self.settings)
+            if not _put(db, self.report, known.get(url), _row(url, root, text), text, cut):
                 raise FileSkipped("has no text in it")
-            with self._store.writing() as db:
-                writes.remove(db, left)
-                if same:
-                    writes.touch(db, [row])
-                    self._report.unchanged += 1
-                else:
-                    self._report.reused += writes.write(db, row, [(text, chunks)])
-                    self._report.chunks += len(chunks)
-                    (self._report.new if old is None else self._report.updated).append(url)
-        self._report.removed += left
+        self.report.removed += left
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
         """Nothing can be concluded from a server that does not answer, or answers something else."""
-        with self._locked():
-            known = [row.path for row in self._store.read(reads.pages, (root,))]
+        with self.locked():
+            known = [row.path for row in self.store.read(reads.pages, (root,))]
             if known and not prune:
-                self._report.kept += [Skipped(path, f"{reason}; its indexed text is kept") for path in known]
+                self.report.kept += [Skipped(path, reason) for path in known]
                 return
-            self._report.skipped.append(Skipped(root, reason))
-            with self._store.writing() as db:
+            self.report.skipped.append(Skipped(root, reason))
+            with self.store.writing() as db:
                 writes.remove(db, known)
-            self._report.removed += known
+            self.report.removed += known
 
 
 def sync_texts(
@@ -116,30 +103,47 @@ def sync_texts(
     `whole`: each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The caller
     holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
-    report = GrowingReport()
-    known = {row.path: row.sha256 for row in store.read(reads.files)}
-    rows = [(_row(name, text), text) for name, text in texts]
-    changed = [(row, text) for row, text in rows if known.get(row.path) != row.sha256]
-    report.unchanged = len(texts) - len(changed)
-    pace = Pace(len(changed))
-    for first in range(0, len(changed), _BATCH):
+    report, pace = GrowingReport(), Pace(len(texts))
+    known = {row.path: row for row in store.read(reads.files)}
+    cut = partial(chunks_of, embedder=embedder, settings=settings)
+    for first in range(0, len(texts), _BATCH):
         cancel.check()
-        group = changed[first : first + _BATCH]
-        cut = [[Chunk(0, len(text.text), "")] if whole else chunks_of(text, embedder, settings) for _, text in group]
+        group = texts[first : first + _BATCH]
         with store.writing() as db:
-            for (row, text), chunks in zip(group, cut, strict=True):
-                if text.text.strip() and chunks:
-                    report.reused += writes.write(db, row, [(text, chunks)])
-                    report.chunks += len(chunks)
-                    (report.updated if row.path in known else report.new).append(row.path)
+            for name, text in group:
+                _put(db, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)
         if progress is not None:
             done = first + len(group)
-            progress(pace.progress(done, done, len(changed), report.chunks, group[-1][0].path))
+            progress(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
     return report.finished()
 
 
-def _row(name: str, text: LoadedDocument) -> FileRow:
+def _whole(text: LoadedDocument) -> list[Chunk]:
+    return [Chunk(0, len(text.text), "")] if text.text.strip() else []
+
+
+def _put(
+    db: Connection,
+    report: GrowingReport,
+    old: FileRow | None,
+    row: FileRow,
+    text: LoadedDocument,
+    cut: Callable[[LoadedDocument], list[Chunk]],
+) -> bool:
+    """Store a text that is new, or not what it was; False for one without words."""
+    if old is not None and old.sha256 == row.sha256:
+        report.unchanged += 1
+        writes.touch(db, [row])
+        return True
+    if chunks := cut(text):
+        report.reused += writes.write(db, row, [(text, chunks)])
+        report.chunks += len(chunks)
+        (report.updated if old else report.new).append(row.path)
+    return bool(chunks)
+
+
+def _row(path: str, root: str, text: LoadedDocument) -> FileRow:
     """A text as a file; its SHA-256 is of what is stored: the bytes that a server sends differ with every request."""
     parts = [text.title, text.text, text.author, text.date, text.subject]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return FileRow(name, name, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())
+    return FileRow(path, root, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())

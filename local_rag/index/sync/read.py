@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
@@ -16,27 +16,26 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
+from local_rag.index.parse.loaders import parser_version
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings
 from local_rag.text.chunking import Chunk, chunk
 
+if TYPE_CHECKING:
+    from local_rag.index.sync.ignore import Rules
+    from local_rag.index.sync.walk import Found
 
-@dataclass(frozen=True)
-class ReadPart:
-    """A part of a file: most files have one, a mailbox has several.
 
-    `files` are the file itself and then what lies inside of it, each with its documents.
-    """
+File = tuple[FileRow, Sequence[LoadedDocument]]
+"""A file on the disk, or inside of another, with its documents."""
 
-    row: FileRow
-    files: Sequence[tuple[FileRow, Sequence[LoadedDocument]]]
-    first: bool
-    last: bool
 
-    @property
-    def path(self) -> str:
-        return self.row.path
+class ReadPart(NamedTuple):
+    """A part of the file at `path`: the file and what lies inside of it. Most files have one, a mailbox has several."""
+
+    path: str
+    files: Sequence[File]
 
 
 @dataclass(frozen=True)
@@ -53,35 +52,29 @@ class UnreadFile:
 
 
 Read = ReadPart | FileRow | UnreadFile
-"""A row alone is that of a file whose content is stored: only its time of change, or its root, is new."""
+"""The row of a file follows its parts; alone it says that the content is the same, and only its time or root is new."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What files are read with, and what is known of them.
-
-    `failures` are what this parser cannot read. `leave_out` gets the path of a file, the name of one inside of it and
-    the start of its text: None where it is taken, else the warning that is due, "" for none.
-    """
+    """What files are read with, and what is known of them: `failures` are what a parser could not read."""
 
     parser: Parser
     known: Mapping[str, FileRow]
     failures: Mapping[str, Failure]
-    leave_out: Callable[[str, str, str], str | None]
 
-    def read(self, paths: Mapping[str, tuple[str, str]]) -> Iterator[Read]:
-        """What became of each of `paths` (path -> root and stamp), in their order. Raises Stopped.
+    def read(self, files: Mapping[str, Found]) -> Iterator[Read]:
+        """What became of each of the files, in their order. Raises Stopped.
 
-        The stamp stands behind the SHA-256: another one is another content. A failure that lies in the content, or
-        lasts as long as it, is remembered with it.
+        A failure that lies in the content, or lasts as long as it, is remembered with it.
         """
-        for path, (root, stamp) in paths.items():
+        for path, found in files.items():
             cancel.check()
             content = ""
             try:
-                row = fingerprinted(path, root)
-                content = row.sha256 + stamp
-                yield from self._parts(replace(row, sha256=content))
+                row = fingerprinted(path, found.root)
+                content = row.sha256 + found.stamp
+                yield from self._parts(replace(row, sha256=content), found.rules)
             except OSError as error:
                 yield UnreadFile(path, f"cannot be opened ({reason_of(error)})", passing=True)
             except FileSkipped as error:
@@ -89,49 +82,39 @@ class Reader:
                 lasting = error.lasting or not error.passing
                 yield UnreadFile(path, reason, passing=error.passing, sha256=content if lasting else "")
 
-    def _parts(self, row: FileRow) -> Iterator[Read]:
-        """The parts of a file. The last is known once the parser has no more. Raises FileSkipped for the first."""
+    def _parts(self, row: FileRow, rules: Rules) -> Iterator[ReadPart | FileRow]:
+        """The parts of a file, if it has changed, and its row. Raises FileSkipped for the first part."""
         old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.sha256 == row.sha256:
             yield replace(row, warnings=old.warnings)
             return
-        if failure is not None and failure.sha256 == row.sha256:
+        if failure is not None and (failure.sha256, failure.parser) == (row.sha256, parser_version()):
             raise FileSkipped(failure.reason, passing=old is not None, lasting=True)
-        waiting: ParsedFile | None = None
-        first, warnings = True, list[str]()
+        warnings: list[str] | None = None
         try:
             for part in self.parser.parse(Path(row.path)):
-                if waiting is not None:
-                    yield ReadPart(row, self._files(row, waiting, warnings), first, last=False)
-                    first = False
-                waiting = part
-                warnings += part.warnings
+                warnings = [*(warnings or ()), *part.warnings]
+                yield ReadPart(row.path, _files(row, part, rules, warnings))
         except FileSkipped as error:
-            if first:
+            if warnings is None:
                 raise
             warnings.append(f"only its first part was read: {error}")
-        assert waiting is not None, "a parser gives a part or raises"
-        (_, documents), *members = self._files(row, waiting, warnings)
-        row = replace(row, warnings=tuple(dict.fromkeys(warnings)))
-        yield ReadPart(row, [(row, documents), *members], first, last=True)
+        yield replace(row, warnings=tuple(dict.fromkeys(warnings or ())))
 
-    def _files(
-        self, row: FileRow, part: ParsedFile, warnings: list[str]
-    ) -> list[tuple[FileRow, Sequence[LoadedDocument]]]:
-        """The file and what is taken of what lies inside of it; a document without a title has the file's name."""
-        files = [(row, Path(row.path).name, part.documents)]
-        for member in part.members:
-            start = member.documents[0].text[:2048] if member.documents else ""
-            warning = self.leave_out(row.path, member.name, start)
-            if warning is None:
-                path = f"{row.path}{MEMBER}{member.name}"
-                inside = replace(row, path=path, container=row.path, warnings=member.warnings)
-                files.append((inside, Path(member.name.rpartition(MEMBER)[2]).name, member.documents))
-            elif warning:
-                warnings.append(f"{member.name} {warning}")
-        return [
-            (file, [replace(each, title=each.title or name) for each in documents]) for file, name, documents in files
-        ]
+
+def _files(row: FileRow, part: ParsedFile, rules: Rules, warnings: list[str]) -> list[File]:
+    """The file and what is taken of what lies inside of it; a document without a title has the file's name."""
+    files = [(row, Path(row.path).name, part.documents)]
+    for member in part.members:
+        start = member.documents[0].text[:2048] if member.documents else ""
+        warning = rules.leave_out_inside(Path(row.path), member.name, start)
+        if warning is None:
+            path = f"{row.path}{MEMBER}{member.name}"
+            inside = replace(row, path=path, container=row.path, warnings=member.warnings)
+            files.append((inside, Path(member.name.rpartition(MEMBER)[2]).name, member.documents))
+        elif warning:
+            warnings.append(f"{member.name} {warning}")
+    return [(file, [replace(each, title=each.title or name) for each in documents]) for file, name, documents in files]
 
 
 def chunks_of(document: LoadedDocument, embedder: Embedder, settings: IndexSettings) -> list[Chunk]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from local_rag.core.documents import Skipped, SyncReport
-
-RECENT = 30.0
-"""Seconds of the past that a pace is judged by."""
 
 LEAST = 2.0
 """Seconds after which a pace is worth saying."""
@@ -21,10 +17,10 @@ LEAST = 2.0
 class Progress:
     """How far one phase of a sync is, with the file in hand.
 
-    In the phase "text" `done` of `total` files are stored or skipped, and `chunks` are the passages stored; in the
-    phase "vectors" `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that
-    of the work: of the bytes of these files, of the code points of these passages. `rate` is in passages per second and
-    `left` in seconds, both as of late, None where they are not known yet; `seconds` are those of the phase so far.
+    In the phase "text" `done` of `total` files are read, and `chunks` are the passages stored; in the phase "vectors"
+    `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that of the work: of
+    the bytes of these files, of the code points of these passages. `rate` is in passages per second and `left` in
+    seconds, None where they are not known yet; `seconds` are those of the phase so far.
     """
 
     done: int
@@ -39,13 +35,13 @@ class Progress:
 
 
 class Pace:
-    """How fast work goes, judged by what was done of late: files and passages differ, and so do their afternoons."""
+    """How fast work goes, and how long the rest takes."""
 
     def __init__(self, total: float, clock: Callable[[], float] = time.monotonic) -> None:
         """`total` is the work there is, in any unit; `clock` gives seconds."""
-        self.total, self._clock = total, clock
+        self._total, self._clock = total, clock
         self._started = clock()
-        self._marks: deque[tuple[float, float, int]] = deque()
+        self._first: tuple[float, float, int] | None = None
 
     def progress(self, work: float, done: int, total: int, chunks: int, path: str, **phase: Any) -> Progress:
         """How far it is, once so much of the work is done: of `total` files or passages `done`, with `chunks`.
@@ -53,10 +49,8 @@ class Pace:
         The pace is that since the first call: a model is loaded before.
         """
         now = self._clock()
-        self._marks.append((now, work, chunks))
-        while len(self._marks) > 2 and self._marks[1][0] <= now - RECENT:
-            self._marks.popleft()
-        then, before, chunks_before = self._marks[0]
+        self._first = self._first or (now, work, chunks)
+        then, before, chunks_before = self._first
         elapsed, gained = now - then, work - before
         known = elapsed >= LEAST and gained > 0
         return Progress(
@@ -65,9 +59,9 @@ class Pace:
             chunks,
             path,
             now - self._started,
-            share=work / self.total if self.total else 1.0,
+            share=work / self._total if self._total else 1.0,
             rate=(chunks - chunks_before) / elapsed if known else None,
-            left=max(0.0, self.total - work) * elapsed / gained if known else None,
+            left=max(0.0, self._total - work) * elapsed / gained if known else None,
             **phase,
         )
 

@@ -38,14 +38,12 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
     writer's lock. Raises UsageError for a path or a pattern that says nothing, and for one to be taken back that is not
     remembered.
     """
-    known = {root.path: root for root in store.read(reads.roots)}
-    roots, excluded = list(known.values()), store.read(reads.excluded)
-    if paths:
-        named = {str(real_path(path)): path for path in paths}
-        roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named]
-        for path in named:
-            if path not in known and not Path(path).exists():
-                raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+    known, excluded = {root.path: root for root in store.read(reads.roots)}, store.read(reads.excluded)
+    named = {str(real_path(path)): path for path in paths}
+    for path in named:
+        if path not in known and not Path(path).exists():
+            raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+    roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named or known]
     if not roots and not store.read(reads.named):
         raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
     check_patterns(options.excludes)
@@ -65,11 +63,11 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
     The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
     """
     files = [file.path for file in store.read(reads.files)]
-    unread = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
-    known, gone = {*files, *(root.path for root in store.read(reads.roots)), *unread}, set[str]()
+    unread = {*store.read(reads.failures), *(path for path, _ in store.read(reads.reported))}
+    known, gone = {*files, *unread, *(root.path for root in store.read(reads.roots))}, set[str]()
     for name in names:
-        if isinstance(name, str) and is_url(name):
-            below = {page.path for page in store.read(reads.pages, (normal(name),))}
+        if is_url(str(name)):
+            below = {page.path for page in store.read(reads.pages, (normal(str(name)),))}
         else:
             folder = str(real_path(Path(name)))
             below = {path for path in known if is_below(path, (folder,))}
@@ -114,21 +112,20 @@ def real_path(path: Path) -> Path:
 def check_patterns(excludes: Sequence[str]) -> None:
     """Raises UsageError for a pattern that says nothing, or has too many stars."""
     for pattern in excludes:
+        reason = "git takes it for a comment or a broken pattern"
         try:
             if Pattern.of(pattern):
                 continue
-            reason = "leaves nothing out: git takes it for a comment or a broken pattern"
-            hint = "write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore"
         except ValueError as error:
-            reason, hint = f"cannot be used: {error}", "--exclude '*.log' --exclude 'drafts/**'"
-        raise UsageError(f"--exclude {pattern!r} {reason}", hint=hint)
+            reason = str(error)
+        hint = "write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore"
+        raise UsageError(f"--exclude {pattern!r} leaves nothing out: {reason}", hint=hint)
 
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
     """Later patterns decide, so one that is named again moves to the end."""
-    kept = () if options.clear_excludes else root.excludes
-    again = {*options.no_excludes, *options.excludes}
-    excludes = (*(pattern for pattern in kept if pattern not in again), *dict.fromkeys(options.excludes))
+    again = root.excludes if options.clear_excludes else (*options.no_excludes, *options.excludes)
+    excludes = (*(pattern for pattern in root.excludes if pattern not in again), *dict.fromkeys(options.excludes))
     follow = root.follow_links if options.follow_links is None else options.follow_links
     secrets = root.secrets if options.secrets is None else options.secrets
     return replace(root, excludes=excludes, secrets=secrets, follow_links=follow)

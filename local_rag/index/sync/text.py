@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
+from itertools import starmap
 from pathlib import Path
 from sqlite3 import Connection
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
+from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
 from local_rag.index.store.store import Store
-from local_rag.index.sync.read import (
-    Read,
-    Reader,
-    ReadPart,
-    UnreadFile,
-    chunks_of,
-    looks_unchanged,
-)
+from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, chunks_of, looks_unchanged
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.roots import is_below
-from local_rag.index.sync.walk import LEADS_OUT, Walk, walk
-from local_rag.text.chunking import Chunk
+from local_rag.index.sync.walk import Found, Walk, walk
 from local_rag.text.description import by_count, kinds_in_words
-from local_rag.text.display import plural
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
@@ -41,15 +33,11 @@ _BATCH = 256
 _IDLE = 0.2
 """Seconds without another file after which it ends as well."""
 
-_AHEAD = 12
-"""Parts of files that are read while one is stored: now this takes longer, now that."""
+_AHEAD = 24
+"""Parts and rows of files that are read while one is stored: now this takes longer, now that."""
 
 _LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
-
-
-CutFiles = Sequence[tuple[FileRow, Sequence[tuple[LoadedDocument, Sequence[Chunk]]]]]
-"""A file and what lies inside of it, each with its documents and their chunks."""
 
 
 class TextSync:
@@ -70,63 +58,57 @@ class TextSync:
         `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
         self._loaders = names_of(loaders or {})
-        self._store, self._embedder, self._settings, self._progress = store, embedder, settings, progress
+        self._store, self._embedder, self._settings = store, embedder, settings
+        self._progress = progress or (lambda told: None)
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._failures = store.read(reads.failures)
-        self._unreadable = {
-            path: failure
-            for path, failure in self._failures.items()
-            if failure.parser == parser_version() and not retry
-        }
-        self._sizes: dict[str, int] = {}
-        self._pace = Pace(0)
-        self._done = self._bytes = 0
+        self._unreadable = {} if retry else self._failures
         self._waiting: list[Callable[[Connection], None]] = []
-        self._chunks = 0
+        self._chunks = self._stored = 0
+        """Chunks that wait, and those of the file in hand."""
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
         """Take in the text of what is new or changed, file by file, then take out what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        all_roots = {root.path: root for root in self._store.read(reads.roots)}
-        synced = {root.path: root for root in roots}
-        walked = walk(roots, list(all_roots.values()), self._known, self._loaders)
-        self._report.skipped += [Skipped(path, reason) for path, reason in walked.skipped.items()]
-        self._take_in(walked, prune)
-        self._take_out(walked, synced, all_roots.keys() - synced, prune)
-        self._conclude(walked, synced, all_roots.keys() - synced)
+        self._prune, self._synced = prune, {root.path for root in roots}
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
+        self._report.skipped += starmap(Skipped, walked.skipped.items())
+        self._take_in(walked.files)
+        self._take_out(walked)
+        self._conclude(walked)
         return self._report.finished(
-            empty=tuple(sorted(walked.empty)),
+            empty=tuple(walked.empty),
             excludes={root.path: root.excludes for root in roots if root.excludes},
             ignored=by_count(sum(walked.ignored.values(), Counter())),
         )
 
     # --- what is there
 
-    def _take_in(self, walked: Walk, prune: bool) -> None:
-        changed: dict[str, tuple[str, str]] = {}
-        for path, root in walked.files.items():
-            old, stamp = self._known.get(path), walked.stamp(path)
-            if old is None or not (looks_unchanged(old) and old.sha256.endswith(stamp)):
-                changed[path] = root, stamp
-                continue
-            self._same(replace(old, root=root), touched=old.root != root)
-        self._sizes = {path: _size(path) for path in changed}
-        self._pace = Pace(sum(self._sizes.values()))
-        small = [path for path in changed if self._sizes[path] <= _LARGE]
-        for paths, ahead in ((small, _AHEAD), (sorted(changed.keys() - small), 1)):
-            if paths:
-                self._tell(paths[0])
-                self._read_and_store({path: changed[path] for path in paths}, ahead, walked, prune)
-                self._tell(paths[-1])
+    def _take_in(self, files: Mapping[str, Found]) -> None:
+        changed: dict[str, Found] = {}
+        for path, found in files.items():
+            old = self._known.get(path)
+            if old is None or not (looks_unchanged(old) and old.sha256.endswith(found.stamp)):
+                changed[path] = found
+            else:
+                self._finish(replace(old, root=found.root))
+        self._sizes = dict.fromkeys(changed, 0)
+        for path in changed:
+            with suppress(OSError):
+                self._sizes[path] = Path(path).stat().st_size
+        self._pace, self._done, self._bytes = Pace(sum(self._sizes.values())), 0, 0
+        large = {path for path in changed if self._sizes[path] > _LARGE}
+        for paths, ahead in ((changed.keys() - large, _AHEAD), (large, 1)):
+            self._read_and_store({path: changed[path] for path in sorted(paths)}, ahead)
 
-    def _read_and_store(self, changed: Mapping[str, tuple[str, str]], ahead: int, walked: Walk, prune: bool) -> None:
+    def _read_and_store(self, changed: Mapping[str, Found], ahead: int) -> None:
         """Read on another thread, which waits for the parser's process, while this one cuts and writes."""
-        context = copy_context()
+        context, path = copy_context(), ""
         with Parser(loaders=self._loaders) as parser, ThreadPoolExecutor(1, "local-rag-reader") as thread:
-            files = Reader(parser, self._known, self._unreadable, walked.leave_out_inside).read(changed)
+            files = Reader(parser, self._known, self._unreadable).read(changed)
 
             def read() -> Future[Read | None]:
                 return thread.submit(lambda: context.run(lambda: next(files, None)))
@@ -135,47 +117,67 @@ class TextSync:
             try:
                 while (file := self._awaited(waiting.popleft())) is not None:
                     waiting.append(read())
-                    self._tell(file.path)
-                    self._take(file, prune)
+                    path = file.path
+                    self._tell(path)
+                    if isinstance(file, ReadPart):
+                        self._cut(file)
+                        continue
+                    if isinstance(file, UnreadFile):
+                        self._leave(file)
+                    else:
+                        self._finish(file)
+                    self._stored, self._done = 0, self._done + 1
+                    self._bytes += self._sizes[path]
                 self._write()
             finally:
                 parser.stop()
                 thread.shutdown(cancel_futures=True)
+        if path:
+            self._tell(path)
 
     def _awaited(self, file: Future[Read | None]) -> Read | None:
         """What becomes of a file; what is read already is stored meanwhile, if that takes long."""
         while not wait([file], _IDLE).done:
-            cancel.check()
             self._write()
         cancel.check()
         return file.result()
 
-    def _take(self, file: Read, prune: bool) -> None:
-        if isinstance(file, FileRow):
-            self._same(file, touched=True)
-            self._finish(file.path)
-        elif isinstance(file, UnreadFile):
-            self._leave(file, prune)
-        else:
-            self._cut(file, prune)
-
-    def _cut(self, part: ReadPart, prune: bool) -> None:
+    def _cut(self, part: ReadPart) -> None:
         """Cut a part into chunks, and store it with others once they are many or have waited."""
-        files: CutFiles = [
+        if self._chunks >= _BATCH:
+            self._write()
+        files = [
             (row, [(each, chunks_of(each, self._embedder, self._settings)) for each in documents])
             for row, documents in part.files
         ]
-        count = sum(len(chunks) for _, documents in files for _, chunks in documents)
-        if part.first and part.last and not count:
-            reason = "; ".join(part.row.warnings) or "has no text in it"
-            self._leave(UnreadFile(part.path, reason, sha256=part.row.sha256), prune)
-            return
-        told = [part.row] * part.last + [row for row, _ in files if row.container]
-        self._report.skipped += [Skipped(row.path, warning) for row in told for warning in row.warnings]
-        self._waiting.append(partial(self._store_part, part, files, count))
-        self._chunks += count
-        if self._chunks >= _BATCH:
-            self._write()
+        count, more = sum(len(chunks) for _, documents in files for _, chunks in documents), self._stored > 0
+
+        def store(db: Connection) -> None:
+            for row, documents in files:
+                unfinished = replace(row, sha256="")
+                self._report.reused += writes.write(db, unfinished, documents, more=more and not row.container)
+            self._report.chunks += count
+
+        if count:
+            self._waiting.append(store)
+            self._warn(*(row for row, _ in files[1:]))
+            self._stored += count
+            self._chunks += count
+
+    def _finish(self, file: FileRow) -> None:
+        """All parts of a file were cut, or its content is the same: from now on it has this row."""
+        old = self._known.get(file.path)
+        if old is not None and old.sha256 == file.sha256:
+            self._report.unchanged += 1
+            self._warn(file)
+            if file != old:
+                self._waiting.append(lambda db: writes.touch(db, [file]))
+        elif self._stored:
+            self._warn(file)
+            self._waiting.append(lambda db: writes.finish(db, file))
+            (self._report.updated if old else self._report.new).append(file.path)
+        else:
+            self._leave(UnreadFile(file.path, "; ".join(file.warnings) or "has no text in it", sha256=file.sha256))
 
     def _write(self) -> None:
         """Do what waits in one transaction: one for each small file would take longer."""
@@ -185,98 +187,62 @@ class TextSync:
                 for work in waiting:
                     work(db)
 
-    def _store_part(self, part: ReadPart, files: CutFiles, count: int, db: Connection) -> None:
-        for row, documents in files:
-            more = not (part.first or row.container)
-            self._report.reused += writes.write(db, replace(row, sha256=""), documents, more=more)
-        self._report.chunks += count
-        if part.last:
-            writes.finish(db, part.row)
-            (self._report.updated if part.path in self._known else self._report.new).append(part.path)
-            self._finish(part.path)
-
-    def _leave(self, file: UnreadFile, prune: bool) -> None:
+    def _leave(self, file: UnreadFile) -> None:
         """What cannot be read must not answer with what it said before, unless its content is not the cause."""
-        if file.passing and file.path in self._known and not prune:
-            self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
-        else:
-            self._report.skipped.append(Skipped(file.path, file.reason))
-            self._forget([file.path] * (file.path in self._known))
+        kept = file.passing and file.path in self._known and not self._prune
+        (self._report.kept if kept else self._report.skipped).append(Skipped(file.path, file.reason))
+        if not kept and file.path in self._known:
+            self._forget(file.path)
         if file.sha256:
             failure = Failure(file.path, file.sha256, parser_version(), file.reason)
             self._waiting.append(lambda db: writes.set_failures(db, [failure]))
-        self._finish(file.path)
 
-    def _forget(self, paths: Sequence[str]) -> None:
-        if paths:
-            self._waiting.append(lambda db: writes.remove(db, paths))
-            self._report.removed += paths
+    def _forget(self, path: str) -> None:
+        self._waiting.append(lambda db: writes.remove(db, [path]))
+        self._report.removed.append(path)
 
-    def _same(self, file: FileRow, *, touched: bool) -> None:
-        self._report.unchanged += 1
-        self._report.skipped += [Skipped(file.path, warning) for warning in file.warnings]
-        if touched:
-            self._waiting.append(lambda db: writes.touch(db, [file]))
-
-    def _finish(self, path: str) -> None:
-        self._done += 1
-        self._bytes += self._sizes[path]
+    def _warn(self, *files: FileRow) -> None:
+        self._report.skipped += [Skipped(file.path, warning) for file in files for warning in file.warnings]
 
     def _tell(self, path: str) -> None:
-        if self._progress is not None:
-            total = len(self._sizes)
-            self._progress(self._pace.progress(self._bytes, self._done, total, self._report.chunks, path))
+        told = self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path)
+        self._progress(told)
 
     # --- what is gone
 
-    def _take_out(self, walked: Walk, synced: Mapping[str, Root], others: Collection[str], prune: bool) -> None:
-        """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
-        gone, kept = list[str](), Counter[tuple[str, str]]()
+    def _take_out(self, walked: Walk) -> None:
+        """Forget files that their root no longer has."""
+        kept: dict[Skipped, None] = {}
         for path, file in self._known.items():
-            if path in walked.files or file.root not in synced:
+            if path in walked.files or file.root not in self._synced:
                 continue
-            unseen = walked.why_unseen(file)
-            if unseen and not prune:
-                kept[unseen] += 1
-            elif not is_below(path, others):
-                gone.append(path)
-                led_out = not (synced[file.root].follow_links or Path(path).is_relative_to(file.root))
-                if reason := walked.why_left_out(file) or (LEADS_OUT if led_out else unseen and unseen[1]):
-                    self._report.forgotten.append(Skipped(path, reason))
-        self._forget(gone)
+            where, missing = walked.why_missing(file)
+            if missing.unseen and not self._prune:
+                kept[Skipped(where, missing.reason)] = None
+                continue
+            self._forget(path)
+            if missing.reason:
+                self._report.forgotten.append(Skipped(path, missing.reason))
         self._write()
-        self._report.kept += [
-            Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")
-            for (path, reason), count in kept.items()
-        ]
-        kept_paths = {path for path, _ in kept}
-        self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in kept_paths]
+        self._report.kept += kept
+        unseen = (Skipped(path, missing.reason) for path, missing in walked.missing.items() if missing.unseen)
+        self._report.skipped += [file for file in unseen if file not in kept]
 
-    def _conclude(self, walked: Walk, synced: Collection[str], others: Collection[str]) -> None:
+    def _conclude(self, walked: Walk) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
-        report = self._report
-        before = self._store.read(reads.reported)
-        reported = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
+        report, before = self._report, self._store.read(reads.reported)
+        others = {root.path for root in self._store.read(reads.roots)} - self._synced
+        reported = {(path, reason) for path, reason in before if is_below(path, others)}
         for files in (report.skipped, report.kept):
+            reported |= {(file.path, file.reason) for file in files}
             files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
-        reported |= {each for each in before if is_below(each[0], others) and not is_below(each[0], synced)}
-        reported |= {
-            (path, OF_OTHER_KINDS + kinds_in_words(by_count(counts)))
-            for path, counts in walked.ignored.items()
-            if counts
-        }
-        unread = [path for path in self._failures if path not in walked.files and is_below(path, synced)]
+        for path, counts in walked.ignored.items():
+            reported.add((path, OF_OTHER_KINDS + kinds_in_words(by_count(counts))))
+        unread = [path for path in self._failures if path not in walked.files and is_below(path, self._synced)]
+        meta = {"last_sync": str(time.time())}
+        if report.chunks:
+            meta[TEXT_PACE] = f"{report.chunks / (time.monotonic() - report.started):.3g}"
         with self._store.writing() as db:
             writes.forget_unread(db, unread)
-            writes.set_meta(db, {"last_sync": str(time.time())})
-            if report.chunks:
-                writes.set_meta(db, {TEXT_PACE: f"{report.chunks / (time.monotonic() - report.started):.3g}"})
+            writes.set_meta(db, meta)
             writes.set_reported(db, reported)
-
-
-def _size(path: str) -> int:
-    """Bytes, 0 for a file that cannot be looked at."""
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0

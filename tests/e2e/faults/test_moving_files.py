@@ -21,7 +21,7 @@ CHANGES = {
     "rewritten with its size and time": ([["shutil.copy2", "../same", FILE]], {FILE: SAME_SIZE}),
     "emptied": ([["shutil.copy2", "../empty", FILE]], {}),
     "deleted": ([["os.unlink", FILE]], {}),
-    "made a pipe": ([["os.unlink", FILE], ["os.mkfifo", FILE]], {}),
+    "made a pipe": ([["os.unlink", FILE], ["os.mkfifo", FILE]], {FILE: OLD[FILE]}),
     "made a circle": ([["os.unlink", FILE], ["os.symlink", FILE, FILE]], {FILE: OLD[FILE]}),
     "swapped": (
         [["os.rename", FILE, "../between"], ["os.rename", "plan.md", FILE], ["os.rename", "../between", "plan.md"]],
@@ -43,10 +43,3 @@ def test_a_file_that_changes_while_it_is_indexed(world, moment, change):
     assert not world.run("index", at=[*MOMENTS[moment], calls]).told()
     world.states(OLD, NEW, contents)
     world.goes_on(STEADY | {"plan.md": NEW["plan.md"]} | contents)
-
-
-def test_a_folder_that_vanishes_while_it_is_walked_is_kept(world):
-    letters, aside = world.notes / "letters", world.live / "letters"
-    assert not world.run("index", at=["sql BEGIN EXCLUSIVE", 1, [["os.rename", str(letters), str(aside)]]]).told()
-    aside.rename(letters)
-    world.goes_on(OLD)

@@ -12,7 +12,6 @@ from support.fakes_index import HashingEmbedder
 from local_rag.core import cancel
 from local_rag.core.errors import ModelMissing, Stopped
 from local_rag.index.index import Index
-from local_rag.index.store.store import Store
 from local_rag.index.sync import embed
 
 LETTERS = "abcdefgh"
@@ -21,27 +20,21 @@ LETTERS = "abcdefgh"
 class Remembering(HashingEmbedder):
     """Keeps the texts that it embedded as documents."""
 
-    def __init__(self, **options):
-        super().__init__(**options)
+    def __init__(self):
+        super().__init__()
         self.texts = []
 
     def embed_documents(self, texts):
-        vectors = super().embed_documents(texts)
         self.texts += texts
-        return vectors
+        return super().embed_documents(texts)
 
     def embed_queries(self, texts):
         return HashingEmbedder.embed_documents(self, texts)
 
 
-def opened(tmp_path, embedder=None, name="index", **options):
-    embedder = embedder or Remembering()
-    return Index.open(tmp_path / name, embedder, chunk_size=40, create=not options, **options)
-
-
 @pytest.fixture
 def index(tmp_path):
-    with opened(tmp_path) as made:
+    with Index.open(tmp_path / "index", Remembering(), chunk_size=40, create=True) as made:
         yield made
 
 
@@ -56,18 +49,6 @@ def notes(tmp_path):
     return folder
 
 
-@pytest.fixture
-def batches(monkeypatch):
-    """Sets how many passages a batch has."""
-
-    def of(size):
-        for name in ("FIRST", "LEAST", "MOST"):
-            monkeypatch.setattr(embed, name, size)
-        monkeypatch.setattr(embed, "_WINDOW", 1)
-
-    return of
-
-
 def sources(documents):
     return [Path(document.metadata["source"]).name for document in documents]
 
@@ -78,30 +59,28 @@ def sources(documents):
 def test_words_are_searched_before_there_is_any_vector(index, notes):
     report = index.sync([notes], embed=False)
     assert (len(report.new), report.chunks, report.embedded, report.not_embedded) == (8, 8, 0, 8)
-    assert index.embedded_count() == (0, 8) and index.verify(deep=True)
-    assert index.search("letter ccc", 2, mode="dense") == []
-    before = index.search("letter ccc", 8)
+    assert index.embedded_count() == (0, 8) and index.search("letter ccc", 2, mode="dense") == []
+    (before,) = index.search("letter ccc", 1)
     report = index.sync()
     assert (report.unchanged, report.chunks, report.embedded, report.not_embedded) == (8, 0, 8, 0)
     assert index.embed() == 0 and sources(index.search("letter ccc", 1, mode="dense")) == ["c.txt"]
-    scores, later = ({each.metadata["source"]: each.metadata["score"] for each in found}
-                     for found in (before, index.search("letter ccc", 8)))  # fmt: skip
-    assert scores == pytest.approx(later, abs=1e-6), "a score is the same before and after"
+    (after,) = index.search("letter ccc", 1)
+    assert after.metadata["score"] == pytest.approx(before.metadata["score"], abs=1e-6)
 
 
-def test_text_needs_no_weights_and_stays_without_them(tmp_path, notes):
+def test_text_needs_no_weights_and_stays_without_them(index, notes):
     def missing():
         raise ModelMissing("there are no weights", hint="local-rag models pull")
 
-    with opened(tmp_path, HashingEmbedder(before_batch=missing)) as index:
-        index.sync([notes], embed=False)
-        with pytest.raises(ModelMissing):
-            index.sync()
-        assert index.embedded_count() == (0, 8)
+    index.embedder.before_batch = missing
+    with pytest.raises(ModelMissing):
+        index.sync([notes])
+    assert index.embedded_count() == (0, 8)
 
 
-def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, batches):
-    batches(2)
+def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, monkeypatch):
+    for name, value in {"FIRST": 2, "LEAST": 2, "MOST": 2, "_WINDOW": 1}.items():
+        monkeypatch.setattr(embed, name, value)
     stop = cancel.Cancel()
     with cancel.scope(stop), pytest.raises(Stopped):
         index.sync([notes], progress=lambda progress: progress.phase == "vectors" and stop.stop())
@@ -183,24 +162,9 @@ def test_what_a_change_costs(index, books, change, expected):
 
 def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_same_again(index, tmp_path):
     """Several paragraphs make a passage here, so the cut moves with the first that changes."""
-    sentences = [f"Sentence {number} is of {'stone ' * (1 + number * 7919 % 13)}and water." for number in range(200)]
-    headed = [f"# Part {number // 20}\n\n{text}" if number % 20 == 0 else text for number, text in enumerate(sentences)]
-    for name, parts in (("book.txt", sentences), ("guide.md", headed)):
-        (tmp_path / name).write_text("\n\n".join(parts), "utf-8")
-        cost(index, tmp_path / name)
-        edited(tmp_path / name, parts[20], f"{parts[20]} It goes on with a few more words.")
-        assert 1 <= cost(index)[0] <= 10
-
-
-def test_a_vector_that_was_set_aside_does_not_outlive_its_embedder(tmp_path, index, books, monkeypatch):
-    cost(index, books)
-    content = (books / "bridges.txt").read_text("utf-8")
-    (books / "bridges.txt").write_text(content.split("\n\n", 1)[1], "utf-8")
-    with monkeypatch.context() as patched:  # what a kill before the end leaves
-        patched.setattr(Store, "forget", lambda self: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            index.sync()
-    with opened(tmp_path, Remembering(salt="other"), reembed=True) as again:
-        again.reembed()
-        (books / "bridges.txt").write_text(content, "utf-8")
-        assert cost(again)[0] == 1
+    parts = [f"Sentence {number} is of {'stone ' * (1 + number * 7919 % 13)}and water." for number in range(200)]
+    book = tmp_path / "book.txt"
+    book.write_text("\n\n".join(parts), "utf-8")
+    cost(index, book)
+    edited(book, parts[20], f"{parts[20]} It goes on with a few more words.")
+    assert 1 <= cost(index)[0] <= 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mailbox
 import os
 import shutil
 import sqlite3
@@ -10,7 +9,6 @@ import sys
 import threading
 import time
 from contextlib import closing
-from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
 
@@ -23,11 +21,11 @@ from support.syncing import done, told
 
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
-from local_rag.core.errors import IndexBusy, Stopped, UsageError
+from local_rag.core.errors import Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store import connection, reads
+from local_rag.index.store import reads
 from local_rag.index.sync import read, text
 from local_rag.index.sync.ignore import SECRET
 
@@ -37,7 +35,6 @@ class Notes:
 
     def __init__(self, folder, patched):
         self.folder, self.patched, self.parsed = folder / "notes", patched, []
-        (self.folder / "sub").mkdir(parents=True)
         for name in ("a.txt", "b.txt", "sub/c.txt"):
             self.write(name, f"The file {Path(name).stem} is about its own letter.")
         self.index = Index.open(folder / "index", HashingEmbedder(), chunk_size=40, create=True)
@@ -47,10 +44,13 @@ class Notes:
     def path(self, name):
         return Path(os.path.normpath(self.folder / name))
 
-    def write(self, name, content):
+    def write(self, name, content, disguised=False):
+        """A file; `disguised`: with the time of change that it had."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        at = path.stat().st_mtime_ns if disguised else time.time_ns()
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.utime(path, ns=(at, at))
 
     def plant(self, names):
         """Files of which each is about its own name."""
@@ -58,35 +58,18 @@ class Notes:
             self.write(name, f"A note named {name}.")
 
     def zip(self, name, names):
-        make_zip(
-            self.path(name), {each: (KEY if "key" in each else f"A note, {each}.").encode() for each in names.split()}
-        )
-
-    def disguise(self, name, content):
-        """Write another text of the same length, and set the time of change back."""
-        before = self.path(name).stat()
-        assert len(content) == before.st_size
-        self.write(name, content)
-        os.utime(self.path(name), ns=(before.st_atime_ns, before.st_mtime_ns))
-
-    def touch(self, name):
-        os.utime(self.path(name), (time.time() - 60,) * 2)
+        texts = {each: KEY if "key" in each else f"A note, {each}." for each in names.split()}
+        make_zip(self.path(name), {each: text.encode() for each, text in texts.items()})
 
     def rename(self, old, new):
         self.path(old).rename(self.path(new))
-
-    def copy(self, old, new):
-        shutil.copy(self.path(old), self.path(new))
 
     def delete(self, name):
         path = self.path(name)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def link(self, name, target):
-        try:
-            self.path(name).symlink_to(target)
-        except OSError:
-            pytest.skip("this system lets nobody make symbolic links")
+        link(self.path(name), target)
 
     def age(self):
         """As if the files had been indexed an hour after their last change, so that their times prove something."""
@@ -94,7 +77,8 @@ class Notes:
             db.execute("UPDATE files SET indexed_at = indexed_at + 3600")
 
     def another_parser(self):
-        self.patched.setattr(text, "parser_version", lambda: "another")
+        for module in (read, text):
+            self.patched.setattr(module, "parser_version", lambda: "another")
 
     def remove(self, *names):
         assert self.index.remove([self.path(name) for name in names])
@@ -108,9 +92,6 @@ class Notes:
         assert told(report, self.name, len(self.parsed)) == expected
         assert report.not_embedded == 0 and self.index.has_forgotten() and self.index.verify(deep=True)
 
-    def holds(self, *names):
-        assert sorted(map(self.name, self.index.read(reads.paths))) == sorted(names)
-
     def inside(self, *names):
         """What the index holds of the files in files."""
         assert [path.partition(MEMBER)[2] for path in self.index.read(reads.paths) if MEMBER in path] == list(names)
@@ -122,6 +103,13 @@ class Notes:
         return os.path.relpath(path, self.folder)
 
 
+def link(path, target):
+    try:
+        path.symlink_to(target)
+    except OSError:
+        pytest.skip("this system lets nobody make symbolic links")
+
+
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
     made = Notes(tmp_path, monkeypatch)
@@ -131,18 +119,14 @@ def notes(tmp_path, monkeypatch):
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
+OWN = {".xyz": load_shouted, ".md": load_shouted}
 STEPS = {
-    "files come, change and go": [
-        ["sync", "unchanged 3"],
+    "files come, change and go, and only the content counts": [
         ["write", "a.txt", "Now it is about whales."],
         ["write", "d.txt", "A fourth file."],
         ["delete", "b.txt"],
         ["sync", "new d.txt, updated a.txt, removed b.txt, unchanged 1, parsed 2"],
-        ["holds", "a.txt", "d.txt", "sub/c.txt"],
-    ],
-    "only the content counts": [
-        ["touch", "a.txt"],
-        ["write", "b.txt", "The file b is about its own letter."],
+        ["write", "d.txt", "A fourth file."],
         ["sync", "unchanged 3"],
     ],
     "files that change places are seen, though their sizes and dates stay": [
@@ -153,28 +137,26 @@ STEPS = {
         ["sync", "updated a.txt b.txt, unchanged 1, reused 2, parsed 2"],
     ],
     "a change of the same size that sets the date back is seen": [
-        ["disguise", "a.txt", "The file a is about its own LETTER."],
+        ["write", "a.txt", "The file a is about its own LETTER.", {"disguised": True}],
         ["sync", "updated a.txt, unchanged 2, parsed 1"],
         ["age"],
-        ["disguise", "a.txt", "The file a is about its own better."],
+        ["write", "a.txt", "The file a is about its own better.", {"disguised": True}],
         ["sync", "updated a.txt, unchanged 2, parsed 1"],
     ],
     "a file that breaks does not answer, and is tried again when that may help": [
         ["write", "a.txt", bytes(range(256)) * 8],
         ["sync", "removed a.txt, skipped a.txt!, unchanged 2, parsed 1"],
         ["sync", "skipped a.txt, unchanged 2"],
-        ["unreadable", "a.txt"],
         ["sync", "skipped a.txt, unchanged 2, parsed 1", {"retry": True}],
-        ["write", "a.txt", bytes(range(256)) * 9],
-        ["sync", "skipped a.txt, unchanged 2, parsed 1"],
         ["another_parser"],
         ["sync", "skipped a.txt, unchanged 2, parsed 1"],
         ["sync", "skipped a.txt, unchanged 2"],
+        ["unreadable", "a.txt"],
         ["write", "a.txt", "It is text again."],
         ["sync", "new a.txt, unchanged 2, parsed 1"],
         ["unreadable"],
     ],
-    "what is gone, removed or mended is no failure any more": [
+    "what is gone or removed is no failure any more": [
         ["write", "empty.txt", ""],
         ["write", "nozip.docx", "no document"],
         ["sync", "skipped empty.txt! nozip.docx!, unchanged 3, parsed 2"],
@@ -189,7 +171,6 @@ STEPS = {
         ["write", "empty.txt", ""],
         ["sync", "skipped .env! empty.txt!, unchanged 3, parsed 1"],
         ["sync", "unchanged 1", "sub"],
-        ["sync", "skipped .env empty.txt, unchanged 3"],
         ["write", "empty.txt", "Not empty."],
         ["sync", "new empty.txt, skipped .env, unchanged 3, parsed 1"],
         ["write", "empty.txt", ""],
@@ -214,24 +195,23 @@ STEPS = {
         ["sync", "removed a.txt b.txt sub/c.txt, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
     ],
     "a sync of one root leaves the others alone": [
-        ["copy", "a.txt", "../other.txt"],
+        ["write", "../other.txt", "The file a is about its own letter."],
         ["sync", "new ../other.txt, reused 1, parsed 1", "../other.txt"],
         ["delete", "../other.txt"],
         ["delete", "b.txt"],
         ["sync", "removed b.txt, unchanged 2", "."],
         ["sync", "kept ../other.txt!, unchanged 2"],
     ],
-    "a root inside of another keeps its files": [
+    "roots that overlap give each file once, and the inner one keeps its files": [
+        ["sync", "unchanged 3", ".", "sub", "b.txt"],
         ["sync", "unchanged 1", "sub"],
         ["write", ".ragignore", "sub"],
         ["sync", "unchanged 2", "."],
-        ["holds", "a.txt", "b.txt", "sub/c.txt"],
+        ["sync", "unchanged 3"],
     ],
     "what is excluded stays out until it is taken back": [
         ["sync", "removed b.txt, forgotten b.txt, unchanged 2", ".", {"excludes": ["b.txt"]}],
         ["sync", "removed sub/c.txt, forgotten sub/c.txt, unchanged 1", {"excludes": ["c.*"]}],
-        ["sync", "unchanged 1", "."],
-        ["sync", "", "sub"],
         ["remove", "."],
         ["sync", "new a.txt, parsed 1", "."],
         ["sync", "new b.txt, unchanged 1, parsed 1", {"no_excludes": ["b.txt"]}],
@@ -239,34 +219,10 @@ STEPS = {
     ],
     "what was removed comes back, unless it is kept out": [
         ["remove", "a.txt"],
-        ["holds", "b.txt", "sub/c.txt"],
         ["sync", "new a.txt, unchanged 2, parsed 1"],
         ["remove", "a.txt", "sub"],
         ["keep_out", "a.txt", "sub"],
         ["sync", "unchanged 1"],
-    ],
-    "what a link out of the folder leads to goes with the link, or with the wish to follow it": [
-        ["write", "../far/far.txt", "A file elsewhere."],
-        ["link", "link", "../far"],
-        ["sync", "skipped link!, unchanged 3"],
-        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
-        ["sync", "unchanged 4", "."],
-        [
-            "sync",
-            "removed ../far/far.txt, skipped link!, forgotten ../far/far.txt, unchanged 3",
-            {"follow_links": False},
-        ],
-        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
-        ["delete", "../far"],
-        ["sync", "kept ../far!, unchanged 3"],
-        ["delete", "link"],
-        ["sync", "removed ../far/far.txt, unchanged 3"],
-    ],
-    "secrets are taken for the roots that are named with them": [
-        ["write", ".env", "PASSWORD=tulip"],
-        ["sync", "new .env, unchanged 3, parsed 1", ".", {"secrets": True}],
-        ["sync", "unchanged 4"],
-        ["sync", "removed .env, skipped .env!, forgotten .env, unchanged 3", "."],
     ],
     # --- what a walk leaves out
     "ignore files nest, and the inner one decides": [
@@ -292,19 +248,14 @@ STEPS = {
     "folders that a program made say so, and keep what was indexed of them": [
         ["write", "sub/CACHEDIR.TAG", "Signature: 8a477f597d28d172"],
         ["write", "sub/pyvenv.cfg", "homeless = yes\n"],
-        ["write", "sub/index.sqlite", "SQLite"],
         ["sync", "new sub/pyvenv.cfg, unchanged 3, parsed 1"],
         ["write", "sub/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"],
         ["write", "env/pyvenv.cfg", "# made by\n  HOME = no\nhome = /usr/bin\n"],
         ["write", "mine/index.sqlite", "SQLite format 3\0"],
         ["plant", "env/lib/site.py mine/n.txt"],
-        ["sync", "kept sub!, unchanged 2"],
+        ["sync", "skipped env! mine!, kept sub!, unchanged 2"],
     ],
-    "roots that overlap give each file once": [
-        ["write", ".gitignore", "sub/\n"],
-        ["sync", "unchanged 3", ".", "sub", "b.txt"],
-    ],
-    "secrets are told by their names and beginnings": [
+    "secrets are told by their names and beginnings, and taken for the roots that are named with them": [
         ["plant", ".env.local ID_RSA credentials vault.kdbx id_rsa.pub .env.example"],
         ["write", "key.txt", KEY],
         ["write", "about.md", f"A key begins with\n{KEY}"],
@@ -316,8 +267,41 @@ STEPS = {
             ".",
         ],
         ["sync", "new .env.local ID_RSA credentials key.txt vault.kdbx, unchanged 4, parsed 5", ".", {"secrets": True}],
+        ["delete", "ID_RSA"],
+        ["delete", "vault.kdbx"],
+        ["sync", "removed ID_RSA vault.kdbx, skipped ../id_ed25519, unchanged 7"],
+        [
+            "sync",
+            "removed .env.local credentials key.txt, skipped .env.local! credentials! key.txt!,"
+            " forgotten .env.local credentials key.txt, unchanged 4",
+            ".",
+        ],
     ],
-    "links are followed once, never in a circle and out of the folder only when that is wished": [
+    "one's own loaders are stronger, and what they read stays without them": [
+        ["write", "plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS."],
+        ["write", "title.md", "NOTHING BUT A TITLE"],
+        ["sync", "new plan.xyz, skipped title.md!, unchanged 3, parsed 2", {"loaders": OWN}],
+        ["sync", "skipped title.md, unchanged 4", "."],
+    ],
+    # --- links
+    "what a link out of the folder leads to goes with the link, or with the wish to follow it": [
+        ["plant", "../far/far.txt"],
+        ["link", "link", "../far"],
+        ["sync", "skipped link!, unchanged 3"],
+        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
+        ["sync", "unchanged 4", "."],
+        [
+            "sync",
+            "removed ../far/far.txt, skipped link!, forgotten ../far/far.txt, unchanged 3",
+            {"follow_links": False},
+        ],
+        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
+        ["delete", "../far"],
+        ["sync", "kept ../far!, unchanged 3"],
+        ["delete", "link"],
+        ["sync", "removed ../far/far.txt, unchanged 3"],
+    ],
+    "links are followed once, never in a circle, and only to what may be read": [
         ["plant", "../far/c.txt ../far/x.bin"],
         ["link", "again", "../far"],
         ["link", "far", "../far"],
@@ -326,9 +310,10 @@ STEPS = {
         ["link", "same.txt", "a.txt"],
         ["link", "x.bin", "../far/x.bin"],
         ["link", "c.txt", "../far/c.txt"],
+        ["link", "gone.txt", "nothing"],
         ["link", "circle.txt", "circle.txt"],
-        ["sync", "skipped again! c.txt! circle.txt! far!, unchanged 3"],
-        ["sync", "new ../far/c.txt, skipped circle.txt, unchanged 3, parsed 1", {"follow_links": True}],
+        ["sync", "skipped again! c.txt! circle.txt! far! nothing!, unchanged 3"],
+        ["sync", "new ../far/c.txt, skipped circle.txt nothing, unchanged 3, parsed 1", {"follow_links": True}],
         ["link", "../root", "far"],
         ["sync", "unchanged 1", "../root"],
     ],
@@ -342,12 +327,6 @@ STEPS = {
         ["sync", "new ../two/b.txt, parsed 1", "../two", {"excludes": ["diary.txt"]}],
         ["sync", "removed sub/c.txt, forgotten sub/c.txt, unchanged 2", ".", {"excludes": ["/private/"]}],
     ],
-    "what a link led to may be on a disk that is away": [
-        ["link", "d.txt", "../disk/d.txt"],
-        ["link", "e.txt", "gone.txt"],
-        ["sync", "skipped d.txt! gone.txt!, unchanged 3"],
-        ["sync", "skipped ../disk/d.txt! gone.txt, unchanged 3", {"follow_links": True}],
-    ],
     # --- what lies inside of a file
     "rules hold inside of a file as if it were a folder": [
         ["zip", "old.zip", "a/ferry.txt a/draft.txt .hidden/x.txt node_modules/x.js __MACOSX/x.txt a/~$b.txt"],
@@ -358,14 +337,8 @@ STEPS = {
         ["inside", "a/ferry.txt"],
         ["sync", "unchanged 4"],
         ["delete", ".ragignore"],
-        [
-            "sync",
-            "updated old.zip, removed b.txt, forgotten b.txt, unchanged 2, parsed 1",
-            {"excludes": ["[bf]*.txt"]},
-        ],
+        ["sync", "updated old.zip, unchanged 3, parsed 1", {"excludes": ["f*.txt"]}],
         ["inside", "a/draft.txt"],
-        ["sync", "new b.txt, updated old.zip, unchanged 2, reused 1, parsed 2", {"clear_excludes": True}],
-        ["inside", "a/draft.txt", "a/ferry.txt"],
     ],
     "secrets inside of a file are left out and named, unless the root has them": [
         ["zip", "old.zip", "a/secrets.json a/server.key key.txt a/notes.txt"],
@@ -373,11 +346,8 @@ STEPS = {
         ["inside", "a/notes.txt"],
         ["sync", "updated old.zip, unchanged 3, reused 1, parsed 1", ".", {"secrets": True}],
         ["inside", "a/notes.txt", "a/secrets.json", "a/server.key", "key.txt"],
-        ["sync", "updated old.zip, skipped old.zip! old.zip! old.zip!, unchanged 3, reused 1, parsed 1", "."],
-        ["inside", "a/notes.txt"],
         ["zip", "old.zip", "a/secrets.json"],
-        ["sync", "removed old.zip, skipped old.zip, unchanged 3, parsed 1"],
-        ["sync", "new old.zip, unchanged 3, parsed 1", ".", {"secrets": True}],
+        ["sync", "removed old.zip, skipped old.zip!, unchanged 3, parsed 1", "."],
     ],
 }
 
@@ -388,19 +358,16 @@ def test_steps(notes, steps):
     done(notes, steps)
 
 
-def linked(path):
-    try:
-        path.symlink_to("../a.txt")
-    except OSError:
-        pytest.skip("this system lets nobody make symbolic links")
+def pipe(path):
+    os.mkfifo(path) if hasattr(os, "mkfifo") else path.mkdir()
 
 
 UNUSABLE = {
     "a folder": (Path.mkdir, "is not a regular file"),
-    "a link": (linked, "is not a regular file"),
-    "too large": (lambda path: path.write_bytes(b"x" * 1_000_001), "is larger than 1.0 MB"),
-    "too many lines": (lambda path: path.write_text("x\n" * 2_000), "up to 2,000 lines"),
-    "too long a line": (lambda path: path.write_text("x" * 4_097), "of 4,096 characters are read"),
+    "a pipe": (pipe, "is not a regular file"),
+    "endless": (lambda path: link(path, "/dev/zero"), "is not a regular file"),
+    "too many lines": (lambda path: path.write_text("x\n" * 200_000), "up to 2,000 lines"),
+    "too long a line": (lambda path: path.write_text("x" * 20_000_000), "of 4,096 bytes are read"),
     "too many stars": (lambda path: path.write_text("*a*b*c*d"), "up to 3 stars in a pattern are read, '*a*b*c*d' has"),
 }
 
@@ -411,21 +378,38 @@ def test_an_unusable_ignore_file_closes_its_folder(notes, make, why):
     notes.plant("sub/new.txt d.txt")
     make(notes.path("sub/.ragignore"))
     report = notes.index.sync()
-    assert [notes.name(path) for path in report.new] == ["d.txt"] and not report.removed
-    ((path, reason),) = [(notes.name(file.path), file.reason) for file in report.kept]
-    assert path == "sub" and reason.startswith(".ragignore in it cannot be used (") and why in reason
+    assert told(report, notes.name) == "new d.txt, kept sub!, unchanged 2"
+    assert "(.ragignore in it" in report.kept[0].reason and why in report.kept[0].reason
+
+
+HARMLESS = {
+    "stars": "*e*e*b\n**/**/**/x\n",
+    "classes": "[" * 4_000 + "\n[z-a]*[a-]*[]-z]*\n",
+    "no text": b"\xff\xfe\x00\x01\x80nothing\n" + bytes(500),
+    "out of the folder": "../*\n/../../*\n!*\n!../**\n",
+}
+
+
+@pytest.mark.parametrize("content", HARMLESS.values(), ids=HARMLESS)
+def test_what_an_ignore_file_cannot_mean_leaves_nothing_out(notes, content):
+    notes.write(".ragignore", content)
+    notes.sync("new a.txt b.txt sub/c.txt, parsed 3", ".")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reads every folder")
-def test_what_is_in_a_folder_that_cannot_be_looked_into_is_kept(notes):
+def test_what_nobody_may_read_is_kept(notes):
     notes.index.sync([notes.folder])
-    notes.path("sub").chmod(0)
+    notes.write("a.txt", "Something new.")
+    for name in ("a.txt", "sub"):
+        notes.path(name).chmod(0)
     try:
         report = bound_by_permissions(notes.index.sync)
     finally:
         notes.path("sub").chmod(0o700)
-    ((path, reason),) = [(notes.name(file.path), file.reason) for file in report.kept]
-    assert path == "sub" and "you have no permission" in reason and report.unchanged == 2
+    assert told(report, notes.name) == "kept a.txt! sub!, unchanged 1"
+    assert all("you have no permission" in file.reason for file in report.kept)
+    notes.path("a.txt").chmod(0o600)
+    notes.sync("updated a.txt, unchanged 2, parsed 1")
 
 
 def test_kinds_that_nothing_reads_are_counted(notes):
@@ -434,20 +418,17 @@ def test_kinds_that_nothing_reads_are_counted(notes):
     assert report.ignored == {".bin": 2, "(none)": 1} and len(report.new) == 4
 
 
-def test_report_and_progress(notes, monkeypatch):
+def test_progress_of_both_phases(notes, monkeypatch):
     monkeypatch.setattr(text, "_LARGE", 100)
     notes.write("0.txt", f"The file 0 is about whales.{' ' * 100}")
-    seen = []
-    report = notes.index.sync([notes.folder], progress=seen.append)
-    assert (report.chunks, report.embedded, report.reused) == (4, 4, 0)
-    assert 0 < report.text_seconds <= report.seconds
-    phases = [[progress for progress in seen if progress.phase == phase] for phase in ("text", "vectors")]
-    assert seen == [*phases[0], *phases[1]] and (seen[0].done, seen[0].total, seen[0].chunks) == (0, 4, 0)
-    for phase in phases:
-        assert (phase[-1].done, phase[-1].total, phase[-1].chunks, phase[-1].share) == (4, 4, 4, 1.0)
-        assert [progress.seconds for progress in phase] == sorted(progress.seconds for progress in phase)
-    read = [notes.name(progress.path) for progress in phases[0]]
-    assert [*dict.fromkeys(read)] == ["a.txt", "b.txt", "sub/c.txt", "0.txt"], "large files come last"
+    seen = {"text": [], "vectors": []}
+    report = notes.index.sync([notes.folder], progress=lambda told: seen[told.phase].append(told))
+    assert (report.chunks, report.embedded) == (4, 4) and 0 < report.text_seconds <= report.seconds
+    assert (seen["text"][0].done, seen["text"][0].total, seen["text"][0].chunks) == (0, 4, 0)
+    for last in (seen["text"][-1], seen["vectors"][-1]):
+        assert (last.done, last.total, last.chunks, last.share) == (4, 4, 4, 1.0)
+    names = dict.fromkeys(notes.name(each.path) for each in seen["text"])
+    assert [*names] == ["a.txt", "b.txt", "sub/c.txt", "0.txt"], "large files come last"
 
 
 def test_unchanged_files_are_not_read_and_huge_ones_never(notes, monkeypatch):
@@ -468,10 +449,8 @@ def test_unchanged_files_are_not_read_and_huge_ones_never(notes, monkeypatch):
     [
         ((), {}, "nothing has been indexed yet"),
         (("nowhere",), {}, "there is no file or folder"),
-        ((".",), {"excludes": ["# notes"]}, "leaves nothing out"),
         ((".",), {"excludes": ["[a"]}, "leaves nothing out"),
         ((".",), {"excludes": ["*a*b*c*d"]}, "up to 3 stars"),
-        (("a\0b",), {}, "is no path"),
         (("~nosuchuser/x",), {}, "is no path"),
         ((".",), {"no_excludes": ["c.txt"]}, "'c.txt' is not excluded"),
         ((".",), {"loaders": {".xyz": lambda path: None}}, "must be a function at the top of a module"),
@@ -489,7 +468,7 @@ def test_what_says_nothing_is_refused(notes, names, options, said):
 
 def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_changes(notes, monkeypatch):
     def sync(expected, **options):
-        notes.sync(expected, "plan.xyz", loaders={".xyz": load_shouted}, **options)
+        notes.sync(expected, "plan.xyz", loaders=OWN, **options)
 
     notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.")
     sync("new plan.xyz, parsed 1")
@@ -500,70 +479,21 @@ def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_ch
         sync("kept plan.xyz")
         assert "greenhouse costs" in notes.index.search("greenhouse", 1)[0].page_content
         sync("kept plan.xyz, parsed 1", retry=True)
+        sync("removed plan.xyz, skipped plan.xyz, parsed 1", prune=True, retry=True)
     notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
-    sync("updated plan.xyz, parsed 1")
-    notes.write("plan.xyz", "THE PLAN\nSLEEP")
-    with monkeypatch.context() as patched:
-        patched.setattr(text, "Parser", partial(Parser, seconds=0.5))
-        sync("removed plan.xyz, skipped plan.xyz!, parsed 1", prune=True)
+    sync("new plan.xyz, parsed 1")
 
 
-def test_a_file_that_cannot_be_opened_keeps_its_text(notes, monkeypatch):
-    notes.index.sync([notes.folder])
-    notes.write("a.txt", "Something new.")
-    with monkeypatch.context() as patched:
-        patched.setattr(read, "sha256", lambda path: (_ for _ in ()).throw(PermissionError(13, "denied")))
-        notes.sync("kept a.txt! b.txt! sub/c.txt!")
-    notes.sync("updated a.txt, unchanged 2, parsed 1")
-
-
-def test_own_loaders_are_stronger_and_what_they_read_stays_without_them(notes):
-    notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.\n")
-    notes.write("title.xyz", "NOTHING")
-    notes.write("lease.md", "THE LEASE\nIT ENDS IN MAY.\n")
-    report = notes.index.sync([notes.folder], loaders={".xyz": load_shouted, ".md": load_shouted})
-    assert [(notes.name(file.path), file.reason) for file in report.skipped] == [
-        ("title.xyz", "is nothing but a title")
-    ]
-    titles = [notes.index.search(words, 1)[0].metadata["title"] for words in ("the greenhouse costs", "ends in may")]
-    assert titles == ["The Plan", "The Lease"]
-    notes.sync("unchanged 5", ".")
-
-
-def mail(subject, *attached):
-    message = EmailMessage()
-    message["From"], message["Subject"] = "anna@example.org", subject
-    message.set_content(f"This is the mail about the {subject}.")
-    for name, words in attached:
-        message.add_attachment(words, filename=name)
-    return message
-
-
-def test_what_lies_inside_of_a_file_is_found_and_goes_with_it(notes):
-    lease = "The lease ends in May."
-    notes.write("mail.eml", mail("lease", ("deep/contract.txt", lease), ("secrets.json", "{}")).as_bytes())
-    notes.sync("new a.txt b.txt mail.eml sub/c.txt, skipped mail.eml!, parsed 4", ".")
-    (passage,) = notes.index.search(lease, 1, within=[str(notes.folder / "mail.eml » deep/contract.txt")])
-    assert passage.page_content == lease and passage.metadata["title"] == "contract.txt"
-    assert notes.name(passage.metadata["source"]) == "mail.eml » deep/contract.txt"
+def test_what_lies_inside_of_a_file_is_found_under_its_name_and_goes_with_it(notes):
+    notes.zip("old.zip", "deep/contract.txt secrets.json")
+    notes.sync("new a.txt b.txt old.zip sub/c.txt, skipped old.zip!, parsed 4", ".")
+    (passage,) = notes.index.search("contract", 1, within=[str(notes.folder / "old.zip » deep/contract.txt")])
+    assert notes.name(passage.metadata["source"]) == "old.zip » deep/contract.txt"
+    assert passage.metadata["title"] == "contract.txt"
     assert notes.index.files()[2].warnings == (f"secrets.json {SECRET}",)
-    notes.write("mail.eml", mail("lease", ("letter.txt", lease)).as_bytes())
-    notes.sync("updated mail.eml, unchanged 3, reused 2, parsed 1")
-    notes.inside("letter.txt")
-    notes.delete("mail.eml")
-    notes.sync("removed mail.eml, unchanged 3")
-    notes.holds("a.txt", "b.txt", "sub/c.txt")
-
-
-def test_a_mailbox_is_one_file_of_many_parts(notes):
-    with closing(mailbox.mbox(notes.folder / "mails.mbox")) as box:
-        for number in range(40):
-            box.add(mail(f"report {number}"))
-    notes.sync("new a.txt b.txt mails.mbox sub/c.txt, parsed 4", ".")
-    assert notes.index.count() == 3 + 40
-    with closing(mailbox.mbox(notes.folder / "mails.mbox")) as box:
-        box.add(mail("report 40"))
-    notes.sync("updated mails.mbox, unchanged 3, reused 40, parsed 1")
+    notes.delete("old.zip")
+    notes.sync("removed old.zip, unchanged 3")
+    notes.inside()
 
 
 def test_a_mailbox_that_was_stopped_between_its_parts_is_read_again(notes, monkeypatch):
@@ -581,63 +511,35 @@ def test_a_mailbox_that_was_stopped_between_its_parts_is_read_again(notes, monke
     notes.age()
     notes.sync("updated mails.mbox")
     assert notes.index.count() == 9
+    notes.sync("unchanged 1")
 
 
 # --- stopped, and not alone
 
 
-@pytest.fixture
-def many(notes):
-    """12 files of 33 passages each."""
-    for number in range(12):
-        notes.write(f"../many/{number:02}.txt", paragraphs(number))
-    return notes.path("../many")
+MANY = " ".join(f"../many/{number:02}.txt" for number in range(12))
 
 
-def paragraphs(number):
-    return "\n\n".join(f"Paragraph {part} of file {number} is here. " * 4 for part in range(33))
-
-
-def whole(index):
-    """How many files there are, each with all of its passages."""
-    index.verify()
-    assert {file.chunks for file in index.files()} <= {33}
-    for document in index.search("Paragraph file", 40):
-        number = int(Path(document.metadata["source"]).stem)
-        content = paragraphs(3 if number == 99 else number)  # the file may be renamed by now
-        assert content[document.metadata["start"] : document.metadata["end"]] == document.page_content
-    return len(index.files())
-
-
-def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, many, monkeypatch):
-    monkeypatch.setattr(text, "_BATCH", 33)
+def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, monkeypatch):
+    notes.plant(MANY)
+    monkeypatch.setattr(text, "_BATCH", 2)
     stop, index = cancel.Cancel(), notes.index
     with cancel.scope(stop), pytest.raises(Stopped):
-        index.sync([many], progress=lambda told: told.chunks > 100 and stop.stop())
-    done = whole(index)
-    assert 0 < done < 12 and index.embedded_count() == (0, done * 33)
+        index.sync([notes.path("../many")], progress=lambda told: told.chunks > 3 and stop.stop())
+    done = index.status().files
+    assert 0 < done < 12 and index.embedded_count() == (0, done) and index.verify(deep=True)
     report = index.sync()
-    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12 * 33)
+    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12)
 
 
-def test_a_second_sync_does_not_wait_for_ever(notes, monkeypatch):
-    notes.index.sync([notes.folder])
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
-    with connection.write_lock(notes.index.path):
-        with pytest.raises(IndexBusy, match="another process is writing") as caught:
-            notes.index.sync()
-        assert len(notes.index.search("letter", 9)) == 3
-    assert "wait until it is done" in caught.value.hint
-    notes.sync("unchanged 3")
-
-
-def test_threads_search_while_one_syncs(notes, many):
+def test_threads_search_while_one_syncs(notes):
+    notes.plant(MANY)
     failures, stop = [], threading.Event()
 
     def search():
         try:
             while not stop.is_set():
-                whole(notes.index)
+                notes.index.search("A note named", 40)
                 notes.index.catalog()
         except Exception as error:
             failures.append(error)
@@ -645,11 +547,8 @@ def test_threads_search_while_one_syncs(notes, many):
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
-    report = notes.index.sync([many])
-    notes.path("../many/03.txt").rename(notes.path("../many/99.txt"))
-    renamed = notes.index.sync()
+    report = notes.index.sync([notes.path("../many")])
     stop.set()
     for thread in threads:
         thread.join()
-    assert (failures, len(report.new), renamed.reused) == ([], 12, 33)
-    assert whole(notes.index) == 12
+    assert (failures, len(report.new)) == ([], 12)

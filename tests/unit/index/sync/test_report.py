@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
-from local_rag.index.sync.report import LEAST as KNOWN_AFTER
-from local_rag.index.sync.report import RECENT, Pace
+from local_rag.index.sync.report import LEAST, Pace
 
 
-def test_a_pace_is_that_of_the_recent_past():
+def test_a_pace_is_that_since_the_first_call():
     now = [0.0]
     pace = Pace(1000, lambda: now[0])
+    now[0] = 10  # a model is loaded
     assert pace.progress(0, 0, 100, 0, "a").rate is None
-    now[0] = KNOWN_AFTER / 2
+    now[0] += LEAST / 2
     assert pace.progress(10, 1, 100, 1, "a").left is None, "too early to say"
-    for now[0] in range(10, 110, 10):  # fast at first
-        fast = pace.progress(now[0] * 5, now[0], 100, now[0] * 2, "a")
-    assert (fast.rate, fast.left, fast.share) == (2.0, 100.0, 0.5)
-    for now[0] in range(110, 110 + int(2 * RECENT), 10):  # then slow
-        slow = pace.progress(400 + now[0], now[0], 100, 200, "b", phase="vectors")
-    assert (slow.rate, slow.left, slow.phase, slow.path) == (0.0, pytest.approx(600 - now[0]), "vectors", "b")
+    now[0] = 110
+    told = pace.progress(500, 50, 100, 200, "b", phase="vectors")
+    assert (told.rate, told.left, told.share, told.seconds) == (2.0, 100.0, 0.5, 110)
+    assert (told.phase, told.path) == ("vectors", "b")
