@@ -98,7 +98,7 @@ def _check_grading(
     what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"
     if lacking is None:
         off = f"the evaluator is off ({settings.origin['evaluator']})"
-        hint = "set evaluator: minilm, or let the model grade: ollama.grading: list"
+        hint = "set evaluator: minilm, or let the model grade: ollama.grading: packed"
         raise UsageError(f"{what}, and {off}", hint=hint)
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
 
@@ -141,7 +141,7 @@ def own_engine(
     by an evaluator that is off; what opening the evaluator raises, where it needs it.
     """
     from local_rag.core import protocols
-    from local_rag.engines.chat_model.engine import ChatModelEngine
+    from local_rag.engines.chat_model import ChatModelEngine
     from local_rag.runtime.prompt_file import prompt_texts
 
     if missing := missing_of(protocols.Engine, engine):

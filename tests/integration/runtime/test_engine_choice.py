@@ -211,7 +211,7 @@ def test_nothing_grades_in_the_place_of_an_evaluator_that_cannot_be_had(there, n
         chosen(ollama__grading="evaluator", **no_weights)
     assert met.value.hint
     assert there.chats == []
-    choice = chosen(ollama__grading="list", **no_weights)
+    choice = chosen(ollama__grading="packed", **no_weights)
     assert choice.engine.grading == "list" and "without the evaluator" in choice.note
 
 

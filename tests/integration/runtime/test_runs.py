@@ -51,8 +51,8 @@ def files():
 class Calling(ScriptedEngine):
     """Names its calls and the digests of their prompts."""
 
-    def relevance(self, question, documents, *, scored=False):
-        first, *others = super().relevance(question, documents, scored=scored)
+    def relevance(self, question, documents):
+        first, *others = super().relevance(question, documents)
         call = Call("grader", "tiny", 100, 5, 0.5, task="relevance", prompt="0123456789ab")
         usage = Usage(1, 100, 5, 0.5, log=(call,))
         return [type(first)(first.label, first.score, first.why, usage), *others]
@@ -149,9 +149,9 @@ def test_a_stopped_a_failed_and_a_late_question_say_so():
     assert (stopped.status, stopped.path) == ("stopped", ["retrieve", "grade_documents", "generate"])
 
     class Slow(Recalling):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             time.sleep(0.5)
-            return super().relevance(question, documents, scored=scored)
+            return super().relevance(question, documents)
 
     late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
     assert (late.status, ran_out_of_time(late.reason)) == ("abstained", True)
