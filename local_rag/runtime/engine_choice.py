@@ -92,6 +92,11 @@ def _check_grading(
     engine: Engine, settings: Settings, evaluator: Evaluator | None, lacking: LocalRagError | None
 ) -> None:
     """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
+    if settings.values.crag.trigger == "thresholds" and getattr(engine, "grading", "evaluator") != "evaluator":
+        raise UsageError(
+            f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
+            hint="let the evaluator grade passages: set ollama.grading: evaluator",
+        )
     if evaluator is not None or not _graded_by_evaluator(engine):
         return
     origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""

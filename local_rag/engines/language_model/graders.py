@@ -125,8 +125,8 @@ def grade_generation(
             "grader", label, prompt, order, lambda _: schema, needed=needed, reasons="one", texts=_TEXTS[check]
         )
     except DoesNotFit as error:
-        unread: tuple[Support, ...] = ("unparsed",) * len(sentences)
-        return Grade("unparsed", 0, unread, str(error))
+        unread: list[Support] = ["unparsed"] * len(sentences)
+        return Grade("unparsed", 0, tuple(unread), str(error))
     level = getattr(verdict.reply, "usefulness", 0)
     if not isinstance(verdict.reply, schemas.GradeHallucinations):
         return Grade("unparsed", level, why=verdict.why)

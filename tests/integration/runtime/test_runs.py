@@ -73,7 +73,7 @@ def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
     assert "says that the plan costs" not in json.dumps([line for line in run.lines if line["event"] != "done"])
     assert not any(line["event"] == "token" for line in run.lines)
     assert (run.conditions["k"], run.conditions["engine"]["fingerprint"]) == (4, "scripted 1")
-    assert run.conditions["settings"]["self_rag.delta"] == 0.2
+    assert run.conditions["settings"]["self_rag.candidates"] == 1
 
 
 def test_of_a_state_only_what_a_node_changed_is_kept():

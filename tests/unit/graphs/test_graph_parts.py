@@ -229,16 +229,6 @@ def test_the_score_of_separate_grades_is_made_of_both(threshold, status):
     assert state["status"] == status
 
 
-def test_the_second_graders_own_probabilities_count_in_the_score_of_both():
-    class Sure(ScriptedEngine):
-        def grade(self, question, documents, generation, *, check="both"):
-            found = super().grade(question, documents, generation, check=check)
-            return replace(found, usefulness_score=0.2) if check == "usefulness" else found
-
-    _, state, _ = run("self-rag", Sure(grades=[("fully", 0), ("unparsed", 4)]), **SEPARATE)
-    assert (state["grade"].usefulness_score, state["grade"].score) == (0.2, pytest.approx(0.6))
-
-
 # --- candidates ---------------------------------------------------------------------------------------------------
 
 

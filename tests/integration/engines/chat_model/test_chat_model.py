@@ -163,6 +163,15 @@ def test_what_the_model_raises_is_one_line_and_a_hint():
     assert "model.invoke" in raised.value.hint
 
 
+def test_a_failure_of_the_connection_says_nothing_about_how_json_is_asked_for():
+    model = SchemaModel(script=[ConnectionError("refused")])
+    engine = from_chat_model(model)
+    with pytest.raises(EngineError, match="ConnectionError: refused"):
+        labels(engine)
+    assert labels(engine) == ["relevant", "irrelevant", "irrelevant"]
+    assert [call["way"] for call in model.seen] == ["json_schema", "json_schema"]
+
+
 def test_a_prompt_that_is_too_long_for_the_model_is_made_shorter():
     model = SchemaModel(script=[ContextOverflowError("too long")])
     verdicts = from_chat_model(model).relevance(QUESTION, PASSAGES)
