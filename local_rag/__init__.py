@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from local_rag.core.answer import Answer, Citation
     from local_rag.core.errors import LocalRagError
     from local_rag.core.narrowing import Narrowing
-    from local_rag.engines.chat_model.engine import from_chat_model
+    from local_rag.engines.chat_model import from_chat_model
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
     from local_rag.graphs.deps import Deps
@@ -44,7 +44,7 @@ _HOMES = {
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
     "crag": "local_rag.graphs.crag",
-    "from_chat_model": "local_rag.engines.chat_model.engine",
+    "from_chat_model": "local_rag.engines.chat_model",
     "plain": "local_rag.graphs.plain",
     "self_rag": "local_rag.graphs.self_rag",
 }

@@ -23,7 +23,7 @@ import pytest
 from local_rag.diagnostics.recorder.contacts import is_loopback
 from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
 
-pytest.register_assert_rewrite("local_rag.engines.contract")
+pytest.register_assert_rewrite("support.engine_contract")
 _CALLS_OUT: list[str] = []
 HOMES = itertools.count()
 CHECKOUT = Path(__file__).parents[1]

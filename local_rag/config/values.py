@@ -40,7 +40,6 @@ class SelfRag(_Section):
     retrieve: Literal["always", "decide", "each"] = Field(
         "always", description="always; decide: only if the files are needed; each: again before each part of an answer"
     )
-    delta: float = Field(0.2, ge=0, le=1, description="decide, each: retrieve if the score of the need is above this")
 
     @field_validator("retrieve")
     @classmethod
@@ -123,8 +122,8 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
-Grading = Literal["list", "each", "evaluator"]
-"""Who grades passages: a language model in one call, in one for each, or the trained evaluator."""
+Grading = Literal["packed", "each", "evaluator"]
+"""Who grades passages: a language model with as many in a call as fit, or one in each, or the trained evaluator."""
 
 
 class Ollama(_Section):
@@ -134,9 +133,9 @@ class Ollama(_Section):
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
     grading: Grading = Field(
-        "list", description="passages: list, one call for all; each, one for each; evaluator, none: it grades them"
+        "packed",
+        description="passages: packed, as many in a call as fit; each, one call for each; evaluator, no call",
     )
-    logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
     keep_alive: str = Field(
         "5m",
         coerce_numbers_to_str=True,
@@ -149,7 +148,7 @@ class Ollama(_Section):
     @property
     def by_model(self) -> Ollama:
         """The same, with passages graded by the model where the evaluator would grade them."""
-        return self.model_copy(update={"grading": "list"}) if self.grading == "evaluator" else self
+        return self.model_copy(update={"grading": "packed"}) if self.grading == "evaluator" else self
 
 
 ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")

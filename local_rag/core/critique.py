@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from local_rag.core.verdicts import Grade, Support
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "no": 0.0}
-"""What a sentence's support is worth: s(ISSUP) = P(fully) + 0.5 P(partially)."""
+"""What a sentence's support is worth: the weights of s(ISSUP), by the label alone."""
 USEFULNESS: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
 """The weights of ISUSE 1 to 5."""
 W_REL, W_SUP, W_USE = 1.0, 1.0, 0.5
@@ -28,12 +28,7 @@ def overall(supports: Sequence[Support]) -> Support:
 
 
 def support_of(grade: Grade) -> float | None:
-    """s_sup in [0, 1]: by the grader's probabilities, else the mean of its sentences' labels, else its one label.
-
-    None where a label is unparsed.
-    """
-    if grade.support_score is not None:
-        return grade.support_score
+    """s_sup in [0, 1]: the mean of its sentences' labels, else its one label; None where a label is unparsed."""
     labels = grade.sentences or (grade.support,)
     if any(label not in SUPPORT for label in labels):
         return None
@@ -41,8 +36,8 @@ def support_of(grade: Grade) -> float | None:
 
 
 def usefulness_of(grade: Grade) -> float | None:
-    """s_use in [-1, 1]: by the grader's probabilities, else by its level; None where there is none."""
-    return USEFULNESS.get(grade.usefulness) if grade.usefulness_score is None else grade.usefulness_score
+    """s_use in [-1, 1], by its level; None where there is none."""
+    return USEFULNESS.get(grade.usefulness)
 
 
 def usefulness_or_worst(grade: Grade) -> float:
@@ -62,7 +57,6 @@ def answered(grade: Grade) -> float | None:
     return supported * (useful + 1) / 2
 
 
-def draft_score(relevance: float, grade: Grade, probability: float | None) -> float:
-    """w_rel·s_rel + w_sup·s_sup + w_use·s_use, plus the probability of the draft itself where it is known (eq. 3)."""
-    judged = W_REL * relevance + W_SUP * (support_of(grade) or 0.0) + W_USE * usefulness_or_worst(grade)
-    return judged + (probability or 0.0)
+def draft_score(relevance: float, grade: Grade) -> float:
+    """w_rel·s_rel + w_sup·s_sup + w_use·s_use (eq. 3), by verdicts: the probability of the draft is left out."""
+    return W_REL * relevance + W_SUP * (support_of(grade) or 0.0) + W_USE * usefulness_or_worst(grade)

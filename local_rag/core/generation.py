@@ -32,12 +32,10 @@ class Shape:
 class AnswerDelta:
     """A bit of an answer as it is written; the last one carries the usage of the whole.
 
-    `logprob` is the natural logarithm of the token's probability, None where unknown. `restart`: what came before it
-    broke off and is to be forgotten, the answer begins anew.
+    `restart`: what came before it broke off and is to be forgotten, the answer begins anew.
     """
 
     text: str
-    logprob: float | None = None
     usage: Usage | None = None
     restart: bool = False
 
@@ -55,16 +53,15 @@ class Attempt:
     """Which try at an answer this is, and what was wrong with the ones before it.
 
     `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
-    without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
-    `thoughts` led to the documents, if any: sentences of reasoning. `written` asks for a part of an answer alone: what
-    comes next after this, which may be empty; None asks for the whole answer. It has no marks. `shape` is what the
-    answer is to look like, or the part: its `sentences` are then those that the answer may still get.
+    without documents, which only the route `direct` does. `thoughts` led to the documents, if any: sentences of
+    reasoning. `written` asks for a part of an answer alone: what comes next after this, which may be empty; None asks
+    for the whole answer. It has no marks. `shape` is what the answer is to look like, or the part: its `sentences` are
+    then those that the answer may still get.
     """
 
     number: int = 1
     failed: tuple[tuple[str, str], ...] = ()
     direct: bool = False
-    scored: bool = False
     thoughts: tuple[str, ...] = ()
     written: str | None = None
     shape: Shape = Shape()

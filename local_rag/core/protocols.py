@@ -56,8 +56,8 @@ class Engine(Protocol):
     def room(self, question: str, documents: Sequence[Document]) -> int:
         """How many code points the documents may grow by and still be read whole by every task."""
 
-    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
-        """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """One verdict per document, in their order."""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """An answer whose sentences end in marks [n] for the n-th document, or exactly `attempt.shape.refusal`."""

@@ -34,7 +34,7 @@ class Usage:
     """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
 
     `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
-    `notes` is what a person should know besides: a passage that did not fit, a model that was loaded again.
+    `notes` is what a person should know besides: a passage that did not fit, a verdict that could not be read.
     """
 
     calls: int = 0

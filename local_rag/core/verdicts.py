@@ -37,12 +37,10 @@ class Route:
 class Need:
     """What an answer needs next: Retrieve of Self-RAG (table 1). `continue` only where passages are at hand.
 
-    `score` is P(yes) / (P(yes) + P(no)), None where unknown. `query` is what to look for; empty: the question with what
-    was written last.
+    `query` is what to look for; empty: the question with what was written last.
     """
 
     retrieve: Retrieve
-    score: float | None = None
     why: str = ""
     usage: Usage = field(default_factory=Usage)
     query: str = ""
@@ -79,10 +77,8 @@ class Grade:
     """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
     `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
-    0 where the verdict could not be parsed or was not asked for. Where the grader's own probabilities are known,
-    `support_score` is P(fully) + P(partially) / 2 and `usefulness_score` the mean of -1, -0.5, 0, 0.5, 1 over ISUSE 1
-    to 5 (section 3.3); None otherwise. `score` in [0, 1] is the chance that the generation answers the question from
-    the documents, None where the engine has no opinion.
+    0 where the verdict could not be parsed or was not asked for. `score` in [0, 1] is the chance that the generation
+    answers the question from the documents, None where the engine has no opinion.
     """
 
     support: Support
@@ -90,8 +86,6 @@ class Grade:
     sentences: tuple[Support, ...] = ()
     why: str = ""
     usage: Usage = field(default_factory=Usage)
-    support_score: float | None = None
-    usefulness_score: float | None = None
     score: float | None = None
 
     def __post_init__(self) -> None:

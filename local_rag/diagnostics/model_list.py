@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from local_rag.config.machine import total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
-from local_rag.engines.ollama.model_names import is_cloud_name, same_model
+from local_rag.engines.ollama.server import is_cloud_name, same_model
 from local_rag.text.display import format_bytes
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError
 from local_rag.core.generation import Attempt, Shape
 from local_rag.diagnostics.trial import ANSWER, CATALOG, FOLLOW_UP, HISTORY, PASSAGES, QUESTION
-from local_rag.engines.language_model.context_window import Message
-from local_rag.engines.language_model.prompt_contents import chat_so_far, picture
+from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import TEXTS, PromptTexts, of_person
-from local_rag.engines.language_model.prompts import Prompts
+from local_rag.engines.language_model.prompts import Prompts, chat_so_far, files_in_words
+from local_rag.engines.language_model.window import Message
 from local_rag.runtime.prompt_file import prompt_file, prompt_texts
 
 if TYPE_CHECKING:
@@ -123,36 +123,33 @@ def example(prompts: Prompts, name: str) -> list[Message]:
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
     if name in _WHOLE:
         return _WHOLE[name](prompts, documents)
-    return prompts.chat(_TASKS[name](prompts), QUESTION, documents, range(len(documents)))
+    task = _TASKS[name](prompts, Passages.plain(documents))
+    return prompts.chat(task, QUESTION, documents, range(len(documents)))
 
 
-_TASKS: Mapping[str, Callable[[Prompts], str]] = {
-    "system": lambda prompts: prompts.grade_task(len(PASSAGES)),
-    "retrieval_grader": lambda prompts: prompts.grade_task(len(PASSAGES)),
-    "relevance_scale": lambda prompts: prompts.levels_task(len(PASSAGES)),
-    "generator": lambda prompts: prompts.answer_task(Attempt()),
-    "generator_part": lambda prompts: prompts.answer_task(Attempt(written="")),
-    "continuation": lambda prompts: prompts.next_task(ANSWER),
-    "hallucination_grader": lambda prompts: prompts.check_task(ANSWER, len(PASSAGES)),
-    "answer_grader": lambda prompts: prompts.check_task(ANSWER, len(PASSAGES)),
-    "reasoner": lambda prompts: prompts.reason_task(["On Saturdays the library opens at 10:00."]),
+_TASKS: Mapping[str, Callable[[Prompts, Passages], str]] = {
+    "system": lambda prompts, _: prompts.grade_task(len(PASSAGES)),
+    "retrieval_grader": lambda prompts, _: prompts.grade_task(len(PASSAGES)),
+    "generator": lambda prompts, _: prompts.answer_task(Attempt()),
+    "generator_part": lambda prompts, _: prompts.answer_task(Attempt(written="")),
+    "continuation": lambda prompts, _: prompts.next_task(ANSWER),
+    "hallucination_grader": lambda prompts, passages: prompts.check_task(ANSWER, passages),
+    "answer_grader": lambda prompts, passages: prompts.check_task(ANSWER, passages),
+    "reasoner": lambda prompts, _: prompts.reason_task(["On Saturdays the library opens at 10:00."]),
 }
 """Tasks about passages and a question."""
 _WHOLE: Mapping[str, Callable[[Prompts, Sequence[Document]], list[Message]]] = {
-    "router": lambda prompts, _: prompts.chat(prompts.route_task(CATALOG), QUESTION, before=picture(CATALOG)),
+    "router": lambda prompts, _: prompts.chat(prompts.route_task(CATALOG), QUESTION, before=files_in_words(CATALOG)),
     "router_steps": lambda prompts, _: prompts.chat(
-        prompts.route_task(replace(CATALOG, multi=True)), QUESTION, before=picture(CATALOG)
+        prompts.route_task(replace(CATALOG, multi=True)), QUESTION, before=files_in_words(CATALOG)
     ),
-    "retrieval_decision": lambda prompts, _: prompts.chat(prompts.need_task(), QUESTION, before=picture(CATALOG)),
+    "retrieval_decision": lambda prompts, _: prompts.chat(
+        prompts.need_task(), QUESTION, before=files_in_words(CATALOG)
+    ),
     "direct": lambda prompts, _: prompts.chat(prompts.direct_task(Shape()), "Good morning!"),
     "rewriter": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "vectorstore"), QUESTION),
     "rewriter_web": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "web"), QUESTION),
     "standalone": lambda prompts, _: prompts.chat(prompts.standalone_task(), FOLLOW_UP, before=chat_so_far(HISTORY)),
-    "retrieval_grader_each": lambda prompts, documents: prompts.retrieval_each(QUESTION, documents[0]),
-    "hallucination_grader_each": lambda prompts, documents: prompts.hallucination_each(
-        documents, range(len(documents)), ANSWER
-    ),
-    "answer_grader_each": lambda prompts, _: prompts.answer_each(QUESTION, ANSWER),
     "judge": lambda prompts, _: prompts.chat(prompts.judge_task(["At 10:00, and 5 euros."], ANSWER), QUESTION),
     "propose": lambda prompts, documents: prompts.chat(prompts.propose_task(True), "", documents, [0]),
     "propose_missing": lambda prompts, documents: prompts.chat(prompts.propose_task(False), "", documents, [0]),

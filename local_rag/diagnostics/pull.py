@@ -14,8 +14,7 @@ from local_rag.core.address import DOWNLOAD
 from local_rag.core.errors import EngineError, ModelMissing, ServerDown
 from local_rag.core.progress import Display, time_left
 from local_rag.diagnostics.model_list import find_model, fits_memory, needed_memory
-from local_rag.engines.ollama.model_names import check_name, check_remote
-from local_rag.engines.ollama.server import Installed, Server
+from local_rag.engines.ollama.server import Installed, Server, check_name, check_remote
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.runtime.opening import open_embedder, open_evaluator
 from local_rag.text.display import format_bytes

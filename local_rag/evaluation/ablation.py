@@ -23,7 +23,7 @@ class Variant:
     name: str
     engine: str
     evaluator: str
-    grading: str = "list"
+    grading: str = "packed"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def variants(settings: Settings) -> Iterator[Variant]:
     yield Variant("extractive, evaluator off", "extractive", "off")
     yield Variant(f"extractive, evaluator {evaluator}", "extractive", evaluator)
     if values.engine != "extractive":
-        yield Variant("ollama, grading list", "ollama", evaluator)
+        yield Variant("ollama, grading packed", "ollama", evaluator)
         yield Variant("ollama, grading evaluator", "ollama", evaluator, "evaluator")
 
 

@@ -83,7 +83,7 @@ def graded_cases(rag: Rag, cases: Sequence[Case], display: Display) -> tuple[lis
     for case in _shown(cases, "grading passages", display):
         with failures.counted(), rag.context().scope():
             documents = rag.index.search(case.question, rag.settings.values.k)
-            verdicts = rag.engine.relevance(case.question, documents, scored=True) if documents else []
+            verdicts = rag.engine.relevance(case.question, documents) if documents else []
             graded.append(GradedCase(case, documents, verdicts))
     return graded, failures.count
 

@@ -138,16 +138,6 @@ class Deps:
         return Narrowing.of(self.within)
 
     @property
-    def scored(self) -> bool:
-        """Whether something looks at the scores of passages, so that a grader should take the trouble to give them."""
-        return (
-            self.crag.trigger == "thresholds"
-            or self.crag.refine
-            or self.self_rag.candidates > 1
-            or self.thresholds.relevance is not None
-        )
-
-    @property
     def second_source(self) -> str:
         """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
         return getattr(self.web, "second_source", "")

@@ -33,11 +33,10 @@ def unchecked(grade: Grade) -> bool:
 def combined(support: Grade, usefulness: Grade) -> Grade:
     """One grade of two verdicts that were asked for separately; unparsed where the second could not be read."""
     if not usefulness.usefulness:
-        return replace(support, support="unparsed", sentences=(), support_score=None, why=usefulness.why)
+        return replace(support, support="unparsed", sentences=(), why=usefulness.why)
     both = replace(
         support,
         usefulness=usefulness.usefulness,
-        usefulness_score=usefulness.usefulness_score,
         why="; ".join(filter(None, (support.why, usefulness.why))),
         usage=support.usage + usefulness.usage,
     )
@@ -58,7 +57,7 @@ def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]
     for claim in reversed(removed):
         text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"
     kept = tuple(support for support in grade.sentences if support not in ("no", "unparsed"))
-    grade = replace(grade, support=overall(kept), sentences=kept, support_score=None)
+    grade = replace(grade, support=overall(kept), sentences=kept)
     lines = (line.strip(" ") for line in text.split("\n"))
     text = "\n".join(line for line in lines if line)
     return text if claims(text) else "", grade, [claim.text for claim in removed]

@@ -30,13 +30,10 @@ Action = Literal["correct", "ambiguous", "incorrect"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of several drafts of an attempt. `relevance` is the mean of its passages' scores, `probability` of the draft
-    the geometric mean of its tokens' probabilities, None where unknown; `dropped` as in State.
-    """
+    """One of several drafts of an attempt. `relevance` is the mean of its passages' scores; `dropped` as in State."""
 
     text: str
     relevance: float
-    probability: float | None = None
     dropped: int = 0
 
 

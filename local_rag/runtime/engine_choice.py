@@ -92,13 +92,18 @@ def _check_grading(
     engine: Engine, settings: Settings, evaluator: Evaluator | None, lacking: LocalRagError | None
 ) -> None:
     """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
+    if settings.values.crag.trigger == "thresholds" and getattr(engine, "grading", "evaluator") != "evaluator":
+        raise UsageError(
+            f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
+            hint="let the evaluator grade passages: set ollama.grading: evaluator",
+        )
     if evaluator is not None or not _graded_by_evaluator(engine):
         return
     origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""
     what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"
     if lacking is None:
         off = f"the evaluator is off ({settings.origin['evaluator']})"
-        hint = "set evaluator: minilm, or let the model grade: ollama.grading: list"
+        hint = "set evaluator: minilm, or let the model grade: ollama.grading: packed"
         raise UsageError(f"{what}, and {off}", hint=hint)
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
 
@@ -141,7 +146,7 @@ def own_engine(
     by an evaluator that is off; what opening the evaluator raises, where it needs it.
     """
     from local_rag.core import protocols
-    from local_rag.engines.chat_model.engine import ChatModelEngine
+    from local_rag.engines.chat_model import ChatModelEngine
     from local_rag.runtime.prompt_file import prompt_texts
 
     if missing := missing_of(protocols.Engine, engine):

@@ -52,7 +52,7 @@ class Relay:
         """A run of its own: nothing read before is remembered, and passages with one of these words are irrelevant."""
         self.rejected = rejected
         self._asked("POST", "/api/chat", {"model": self.model, "messages": [], "keep_alive": 0, "stream": False})
-        from local_rag.engines.ollama.model_names import same_model
+        from local_rag.engines.ollama.server import same_model
 
         until = time.monotonic() + UNLOADING
         while any(same_model(one["name"], self.model) for one in self._asked("GET", "/api/ps")["models"]):

@@ -1,8 +1,8 @@
 """What a question costs: Self-RAG and Adaptive RAG with our calls, against the calls of the LangGraph tutorials.
 
 All run through the same graphs, engine and server; only `grading` differs. `each` is the baseline: one grading call
-per document, the documents in another place of every prompt, a hallucination grader and an answer grader. `list` grades
-all passages in one call; with `evaluator` the packaged model grades them, and what it rejects is never read.
+per document, a hallucination grader and an answer grader. `packed` grades as many passages in one call as fit; with
+`evaluator` the packaged model grades them, and what it rejects is never read.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     cases = [one for one in CASES if any(word in f"{one.graph} {one.k} {one.named}" for word in wanted)]
     with _endpoint(options, data) as endpoint:
         parts = Parts(passages, endpoint, evaluator, options)
-        _asked(Case("plain", 1, "warm"), "list", parts)
+        _asked(Case("plain", 1, "warm"), "packed", parts)
         measured = [_measured(case, parts) for case in cases]
     report.tables += [first_table(cases, measured), *second_table(cases, measured), kinds_table(cases, measured)]
     report.notes += [*_notes(options), *different_ways(cases, measured)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Grading = Literal["each", "list", "evaluator"]
-OURS: tuple[Grading, ...] = ("list", "evaluator")
+Grading = Literal["each", "packed", "evaluator"]
+OURS: tuple[Grading, ...] = ("packed", "evaluator")
 GRADINGS: tuple[Grading, ...] = (*OURS, "each")
 
 

@@ -57,7 +57,6 @@ class ScriptedEngine:
     scores: list[list[float | None]] | None = None
     needed: bool = True
     next: list[str] = field(default_factory=lambda: ["no"])
-    need_score: float | None = None
     complexity: str = "single"
     thoughts: list[Thought] = field(default_factory=lambda: [Thought("So it is.", done=True)])
     name: str = "scripted"
@@ -96,7 +95,7 @@ class ScriptedEngine:
             self.asked.append(("goes_on", question, tuple(documents), written))
             return Need(next(self._next), usage=ONE_CALL)
         self.asked.append(("needs_retrieval", question, catalog))
-        return Need("yes" if self.needed else "no", self.need_score, usage=ONE_CALL)
+        return Need("yes" if self.needed else "no", usage=ONE_CALL)
 
     def room(self, question, documents):
         return 4000
@@ -105,7 +104,7 @@ class ScriptedEngine:
         self.asked.append(("reason", question, tuple(documents), tuple(thoughts)))
         return replace(next(self._thoughts), usage=ONE_CALL)
 
-    def relevance(self, question, documents, *, scored=False):
+    def relevance(self, question, documents):
         self.asked.append(("relevance", question, tuple(documents)))
         letters = (next(self._relevant) * len(documents))[: len(documents)]
         labels = {"y": "relevant", "n": "irrelevant", "?": "unparsed"}

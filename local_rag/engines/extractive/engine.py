@@ -122,14 +122,14 @@ class ExtractiveEngine:
         """The files first: it cannot write, so without them it has nothing to say. Then by what is not covered yet."""
         started = time.perf_counter()
         cancel.check()
-        need = reasoning.next_need(question, written) if written else Need("yes", 1.0, "this engine only quotes")
+        need = reasoning.next_need(question, written) if written else Need("yes", why="this engine only quotes")
         return replace(need, usage=_usage(started))
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
         """What is left of `READ`: it reads every passage, or embeds every sentence."""
         return max(0, READ - sum(len(document.page_content) for document in documents))
 
-    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """Probabilities that the passages hold the answer, as the evaluator reads them; without it that they are about
         the question, with the words and the similarity behind them.
         """

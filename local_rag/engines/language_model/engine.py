@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
 from local_rag.core import cancel
+from local_rag.core.critique import answered
 from local_rag.core.documents import Catalog
+from local_rag.core.errors import EngineError
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
+from local_rag.engines.calls import ChatCalls
+from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.context_window import Message, ModelSetup, estimate
-from local_rag.engines.language_model.grader import Grader
-from local_rag.engines.language_model.prompt_contents import chat_so_far, picture
-from local_rag.engines.language_model.prompt_layout import Renumbering, layouts
+from local_rag.engines.language_model.graders import USELESS, grade_documents, grade_generation
+from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
-from local_rag.engines.language_model.prompts import REWRITERS, Prompts
-from local_rag.engines.language_model.task import ANSWER_TOKENS, Calls, Task
-from local_rag.engines.language_model.thinking import Thinking
+from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
+from local_rag.engines.language_model.task import ANSWER_TOKENS, Task
+from local_rag.engines.language_model.window import Message, ModelSetup, estimate
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
 
@@ -41,48 +43,42 @@ THE_ANSWER = "answer is"
 
 
 class LanguageModelEngine(ABC):
-    """The tasks of an engine by language models; `caller` asks them, `setups` says which model has which role.
+    """The tasks of an engine by language models; `calls` asks them, `setups` says which model has which role.
 
-    `grading` says who grades passages and in how many calls, `logprobs` asks for probabilities, `explain` for reasons.
-    `evaluator` grades with `grading: evaluator`, and gives scores where the model has none. Serves several threads, if
-    `caller` does.
+    `grading` says who grades passages and in how many calls, `explain` asks for reasons. `evaluator` grades with
+    `grading: evaluator`. Serves several threads, if `calls` does.
     """
 
     def __init__(
         self,
-        caller: Calls,
+        calls: ChatCalls,
         setups: Mapping[Role, ModelSetup],
         *,
-        grading: Grading = "list",
-        logprobs: bool = False,
+        grading: Grading = "packed",
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
     ) -> None:
         self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
-        self._caller = caller
-        self._logprobs = logprobs
-        self._explain = explain
         self.grading: Grading = grading
+        self._calls = calls
+        self._explain = explain
         self._evaluator = evaluator
-        self._thinking = Thinking()
-        self._grader = Grader(self.task, self.prompts, grading, evaluator)
 
     @property
     @abstractmethod
     def name(self) -> str:
         """What kind of engine it is, and the model that answers."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Begin no further call."""
+        """Abort whatever is running; no further call begins."""
+        self._calls.close()
 
     @property
-    def manner(self) -> str:
+    def how_graded(self) -> str:
         """How verdicts and scores come about, for a fingerprint: the end of it."""
-        scores = "logprobs" if self._logprobs else "levels" if self._evaluator is None else "evaluator"
-        how = ", ".join([self.grading, scores, *(["explain"] if self._explain else [])])
+        how = ", ".join([self.grading, *(["explain"] if self._explain else [])])
         return f"{how}; evaluator {self._evaluator.fingerprint}" if self._evaluator else how
 
     @property
@@ -95,11 +91,6 @@ class LanguageModelEngine(ABC):
         """Each model once, in the order of the roles."""
         return list(dict.fromkeys(self.setups.values()))
 
-    @property
-    def notes(self) -> list[str]:
-        """What came out about the models since it was opened, with the lines for models.yaml."""
-        return self._thinking.notes
-
     def route(self, question: str, catalog: Catalog) -> Route:
         """The router; without a choice nothing is asked. What cannot be parsed is looked for in the first allowed.
 
@@ -111,7 +102,7 @@ class LanguageModelEngine(ABC):
         if len(catalog.allowed) == 1 and not catalog.multi:
             return Route(first, "direct" if first == "direct" else "single")
         task = self.task()
-        messages = self.prompts.chat(self.prompts.route_task(catalog), question, before=picture(catalog))
+        messages = self.prompts.chat(self.prompts.route_task(catalog), question, before=files_in_words(catalog))
         schema = schemas.route_among(catalog.allowed, catalog.multi)
         texts = [*(["router"] if len(catalog.allowed) > 1 else []), *(["router_steps"] if catalog.multi else [])]
         verdict = task.single("router", "router", messages, schema, reasons="one", texts=texts)
@@ -126,32 +117,28 @@ class LanguageModelEngine(ABC):
         if written:
             return self._next(question, documents, written)
         task = self.task()
-        messages = self.prompts.chat(self.prompts.need_task(), question, before=picture(catalog))
-        verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, scored=True, reasons="one")
-        needed = verdict.reply.needed if verdict.reply else "yes"
-        return Need(needed, verdict.yes("n"), verdict.why, task.usage())
+        messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
+        verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, reasons="one")
+        return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
 
     def _next(self, question: str, documents: Sequence[Document], written: str) -> Need:
         """How an answer goes on, with the passages in sight that its last part is from."""
-        task, layout = self.task(), layouts().of(question, documents)
+        task, shown = self.task(), Passages.of(documents)
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return self.prompts.chat(self.prompts.next_task(written), question, layout.shown, numbers)
+        def prompt(positions: Sequence[int]) -> Sequence[Message]:
+            return self.prompts.chat(self.prompts.next_task(written), question, shown.shown, positions)
 
         verdict = task.verdict(
             "grader",
             "retrieval_decision",
             prompt,
-            layout.order,
+            shown.order,
             lambda _: schemas.GradeNext,
-            spare=layout.spare,
             needed=0,
-            scored=True,
             reasons="one",
             texts=["continuation"],
         )
-        needed = verdict.reply.needed if verdict.reply else "no"
-        return Need(needed, verdict.yes("n"), verdict.why, task.usage())
+        return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
         """What is left of the smallest window beside the prompt and the reply, in code points like those passages'."""
@@ -161,58 +148,76 @@ class LanguageModelEngine(ABC):
         text = "".join(document.page_content for document in documents)
         return max(0, int(left * len(text) / max(1, estimate([("user", text)]))))
 
-    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
-        """The retrieval grader: one call for the list, one for each, or none, as `grading` says; see `Grader`."""
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """The retrieval grader: passages packed into calls, one call for each, or the evaluator, as `grading` says."""
         cancel.check()
-        return self._grader.relevance(question, documents, scored) if documents else []
+        if not documents:
+            return []
+        if self.grading == "evaluator":
+            if self._evaluator is None:
+                raise EngineError(
+                    "passages are to be graded by the evaluator (grading: evaluator), and this engine has none",
+                    hint="local-rag doctor says what is missing; or let the model grade: grading: packed",
+                )
+            return evaluated(self._evaluator, question, documents)
+        task, most = self.task(), 1 if self.grading == "each" else len(documents)
+        first, *others = grade_documents(task, self.prompts, question, documents, most)
+        return [replace(first, usage=task.usage()), *others]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
         task = self.task()
         if documents or attempt.direct:
-            yield from self._written(task, question, documents, attempt)
+            for bit in self._written(task, question, documents, attempt):
+                yield AnswerDelta(bit or "", restart=bit is None)
         else:
             yield AnswerDelta(attempt.shape.refusal)
         yield AnswerDelta("", usage=task.usage())
 
     def _written(
         self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt
-    ) -> Iterator[AnswerDelta]:
-        layout = layouts().of(question, documents)
+    ) -> Iterator[str | None]:
+        shown = Passages.of(documents)
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
+        def prompt(positions: Sequence[int]) -> Sequence[Message]:
             if attempt.direct:
                 wanted = self.prompts.direct_task(attempt.shape)
             else:
-                wanted = self.prompts.answer_task(attempt, layout.only(numbers))
-            return self.prompts.chat(wanted, question, layout.shown, numbers)
+                wanted = self.prompts.answer_task(attempt, shown.counting(positions))
+            return self.prompts.chat(wanted, question, shown.shown, positions)
 
-        ours, variant = Renumbering(layout), attempt.number - 1
-        texts = ["direct" if attempt.direct else "generator" if attempt.written is None else "generator_part"]
-        for token in task.text(
-            "generator", prompt, layout.order, variant, spare=layout.spare, scored=attempt.scored, texts=texts
-        ):
-            if token is None:
-                ours = Renumbering(layout)
-                yield AnswerDelta("", restart=True)
-            else:
-                yield AnswerDelta(ours.feed(token.text), token.logprob)
-        if rest := ours.end():
-            yield AnswerDelta(rest)
+        name = "direct" if attempt.direct else "generator" if attempt.written is None else "generator_part"
+        bits = task.text("generator", prompt, shown.order, len(documents), attempt.number - 1, [name])
+        return shown.own_stream(bits)
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
-        """The hallucination grader and the answer grader: one call, or two with `grading: each`; see `Grader`.
+        """The hallucination grader and the answer grader: one call, or with `grading: each` two.
 
         What was not asked for is `unparsed`, or usefulness 0.
         """
-        return self._grader.grade(question, documents, generation, check)
+        task = self.task()
+        if not documents:
+            return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
+
+        def graded(check: Check) -> Grade:
+            return grade_generation(task, self.prompts, question, documents, generation, check)
+
+        if check == "both" and self.grading == "each":
+            grade = graded("support")
+            if grade.support == "fully":
+                useful = graded("usefulness")
+                why = "; ".join(filter(None, (grade.why, useful.why)))
+                grade = replace(grade, usefulness=useful.usefulness, why=why)
+        else:
+            grade = graded(check)
+        return replace(grade, usage=task.usage(), score=answered(grade))
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The next sentence of a chain of reasoning. What cannot be parsed ends it: the answer is then written."""
         task = self.task()
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return self.prompts.chat(self.prompts.reason_task(thoughts), question, documents, numbers)
+        def prompt(positions: Sequence[int]) -> Sequence[Message]:
+            return self.prompts.chat(self.prompts.reason_task(thoughts), question, documents, positions)
 
         order = range(len(documents))
         verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
@@ -233,8 +238,8 @@ class LanguageModelEngine(ABC):
         if not history:
             return Rewrite(question)
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            turns = [history[number] for number in numbers]
+        def prompt(positions: Sequence[int]) -> Sequence[Message]:
+            turns = [history[position] for position in positions]
             return self.prompts.chat(self.prompts.standalone_task(), question, before=chat_so_far(turns))
 
         standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
@@ -242,5 +247,4 @@ class LanguageModelEngine(ABC):
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
-        texts = self.prompts.texts
-        return Task(self._caller, self.setups, self._thinking, texts, self._logprobs, self._explain)
+        return Task(self._calls, self.setups, self.prompts.texts, explain=self._explain)

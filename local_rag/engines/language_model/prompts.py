@@ -3,7 +3,7 @@
 All prompts about one question begin alike: the same system message, the numbered passages, the question; what is wanted
 comes last. A server that remembers a prompt does not read its beginning again, and reading is what costs time on a
 laptop. The question stands behind the passages, so that a further question about the same ones shares them. Which
-passages are shown is for `prompt_layout` to say. What a prompt without passages shows of an index or a chat stands
+passages are shown is for `passages` to say. What a prompt without passages shows of an index or a chat stands
 first, too. What is wanted is a text of `prompt_texts`; the rest is added here, and no text can change it.
 """
 
@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import Attempt, Shape, Style
+from local_rag.core.generation import Attempt, Shape, Style, Turn
 from local_rag.core.verdicts import Check, Source, Target
-from local_rag.engines.language_model.context_window import Message
-from local_rag.engines.language_model.prompt_contents import passage, passages
+from local_rag.engines.language_model.passages import Passages, rendered
 from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model.window import Message
+from local_rag.text.description import LONGEST_ABOUT, summary
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
@@ -26,7 +27,7 @@ from local_rag.text.marks import Claim, claims, without_marks
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-PROMPTS = "4"
+PROMPTS = "5"
 """Counts up with every change of a prompt or a schema of a grader: scores that were measured before hold no longer."""
 
 PART = 2
@@ -38,6 +39,9 @@ LONGEST_DRAFT = 1200
 WORDS = 12
 """The length that a reason is asked to have."""
 
+
+SEEN = 24
+"""Frequent words of an index that the router is shown; half as many headings."""
 
 LONGEST_REFERENCE = 400
 """Characters of a reference answer that the judge is shown."""
@@ -67,7 +71,7 @@ class Prompts:
 
         The task is last. What files, people and models wrote passes `fenced`; in a task its own function sees to that.
         """
-        parts = [fenced(before), *passages(documents, numbers)]
+        parts = [fenced(before), *rendered(documents, numbers)]
         parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
         return [("system", self.texts.system), ("user", "\n\n".join(filter(None, parts)))]
 
@@ -78,13 +82,6 @@ class Prompts:
         form = f'{count} words, "yes" or "no" for each in their order' if count > 1 else '"yes" or "no"'
         wanted = self.texts.filled("retrieval_grader", passages=_of_passages(count))
         return f'{wanted} Answer in JSON with {form}: {{"r": "{_blanks(count)}"}}'
-
-    def levels_task(self, count: int) -> str:
-        """The retrieval grader on a scale, for a list: where no probabilities came and scores are needed."""
-        shape = '{"l": [' + ", ".join(["…"] * count) + "]}"
-        which = f"{_of_passages(count)} in their order" if count > 1 else _of_passages(count)
-        wanted = self.texts.filled("relevance_scale", passages=which)
-        return f"{wanted} Answer in JSON with {plural(count, 'number')}: {shape}"
 
     def answer_task(self, attempt: Attempt, only: Sequence[int] = ()) -> str:
         """The generator. A further attempt is told what was wrong with those before it.
@@ -119,26 +116,21 @@ class Prompts:
         wanted = self.texts.filled("direct", shape=shape_words(shape))
         return f"{wanted} Their files were not looked at: do not claim that they say anything."
 
-    def check_task(
-        self,
-        generation: str,
-        documents: int,
-        check: Check = "both",
-        only: Sequence[int] = (),
-        sentences: Sequence[Claim] | None = None,
-    ) -> str:
+    def check_task(self, generation: str, passages: Passages, check: Check = "both", only: Sequence[int] = ()) -> str:
         """The hallucination grader, sentence by sentence, and the answer grader; or one of the two.
 
-        `documents` counts the passages that the sentences may cite, `only` are those that count where others are shown.
-        `sentences` are those that are checked, by default all.
+        `only` are the numbers of the passages that count where others are shown.
         """
-        sentences = claims(generation) if sentences is None else sentences
         if check == "usefulness":
             return (
-                f"Judge this answer to the question.\n<answer>\n{fenced(generation)}\n</answer>\n"
+                f"Judge this answer to the question.\n<answer>\n{fenced(without_marks(generation))}\n</answer>\n"
                 f'"u": {self.texts.filled("answer_grader", answer="it")} Answer in JSON: {{"u": …}}'
             )
-        numbered = "\n".join(f"{number}. {_claim(claim, documents)}" for number, claim in enumerate(sentences, start=1))
+        sentences = claims(generation)
+        numbered = "\n".join(
+            f"{number}. {_claim(claim, passages.shown_numbers(claim.numbers))}"
+            for number, claim in enumerate(sentences, start=1)
+        )
         support = self.texts.filled("hallucination_grader", sentences=_of_sentences(len(sentences)))
         begin = f"{_only('Go by', only)}Judge this answer to the question.\n<answer>\n{numbered}\n</answer>\n"
         begin += f'"s": {support} '
@@ -206,29 +198,6 @@ class Prompts:
             return f'{self.texts.filled("propose")} Answer in JSON: {{"q": "…", "a": "…"}}'
         return f'{self.texts.filled("propose_missing")} Answer in JSON: {{"q": "…"}}'
 
-    # --- the tutorials' grading calls: one per document and one per check, each with the tutorials' inputs -----------
-
-    def retrieval_each(self, question: str, document: Document) -> list[Message]:
-        """One document and the question."""
-        shown = f"Retrieved document:\n\n{fenced(document.page_content)}\n\nQuestion: {fenced(question)}"
-        return self._each("retrieval_grader_each", "r", shown)
-
-    def hallucination_each(
-        self, documents: Sequence[Document], numbers: Sequence[int], generation: str
-    ) -> list[Message]:
-        """The documents and the generation, not the question."""
-        facts = "\n\n".join(passage(number + 1, documents[number]) for number in numbers)
-        return self._each("hallucination_grader_each", "s", f"Facts:\n\n{facts}\n\nAnswer: {fenced(generation)}")
-
-    def answer_each(self, question: str, generation: str) -> list[Message]:
-        """The question and the generation, no documents."""
-        shown = f"Question:\n\n{fenced(question)}\n\nAnswer: {fenced(generation)}"
-        return self._each("answer_grader_each", "u", shown)
-
-    def _each(self, name: str, key: str, shown: str) -> list[Message]:
-        wanted = f'{self.texts.filled(name)} "yes" or "no". Answer in JSON: {{"{key}": "…"}}'
-        return [("system", wanted), ("user", shown)]
-
 
 _MARKED: dict[Style, str] = {
     "short": "End each sentence",
@@ -278,10 +247,9 @@ def _of_sentences(count: int) -> str:
     return f"each of the {count} sentences, in their order," if count > 1 else "the sentence"
 
 
-def _claim(claim: Claim, documents: int) -> str:
+def _claim(claim: Claim, cited: Sequence[int]) -> str:
     """A sentence with the numbers of the passages it cites behind it, wherever its marks stood."""
-    cited = [str(number) for number in claim.numbers if 1 <= number <= documents]
-    mark = f" [{', '.join(cited)}]" if cited else ""
+    mark = f" [{', '.join(map(str, cited))}]" if cited else ""
     columns = f" (columns: {' '.join(fenced(claim.columns).split())})" if claim.columns else ""
     return f"{' '.join(fenced(claim.text).split())}{columns}{mark}"
 
@@ -293,11 +261,47 @@ def with_reasons(messages: Sequence[Message], several: bool = False) -> list[Mes
     return [*before, (role, f'{content}\nAdd to the JSON, at its end, "w": {what}, in at most {WORDS} words.')]
 
 
-def correction(error: str, shape: str) -> str:
+def correction(wrong: str, keys: Sequence[str]) -> str:
     """What the retry adds after the reply that could not be used."""
-    return f"That reply could not be used: {fenced(error)}. Reply with the JSON object alone: {shape}"
+    shape = "{" + ", ".join(f'"{key}": …' for key in keys) + "}"
+    return f"That reply could not be used: {fenced(wrong)}. Reply with the JSON object alone: {shape}"
 
 
-def shape(keys: Sequence[str]) -> str:
-    """The object that a schema wants, for a person or a model to see."""
-    return "{" + ", ".join(f'"{key}": …' for key in keys) + "}"
+# --- what stands first in a prompt without passages ---------------------------------------------------------------
+
+
+def files_in_words(catalog: Catalog) -> str:
+    """What is in the index, in a few words: as its owner says it, then as its catalog does; last what comes near.
+
+    It stands first, and what is the same for every question stands first in it. Its length is bounded.
+    """
+    about = f"{shorten(catalog.about, LONGEST_ABOUT)}\n" if catalog.about else ""
+    headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[: SEEN // 2])
+    terms = ", ".join(catalog.terms[:SEEN])
+    below = f"headings: {headings}; " if headings else ""
+    known = f"The person's own files: {about}{summary(catalog)}; {below}frequent words: {terms}"
+    return f"{known}\n\n{_near(catalog)}" if catalog.passages else known
+
+
+def _near(catalog: Catalog) -> str:
+    """What a quick search for the question brings: where it is from and how similar it is, not what it says."""
+    lines = ["What comes nearest to the question in these files:"]
+    for document in catalog.passages:
+        metadata = document.metadata
+        title = metadata.get("title") or str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2]
+        heading = str(metadata.get("heading") or "").rpartition(" > ")[2]
+        named = shorten(str(title), 60) + (f", {shorten(heading, 60)}" if heading and heading != title else "")
+        lines.append(f"- {named}: similarity {float(metadata.get('score') or 0.0):.2f}")
+    return "\n".join(lines)
+
+
+def chat_so_far(history: Sequence[Turn]) -> str:
+    """These turns are what fits of a chat. They stand first, so that the next follow-up shares them.
+
+    For a question to the web they come without their answers, which are not shown then.
+    """
+    lines = [
+        f"Q: {shorten(turn.question, 400)}" + (f"\nA: {shorten(turn.answer, 400)}" if turn.answer else "")
+        for turn in history
+    ]
+    return "\n".join(["A chat:", *lines])

@@ -9,8 +9,8 @@ from local_rag.core import cancel
 from local_rag.core.usage import Usage
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.engine import LanguageModelEngine
-from local_rag.engines.language_model.parsed_verdict import ParsedVerdict
 from local_rag.engines.language_model.schemas import R
+from local_rag.engines.language_model.task import Verdict
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -48,7 +48,7 @@ class QuestionProposer:
         question = _one_line(verdict.reply.question) if verdict.reply else ""
         return ProposedQuestion(question, why=verdict.error, usage=usage)
 
-    def _ask(self, label: str, document: Document, schema: type[R]) -> tuple[ParsedVerdict[R], Usage]:
+    def _ask(self, label: str, document: Document, schema: type[R]) -> tuple[Verdict[R], Usage]:
         cancel.check()
         task, prompts = self.engine.task(), self.engine.prompts
         messages = prompts.chat(prompts.propose_task(label == "propose"), "", [document], [0])

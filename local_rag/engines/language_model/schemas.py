@@ -2,7 +2,7 @@
 
 A generated token costs the most, so keys are single letters, verdicts are enums, and a verdict for each of several
 things is one string of so many words: each word is one token, where an array puts three marks between two of them.
-(RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of the LangGraph tutorials).
+RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of the LangGraph tutorials.
 """
 
 from __future__ import annotations
@@ -33,51 +33,27 @@ class Reply(BaseModel):
 
 
 class GradeDocuments(Reply):
-    """Is one retrieved document relevant to the question?"""
-
-    binary_score: YesNo = Field(alias="r")
-
-
-class GradeHallucinations(Reply):
-    """Is the generation grounded in the documents?"""
-
-    binary_score: YesNo = Field(alias="s")
-
-
-class GradeAnswer(Reply):
-    """Does the generation answer the question?"""
-
-    binary_score: YesNo = Field(alias="u")
-
-
-class GradeSupport(Reply):
-    """ISSUP of Self-RAG (arXiv 2310.11511, table 1) for every sentence of a generation; see `of_length`."""
-
-    support: list[Supported] = Field(alias="s")
-
-
-class GradeUsefulness(Reply):
-    """ISUSE of Self-RAG (table 1)."""
-
-    usefulness: int = Field(alias="u", ge=1, le=5)
-
-
-class GradeGeneration(GradeSupport):
-    """Both checks at once; see `of_length`."""
-
-    usefulness: int = Field(alias="u", ge=1, le=5)
-
-
-class DocumentGrades(Reply):
-    """GradeDocuments of every retrieved document, in their order; see `of_length`."""
+    """Is each retrieved document relevant to the question, in their order? See `of_length`."""
 
     binary_scores: list[YesNo] = Field(alias="r")
 
 
-class DocumentLevels(Reply):
-    """How much each document helps, from 0 to 3; see `of_length`."""
+class GradeHallucinations(Reply):
+    """Is every sentence of a generation grounded? ISSUP of Self-RAG (arXiv 2310.11511, table 1); see `of_length`."""
 
-    levels: list[Annotated[int, Field(ge=0, le=3)]] = Field(alias="l")
+    support: list[Supported] = Field(alias="s")
+
+
+class GradeAnswer(Reply):
+    """Does the generation answer the question? ISUSE of Self-RAG (table 1)."""
+
+    usefulness: int = Field(alias="u", ge=1, le=5)
+
+
+class GradeGeneration(GradeHallucinations):
+    """Both checks at once; see `of_length`."""
+
+    usefulness: int = Field(alias="u", ge=1, le=5)
 
 
 class RouteQuery(Reply):

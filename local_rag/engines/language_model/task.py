@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal
+
+from pydantic import ValidationError
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
 from local_rag.core.generation import Rewrite
+from local_rag.core.reasons import mistake_of
 from local_rag.core.usage import Call, Usage
+from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest, Reply
 from local_rag.engines.language_model import prompts, schemas
-from local_rag.engines.language_model.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
-from local_rag.engines.language_model.parsed_verdict import ParsedVerdict, corrected, parsed_reply
 from local_rag.engines.language_model.prompt_texts import PromptTexts
-from local_rag.engines.language_model.replies import (
-    BrokenOff,
-    ChatRequest,
-    Empty,
-    Reply,
-    ThinkRefused,
-    Unusable,
-    first_line,
-)
 from local_rag.engines.language_model.schemas import R
-from local_rag.engines.language_model.thinking import Thinking
-from local_rag.engines.language_model.token_probabilities import ALTERNATIVES, Token
-from local_rag.text.display import plural
+from local_rag.engines.language_model.window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
+from local_rag.text.display import plural, shorten
+from local_rag.text.fences import fenced
 from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
@@ -36,63 +30,61 @@ LINE_TOKENS = 96
 """The most that a query or a question may take."""
 TRIES = 2
 """How often a line is asked for."""
+QUOTED = 400
+"""Characters of a reply that cannot be used which the retry is shown."""
+LONGEST_REASON = 200
+"""Characters of a reason that are kept; the grammar allows 160, and not every server has one."""
+
 Reasons = Literal["one", "each"]
 """One reason for the verdict, or one for each verdict of a list."""
 
 
-class Calls(Protocol):
-    """What asks a language model. Serves several threads."""
+@dataclass(frozen=True, slots=True)
+class Verdict(Generic[R]):
+    """`reply` is None where no reply could be used; `error` says why, of the last one.
 
-    def ask(self, request: ChatRequest) -> Reply:
-        """The whole reply. Raises PromptTooLong, BrokenOff, Empty, EngineError, Stopped."""
+    `kept` are the positions of the passages that the model was shown.
+    """
 
-    def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
-        """The reply bit by bit, and as a whole at its end; None where it begins anew. Closing it aborts the call."""
+    reply: R | None
+    kept: list[int] = field(default_factory=list)
+    error: str = ""
 
-    def preloads(self) -> list[Call]:
-        """The models that were loaded ahead since the last call of this, for the usage."""
+    @property
+    def why(self) -> str:
+        """What was wrong with the reply, else the reason that the model gave, if it was asked for one."""
+        return self.error or self.reason()
 
-
-class AskOtherwise(Exception):
-    """A model turned out to think: the same is asked for once more, in the setup that it has by now."""
+    def reason(self, number: int = 0) -> str:
+        """The reason given for the verdict, or for one of them."""
+        given = getattr(self.reply, "why", "")
+        return shorten(given[number] if isinstance(given, list) else given, LONGEST_REASON)
 
 
 class Task:
     """The calls of one task, in turn, with their costs."""
 
     def __init__(
-        self,
-        caller: Calls,
-        setups: Mapping[Role, ModelSetup],
-        thinking: Thinking,
-        texts: PromptTexts,
-        logprobs: bool,
-        explain: bool,
+        self, calls: ChatCalls, setups: Mapping[Role, ModelSetup], texts: PromptTexts, *, explain: bool = False
     ) -> None:
         cancel.check()
-        self._texts = texts
-        self._caller = caller
-        self._setups = setups
-        self._thinking = thinking
-        self._logprobs = logprobs
-        self._explain = explain
+        self._calls, self._setups, self._texts, self._explain = calls, setups, texts, explain
         self._started = time.perf_counter()
-        self._calls: list[Call] = []
+        self._log: list[Call] = []
         self._notes: list[str] = []
         self._unparsed = 0
 
     def usage(self) -> Usage:
         """What it has cost so far."""
-        counted = [call for call in self._calls if call.role != "preload"]
         return Usage(
-            calls=len(counted),
-            prompt_tokens=sum(call.prompt_tokens for call in counted),
-            output_tokens=sum(call.output_tokens for call in counted),
+            calls=len(self._log),
+            prompt_tokens=sum(call.prompt_tokens for call in self._log),
+            output_tokens=sum(call.output_tokens for call in self._log),
             seconds=time.perf_counter() - self._started,
-            loads=sum(call.loaded for call in self._calls),
-            retries=sum(call.retry for call in counted),
+            loads=sum(call.loaded for call in self._log),
+            retries=sum(call.retry for call in self._log),
             unparsed=self._unparsed,
-            log=tuple(self._calls),
+            log=tuple(self._log),
             notes=tuple(dict.fromkeys(self._notes)),
         )
 
@@ -104,47 +96,35 @@ class Task:
         order: Sequence[int],
         schema: Callable[[int], type[R]],
         *,
-        spare: int = 0,
         needed: int = 1,
-        more: bool = False,
-        scored: bool = False,
         reasons: Reasons | None = None,
         texts: Sequence[str] = (),
-    ) -> ParsedVerdict[R]:
+    ) -> Verdict[R]:
         """One verdict, or one for each passage. Raises DoesNotFit where not even the first `needed` passages fit.
 
         `label` names the call, and `texts` the prompt texts it is made of, by default the one of that name; `order`
-        lists the passages, the most wanted first, the last `spare` of them read already and not needed; `schema` is for
-        so many passages. `more`: another call asks about those that do not fit. `scored` asks how sure the model is,
-        `reasons` says what a task that explains asks a reason for.
+        lists the positions of the passages, the most wanted first; `schema` is for so many passages. `reasons` says
+        what a task that explains asks a reason for.
         """
         if self._explain and reasons:
             prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
         shapes = schema
-
-        def cap(count: int) -> int:
-            return schemas.most_tokens(shapes(count))
-
-        fitted = FittedPrompt(prompt, order, self._setup(role), cap, spare, needed)
-        alternatives, retry = ALTERNATIVES if self._asks(scored) else None, False
+        fitted = FittedPrompt(
+            prompt, order, self._setups[role], lambda count: schemas.most_tokens(shapes(count)), needed
+        )
         while True:
-            shape, most = shapes(len(fitted.kept)), cap(len(fitted.kept))
-            wire = schemas.wire(shape)
-            request = self._request(label, texts, fitted, most, schema=wire, logprobs=alternatives, retry=retry)
+            shape = shapes(len(fitted.kept))
+            wire, most = schemas.wire(shape), schemas.most_tokens(shape)
+            request = self._request(role, label, texts, fitted.messages, most, schema=wire)
             try:
-                parsed, raw, wrong = self._strict(request, shape)
+                parsed, wrong = self._strict(request, shape)
             except PromptTooLong as size:
                 fitted.shrink(size)
                 continue
-            except AskOtherwise:
-                retry = True
-                fitted.change(self._setup(role))
-                continue
-            self.note("" if more else fitted.note)
             if parsed is None:
                 self._unparsed += 1
-                self.note(f"{label}: no usable verdict of {fitted.setup.model}: {wrong}")
-            return ParsedVerdict(parsed, fitted.kept, wrong, raw)
+                self.note(f"{label}: no usable verdict of {request.setup.model}: {wrong}")
+            return Verdict(parsed, fitted.kept, wrong)
 
     def single(
         self,
@@ -153,51 +133,37 @@ class Task:
         messages: Sequence[Message],
         schema: type[R],
         *,
-        scored: bool = False,
         reasons: Reasons | None = None,
         texts: Sequence[str] = (),
-    ) -> ParsedVerdict[R]:
+    ) -> Verdict[R]:
         """A verdict by a prompt of which nothing can be left out."""
-        return self.verdict(
-            role, label, lambda _: messages, (), lambda _: schema, scored=scored, reasons=reasons, texts=texts
-        )
+        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, reasons=reasons, texts=texts)
 
     def text(
-        self,
-        label: str,
-        prompt: Prompt,
-        order: Sequence[int],
-        variant: int,
-        *,
-        spare: int = 0,
-        scored: bool = False,
-        texts: Sequence[str] = (),
-    ) -> Iterator[Token | None]:
+        self, label: str, prompt: Prompt, order: Sequence[int], counting: int, variant: int, texts: Sequence[str]
+    ) -> Iterator[str | None]:
         """An answer as it is written, with as many of the passages as fit; None where it begins anew.
 
-        `order`, `spare` and `texts` as in `verdict`.
-
-        A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
+        The first `counting` of `order` are those that a person misses. A reply that broke off is asked for once more,
+        warmer: at temperature 0 it would break off again.
         """
-        fitted = FittedPrompt(prompt, order, self._setup("generator"), ANSWER_TOKENS, spare)
-        figures = 0 if self._asks(scored) else None
-        request = self._request(label, texts, fitted, ANSWER_TOKENS, logprobs=figures, variant=variant)
-        wrote = False
+        fitted = FittedPrompt(prompt, order, self._setups["generator"], lambda _: ANSWER_TOKENS)
+        retry = wrote = False
         while True:
+            request = self._request(
+                "generator", label, texts, fitted.messages, ANSWER_TOKENS, variant=variant, retry=retry
+            )
             try:
-                for token in self._streamed(replace(request, messages=fitted.messages)):
-                    wrote = token is not None
-                    yield token
-                return self.note(fitted.note)
+                for bit in self._streamed(request):
+                    wrote = bit is not None
+                    yield bit
+                return self.note(fitted.note if len(fitted.kept) < counting else "")
             except PromptTooLong as size:
                 fitted.shrink(size)
-            except AskOtherwise:
-                fitted.change(self._setup("generator"))
-                request = replace(request, setup=fitted.setup, retry=True)
             except BrokenOff:
-                if request.retry:
+                if retry:
                     raise
-                request = replace(request, retry=True, variant=request.variant + 1)
+                retry, variant = True, variant + 1
             if wrote:
                 wrote = False
                 yield None
@@ -209,99 +175,77 @@ class Task:
 
         `order` lists what the prompt may do without, the most wanted first.
         """
-        variant, retry = 0, False
-        fitted = FittedPrompt(prompt, order, self._setup("rewriter"), LINE_TOKENS)
+        variant = 0
+        fitted = FittedPrompt(prompt, order, self._setups["rewriter"], lambda _: LINE_TOKENS)
         while variant < TRIES:
-            request = self._request(label, texts, fitted, LINE_TOKENS, variant=variant, retry=retry)
+            request = self._request(
+                "rewriter", label, texts, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0
+            )
             try:
                 line = first_line(self._whole(request).text)
             except PromptTooLong as size:
                 fitted.shrink(size)
                 continue
-            except AskOtherwise:
-                retry = True
-                fitted.change(self._setup("rewriter"))
-                continue
-            except (BrokenOff, Empty) as error:
-                self.note(_note_of(error))
+            except BrokenOff as error:
+                self.note(str(error))
                 line = ""
             if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
-            variant, retry = variant + 1, True
+            variant += 1
         return Rewrite("", self.usage())
 
-    def _setup(self, role: Role) -> ModelSetup:
-        return self._thinking.of(self._setups[role])
-
-    def _request(self, label: str, texts: Sequence[str], fitted: FittedPrompt, cap: int, **others: Any) -> ChatRequest:
-        """A prompt as it fits by now, with the names of the texts that it was made of, and their digest."""
+    def _request(
+        self, role: Role, label: str, texts: Sequence[str], messages: Sequence[Message], cap: int, **others: Any
+    ) -> ChatRequest:
+        """A prompt with the names of the texts that it was made of, and their digest."""
         texts = texts or (label,)
-        task, digest = "+".join(texts), self._texts.digest(texts)
-        return ChatRequest(label, fitted.setup, fitted.messages, cap, task=task, prompt=digest, **others)
+        digest = self._texts.digest(texts)
+        return ChatRequest(label, self._setups[role], messages, cap, task="+".join(texts), prompt=digest, **others)
 
-    def _asks(self, scored: bool) -> bool:
-        return scored and self._logprobs
-
-    def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, Reply | None, str]:
-        """Ask, parse strictly, ask once more with the error quoted: the parsed reply, the raw one, and what was wrong.
-
-        No probabilities are asked for then: with the first reply before it, the second one says little of them.
-        """
+    def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, str]:
+        """Ask, parse strictly, ask once more with the error quoted: the parsed reply, and what was wrong."""
         messages, wrong = request.messages, ""
         for retry in (False, True):
             rejected = ""
             try:
-                reply = self._whole(replace(request, retry=retry or request.retry))
-            except Empty as error:
-                return None, None, _note_of(error)
+                reply = self._whole(replace(request, retry=retry))
+                parsed, wrong = parsed_reply(reply, schema)
+                if parsed is not None:
+                    return parsed, ""
+                rejected = reply.text
             except BrokenOff as error:
                 wrong = str(error)
             except PromptTooLong:
                 if not retry:
                     raise
-                return None, None, wrong
+                return None, wrong
+            if rejected:
+                keys = [str(each.alias) for each in schema.model_fields.values()]
+                again = ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, keys))
+                request = replace(request, messages=[*messages, *again])
             else:
-                rejected = reply.text
-                parsed, wrong = parsed_reply(reply, schema)
-                if parsed is not None:
-                    return parsed, reply, ""
-            again = corrected(messages, rejected, wrong, schema)
-            request = replace(request, messages=again, variant=0 if rejected else 1, logprobs=None)
-        return None, None, wrong
+                request = replace(request, variant=1)
+        return None, wrong
 
-    def _streamed(self, request: ChatRequest) -> Iterator[Token | None]:
+    def _streamed(self, request: ChatRequest) -> Iterator[str | None]:
         try:
-            reply = yield from self._caller.stream(request)
-        except Unusable as error:
-            self._failed(request, error)
+            reply = yield from self._calls.stream(request)
+        except BrokenOff as error:
+            self._log.append(error.call)
             raise
-        self._book(request, reply)
+        self._log.append(reply.call)
         if reply.cut:
-            note = (
-                f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}, the most that it may take"
-            )
-            self.note(f"{note}; ask for less at a time")
+            most = plural(reply.call.output_tokens, "token")
+            self.note(f"the answer was cut off after {most}, the most that it may take; ask for less at a time")
 
     def _whole(self, request: ChatRequest) -> Reply:
         try:
-            reply = self._caller.ask(request)
-        except Unusable as error:
-            self._failed(request, error)
+            reply = self._calls.ask(request)
+        except BrokenOff as error:
+            self._log.append(error.call)
             raise
-        self._book(request, reply)
+        self._log.append(reply.call)
         return reply
-
-    def _failed(self, request: ChatRequest, error: Unusable) -> None:
-        """Raises AskOtherwise where the model is to be told something else about thinking."""
-        self._calls += [*self._caller.preloads(), error.call]
-        after = {Empty: self._thinking.after_empty, ThinkRefused: self._thinking.after_refusal}.get(type(error))
-        if after and after(request.setup):
-            raise AskOtherwise from error
-
-    def _book(self, request: ChatRequest, reply: Reply) -> None:
-        self._calls += [*self._caller.preloads(), reply.call]
-        self.note(reply.note)
-        self.note(self._thinking.note(request.setup))
 
     def note(self, note: str) -> None:
         """What a person should know; nothing where it is empty."""
@@ -319,6 +263,30 @@ def _with_reasons(
     )
 
 
-def _note_of(error: Unusable) -> str:
-    """A failure as a note: what happened, and if there is one the remedy."""
-    return f"{error}; {error.hint}" if isinstance(error, Empty) else str(error)
+def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
+    """The reply in the form of its schema, else what is wrong with it."""
+    if reply.cut:
+        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
+    try:
+        return schema.model_validate_json(reply.text), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return None, f"{where + ': ' if where else ''}{mistake_of(first)} (it was {shorten(repr(first['input']), 80)})"
+
+
+_LABEL = re.compile(
+    r"^(?:[-*•>]\s+|\d+[.)]\s+)?(?:\W*(?:new |rewritten |search |web )*(?:query|question)\W*:\W*)?", re.I
+)
+_PAIRS = {'"': '"', "'": "'", "`": "`", "“": "”", "*": "*"}
+
+
+def first_line(reply: str) -> str:
+    """The line that is meant: not the preamble before it, nor the marks and labels around it."""
+    lines = [line.strip() for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        del lines[0]
+    line = _LABEL.sub("", lines[0]).strip() if lines else ""
+    while len(line) > 1 and _PAIRS.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
+        line = line[1:-1].strip()
+    return line.strip("*` ")[:300]

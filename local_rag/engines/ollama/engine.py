@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.values import Ollama
-from local_rag.engines.language_model.context_window import ModelSetup
 from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.prompt_texts import PromptTexts
-from local_rag.engines.ollama.call import Caller
-from local_rag.engines.ollama.model_names import check_name, check_remote
-from local_rag.engines.ollama.server import Server, digests, lists_logprobs
+from local_rag.engines.language_model.window import ModelSetup
+from local_rag.engines.ollama.calls import OllamaCalls
+from local_rag.engines.ollama.server import Server, check_name, check_remote, digests
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Evaluator
@@ -34,12 +33,11 @@ class OllamaEngine(LanguageModelEngine):
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
     ) -> None:
-        self._connections = Caller(server, settings)
+        self._ollama = OllamaCalls(server, settings)
         super().__init__(
-            self._connections,
+            self._ollama,
             setups,
             grading=settings.grading,
-            logprobs=settings.logprobs == "auto" and lists_logprobs(version),
             explain=explain,
             texts=texts,
             evaluator=evaluator,
@@ -62,7 +60,7 @@ class OllamaEngine(LanguageModelEngine):
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
         `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
-        `evaluator` grades passages with `grading: evaluator`, and scores them where no probabilities come.
+        `evaluator` grades passages with `grading: evaluator`.
         Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
@@ -92,15 +90,11 @@ class OllamaEngine(LanguageModelEngine):
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
-        return f"ollama {self.prompts.version}; {listed}; {self.manner}"
+        return f"ollama {self.prompts.version}; {listed}; {self.how_graded}"
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""
-        self._connections.preload(self.setups["grader"])
-
-    def close(self) -> None:
-        """Abort whatever is running."""
-        self._connections.close()
+        self._ollama.preload(self.setups["grader"])
 
 
 def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
@@ -109,5 +103,4 @@ def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: O
     check_remote(spec.name, shown.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx
     think = spec.think or ("low" if shown.family in HARMONY else False)
-    thinks = "thinking" in shown.capabilities if shown.capabilities else None
-    return ModelSetup(spec.name, min(window, shown.window or window), think, thinks)
+    return ModelSetup(spec.name, min(window, shown.window or window), think)

@@ -6,16 +6,19 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from local_rag.core import process
 from local_rag.core.address import Address, address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
-from local_rag.engines.ollama.clients import ollama
-from local_rag.engines.ollama.model_names import same_model
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
 from local_rag.text.display import printable, shorten
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
@@ -25,6 +28,20 @@ LONGEST_MESSAGE, LONGEST_VERSION = 300, 40
 
 PULLING = 600.0
 """Seconds without a word in a pull; checking the sum of a large file is silent."""
+
+_QUIET = {"NO_PROXY": "*", "no_proxy": "*", "OLLAMA_HOST": "127.0.0.1"}
+"""`NO_PROXY=*` is httpx's word for "no proxy at all", also none of the system's settings."""
+
+
+@cache
+def ollama() -> ModuleType:
+    """ollama-python. Its import needs help only where a variable of the shell makes it fail."""
+    try:
+        import ollama as library
+    except (ImportError, ValueError):
+        with process.environment(_QUIET):
+            import ollama as library
+    return library
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +214,6 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-LOGPROBS = (0, 12, 11)
-"""The first version that gives probabilities; older ones ignore that they are asked for."""
-
-
-def lists_logprobs(version: str) -> bool:
-    """Whether a server of this version can say how sure a model was. A build without a number (0.0.0) is a new one."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    number = tuple(map(int, match.groups())) if match else (0, 0, 0)
-    return number >= LOGPROBS or number == (0, 0, 0)
-
-
 def digests(server: Server, models: Collection[str]) -> dict[str, str]:
     """The digest of each of these models, as far as the server tells it."""
     try:
@@ -215,6 +221,44 @@ def digests(server: Server, models: Collection[str]) -> dict[str, str]:
     except LocalRagError:
         return {}
     return {model: known.digest for model in models for known in installed if same_model(known.name, model)}
+
+
+# --- names of models ------------------------------------------------------------------------------------------------
+
+
+def is_cloud_name(model: str) -> bool:
+    """Whether a name alone sends the prompt to ollama.com: its tag is `cloud` or ends in `-cloud`, in any case."""
+    tag = model.rpartition(":")[2].strip().casefold() if ":" in model else ""
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
+def check_name(model: str, allowed: Collection[str]) -> None:
+    """Raise NotLocal for a cloud model by its name, unless that name is allowed. Nothing has been asked yet."""
+    check_remote(model, "ollama.com" if is_cloud_name(model) else "", allowed)
+
+
+def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None:
+    """Raise NotLocal for an installed model that answers from elsewhere, unless its name is allowed."""
+    if remote_host and model not in allowed:
+        raise NotLocal(
+            f"the model {model} would send your question and passages to {remote_host}, so it was not asked",
+            hint="local-rag models shows those that run here; LOCAL_RAG_OLLAMA_ALLOW_CLOUD=NAME allows one by name",
+        )
+
+
+def same_model(first: str, second: str) -> bool:
+    """Whether two names mean one model: a name without a tag means `:latest`."""
+    return _tagged(first) == _tagged(second)
+
+
+def _tagged(name: str) -> str:
+    short = name.strip().casefold().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
+
+
+def duration(keep_alive: str) -> str:
+    """As Ollama reads a string: it refuses one without a unit ("time: missing unit in duration"), which are seconds."""
+    return f"{keep_alive}s" if keep_alive[-1].isdigit() else keep_alive
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
@@ -237,17 +281,9 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
     return EngineError(f"the program at {where} is not an Ollama server: {error}", hint="local-rag doctor")
 
 
-_NO_THINKING = r"does not support thinking|think value"
-
-
-def refuses_thinking(message: str) -> bool:
-    """Whether an error says that a model does not take the `think` that it was sent."""
-    return bool(re.search(_NO_THINKING, message, re.IGNORECASE))
-
-
 _CAUSES = (
     (r"does not support chat", "{model} is no chat model", "local-rag models lists those that answer questions"),
-    (_NO_THINKING, "{model} cannot think as it is told to",
+    (r"does not support thinking|think value", "{model} cannot think as it is told to",
      "take the line 'think' for it out of your models.yaml"),
     (r"invalid model name", "{model} is no name of a model", "local-rag models lists those that there are"),
     (r"server busy|pending requests", "Ollama is busy with other questions", "ask again when they are done: ollama ps"),

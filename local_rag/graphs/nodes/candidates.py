@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,17 +27,17 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write a draft from each part of the documents; which is best is decided next."""
     documents, question = state.get("documents", []), standalone_of(state)
     tries, usage = counted(state, "generations"), Usage()
-    attempt = replace(attempt_of(state, tries, deps), scored=True)
+    attempt = attempt_of(state, tries, deps)
     drafts: list[Candidate] = []
     ranking = sorted(range(len(documents)), key=lambda n: -float(documents[n].metadata.get("rank_score") or 0.0))
     for number, ranks in enumerate(dealt(len(documents), deps.self_rag.candidates), start=1):
         positions = sorted(ranking[rank] for rank in ranks)  # as they were shown before
         part = [documents[position] for position in positions]
-        text, cost, logprobs = write(question, part, attempt, deps, emit, number)
+        text, cost = write(question, part, attempt, deps, emit, number)
         usage += cost
         if text and not is_refusal(text):
             marked, dropped = citations.remapped(text, [position + 1 for position in positions], part)
-            drafts.append(Candidate(marked, _relevance(state, part), probability(logprobs), dropped))
+            drafts.append(Candidate(marked, _relevance(state, part), dropped))
     texts = texts_of(state, deps)
     written = _chosen(drafts[0], None, documents, texts) if drafts else _nothing(texts)
     return written | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
@@ -60,11 +59,6 @@ def dealt(count: int, candidates: int) -> list[list[int]]:
     return [list(range(first, count, candidates)) for first in range(min(count, candidates))]
 
 
-def probability(logprobs: Sequence[float]) -> float | None:
-    """Exp of the mean log-probability of a draft's tokens, in [0, 1]; None where none is known."""
-    return math.exp(sum(logprobs) / len(logprobs)) if logprobs else None
-
-
 @node("comparing the drafts")
 def rank_candidates(state: State, deps: Deps, emit: Emit) -> Update:
     """Grade every draft and keep the best; sentences without support are dropped first where that is asked for."""
@@ -79,7 +73,7 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> Update:
         if deps.self_rag.hard_constraint:
             draft, grade, removed = _constrained(state, deps, draft, grade)
             usage += grade.usage
-        score = critique.draft_score(draft.relevance, grade, draft.probability) if draft.text else None
+        score = critique.draft_score(draft.relevance, grade) if draft.text else None
         decisions.append(Graded("candidate", str(number), _why(draft, grade, removed), score=score))
         if score is not None:
             ranked.append((score, draft, grade, removed))
@@ -127,7 +121,6 @@ def _why(draft: Candidate, grade: Grade, removed: Sequence[str]) -> str:
         f"relevance {draft.relevance:.2f}",
         f"support {critique.support_of(grade) or 0.0:.2f}",
         f"usefulness {critique.usefulness_or_worst(grade):+.2f}",
-        f"probability {draft.probability:.2f}" if draft.probability is not None else "",
         f"{len(removed)} without support dropped" if removed else "",
         "nothing left of it" if not draft.text else "",
     ]

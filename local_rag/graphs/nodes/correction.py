@@ -69,7 +69,7 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     cut = [strip for document in files for strip in strips.of_passage(document)]
     if len(cut) == len(files):
         return {"documents": documents}
-    verdicts = deps.engine.relevance(standalone_of(state), cut, scored=True)
+    verdicts = deps.engine.relevance(standalone_of(state), cut)
     best = strips.best(verdicts)
     kept = strips.recomposed(files, [cut[number] for number in best]) if best else files
     why = f"{len(best)} of {plural(len(cut), 'strip')}" if best else "no strip alone is good enough"

@@ -26,7 +26,7 @@ def _generate(state: State, deps: Deps, emit: Emit) -> Update:
     texts, attempt = texts_of(state, deps), attempt_of(state, tries, deps)
     text, usage = texts.refusal, Usage()
     if documents:
-        text, usage, _ = write(standalone_of(state), documents, attempt, deps, emit)
+        text, usage = write(standalone_of(state), documents, attempt, deps, emit)
     checked = citations.check(text, documents)
     return {
         "generation": checked.text or texts.refusal,
@@ -63,7 +63,7 @@ def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Att
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
     texts, attempt = texts_of(state, deps), Attempt(direct=True, shape=shape_of(state, deps))
-    text, usage, _ = write(standalone_of(state), [], attempt, deps, emit)
+    text, usage = write(standalone_of(state), [], attempt, deps, emit)
     silent = not text or is_refusal(text)
     return {
         "generation": text or texts.refusal,
@@ -89,25 +89,21 @@ def write(
     emit: Emit,
     candidate: int = 1,
     before: str = "",
-) -> tuple[str, Usage, list[float]]:
-    """What the engine writes, what it cost, and the log-probabilities of the deltas that have one.
+) -> tuple[str, Usage]:
+    """What the engine writes, and what it cost.
 
     `before` is the text that stands in front of it while it is shown.
     """
     parts: list[str] = []
-    logprobs: list[float] = []
     usage = Usage()
     for delta in deps.engine.answer(question, documents, attempt):
         deps.cancel.check()
         if delta.restart:
             parts.clear()
-            logprobs.clear()
         parts.append(delta.text)
-        if delta.logprob is not None:
-            logprobs.append(delta.logprob)
         usage += delta.usage or Usage()
         if delta.text or delta.restart:
             text = f"{before} {delta.text}" if delta.restart and before else delta.text
             emit(Token(text, attempt.number, delta.restart, candidate))
     text = "".join(parts).strip()
-    return (attempt.shape.refusal if citations.reads_as_refusal(text) else text), usage, logprobs
+    return (attempt.shape.refusal if citations.reads_as_refusal(text) else text), usage

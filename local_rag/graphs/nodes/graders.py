@@ -50,7 +50,7 @@ def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relev
     documents, threshold = state.get("documents", []), deps.thresholds.relevance
     if not documents:
         return []
-    verdicts = deps.engine.relevance(wanted or standalone_of(state), documents, scored=deps.scored)
+    verdicts = deps.engine.relevance(wanted or standalone_of(state), documents)
     return [
         verdict
         if threshold is None or verdict.score is None or verdict.label == "unparsed"
@@ -118,7 +118,7 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
 
 
 def _logged(grade: Grade, check: Check) -> list[Graded]:
-    support = Graded("support", grade.support, grade.why, score=grade.support_score)
+    support = Graded("support", grade.support, grade.why)
     usefulness = Graded("usefulness", str(grade.usefulness), grade.why * (check == "usefulness"), score=grade.score)
     return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 

@@ -51,7 +51,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     """Self-RAG's Retrieve (section 3.2), once: are the files needed?"""
     need, needed = first_need(state, deps)
-    verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
+    verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why)
     return {
         "route": "vectorstore" if needed else "direct",
         "decisions": [verdict],
@@ -60,7 +60,7 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
-    """The verdict on the question alone, and what follows: the files are needed where its score is above δ.
+    """The verdict on the question alone, and whether the files are needed.
 
     Where answers without the files are not allowed there is nothing to decide.
     """
@@ -69,7 +69,7 @@ def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
     else:
         question = standalone_of(state)
         need = deps.engine.needs_retrieval(question, catalog_for(question, deps))
-    return need, need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
+    return need, need.retrieve == "yes"
 
 
 def catalog_for(question: str, deps: Deps) -> Catalog:

@@ -51,14 +51,12 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     question, written = standalone_of(state), without_marks(state["written"])
     need = deps.engine.needs_retrieval(question, deps.index.catalog(), last_retrieved(state), written)
     step = need.retrieve
-    if step != "continue" and need.score is not None:
-        step = "yes" if need.score > deps.self_rag.delta else "no"
     query = need.query or f"{question} {without_marks(state['segment'])}"
     return _decided(need, step) | {"query": query if step == "yes" else state.get("query", question)}
 
 
 def _decided(need: Need, step: str) -> Update:
-    verdict = Graded("need", need.retrieve, need.why, score=need.score)
+    verdict = Graded("need", need.retrieve, need.why)
     return {"step": step, "decisions": [verdict], "usage": need.usage}
 
 
@@ -118,7 +116,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape)
     if written:
         emit(Token(f"{written}{gap(written)}", attempt.number, restart=True))
-    text, usage, _ = write(standalone_of(state), last_retrieved(state), attempt, deps, emit, before=written)
+    text, usage = write(standalone_of(state), last_retrieved(state), attempt, deps, emit, before=written)
     return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
 
@@ -135,7 +133,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
     update: Update = {
         "step": "go on",
         "usage": grade.usage,
-        "decisions": [Graded("support", grade.support, grade.why, score=grade.support_score)],
+        "decisions": [Graded("support", grade.support, grade.why)],
     }
     if grade.support in ("fully", "unparsed"):
         return {**update, **_added(state, segment, grade, texts_of(state, deps))}
@@ -178,7 +176,7 @@ def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Upda
 
 def _support_of_all(before: Grade | None, new: Grade, text: str) -> Grade:
     """The support of all parts; of the single sentences only where each of them was looked at."""
-    new = replace(new, usage=Usage(), support_score=None, score=None, usefulness=0)
+    new = replace(new, usage=Usage(), score=None, usefulness=0)
     if before is None:
         return new
     sentences = (*before.sentences, *new.sentences)

@@ -342,14 +342,11 @@ def test_the_trial_for_people(there, capsys):
     assert shown.endswith("Every verdict had the form that was asked for.\n")
 
 
-def test_a_model_that_always_thinks_is_tried_as_it_will_be_asked(there, capsys):
+def test_a_model_that_always_thinks_is_told_with_the_setting(there, capsys):
     there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"), harmony=True)
-    there.script(GOOD[0], *GOOD)
     assert run(["models", "try"]) == 1, "the first reply was lost"
-    shown = capsys.readouterr().out
-    assert re.search(r"^total +8 of 8 ", shown, re.MULTILINE)
-    assert shown.count("note: tiny thinks although it is told not to") == 1
-    assert "'think: low' in your models.yaml" in shown
+    shown = capsys.readouterr()
+    assert "returned no text" in shown.out + shown.err and "'think: low'" in shown.out + shown.err
 
 
 def test_verdicts_in_the_wrong_form_are_told_and_fail(there, capsys):

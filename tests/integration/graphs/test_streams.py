@@ -13,6 +13,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessageChunk
 from langgraph.graph import END, START, MessagesState, StateGraph
 from support.chat_model import SchemaModel
+from support.engine_contract import PASSAGES
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.ollama_engine import engine_on
 
@@ -20,7 +21,6 @@ from local_rag import Deps, Rag, from_chat_model
 from local_rag.core import cancel, question_memory
 from local_rag.core.events import Retrieved, Started, Token
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.engines.contract import PASSAGES
 
 QUESTION = {"question": "What does the plan cost?"}
 GOOD, BAD = "It costs 100 euros [1].", "It is free [1]."
@@ -172,9 +172,9 @@ def test_custom_parts_are_our_events():
 class Noting(ScriptedEngine):
     """Notes the clock and the memory that each question has."""
 
-    def relevance(self, question, documents, *, scored=False):
+    def relevance(self, question, documents):
         self.asked.append(("scope", cancel.current(), question_memory.current()))
-        return super().relevance(question, documents, scored=scored)
+        return super().relevance(question, documents)
 
     @property
     def scopes(self):

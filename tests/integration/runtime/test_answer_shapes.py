@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.engine_contract import PASSAGES
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.fakes_index import remembering_minilm
 from support.ollama_engine import contents, engine_on
@@ -13,7 +14,6 @@ from local_rag.core.answer import Answer, Sentence
 from local_rag.core.errors import ConfigError
 from local_rag.core.events import Note
 from local_rag.core.generation import NOT_IN_PASSAGES, Shape
-from local_rag.engines.contract import PASSAGES
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.setting_out import set_out
 from local_rag.runtime.engine_choice import Choice

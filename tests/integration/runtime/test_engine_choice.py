@@ -200,7 +200,7 @@ def no_weights(tmp_path, monkeypatch):
 def test_the_engine_that_grades_by_the_evaluator_is_given_it(there):
     choice = chosen(ollama__grading="evaluator")
     assert choice.engine.grading == "evaluator" and choice.evaluator is not None
-    assert choice.engine.manner.endswith(f"; evaluator {choice.evaluator.fingerprint}")
+    assert choice.engine.how_graded.endswith(f"; evaluator {choice.evaluator.fingerprint}")
     assert choice.lines[0].endswith("; the evaluator grades passages")
 
 
@@ -211,14 +211,14 @@ def test_nothing_grades_in_the_place_of_an_evaluator_that_cannot_be_had(there, n
         chosen(ollama__grading="evaluator", **no_weights)
     assert met.value.hint
     assert there.chats == []
-    choice = chosen(ollama__grading="list", **no_weights)
-    assert choice.engine.grading == "list" and "without the evaluator" in choice.note
+    choice = chosen(ollama__grading="packed", **no_weights)
+    assert choice.engine.grading == "packed" and "without the evaluator" in choice.note
 
 
 def test_grading_by_an_evaluator_that_is_off_is_refused(there):
     with pytest.raises(UsageError, match="and the evaluator is off") as met:
         chosen(ollama__grading="evaluator", evaluator="off")
-    assert "ollama.grading: list" in met.value.hint
+    assert "ollama.grading: packed" in met.value.hint
 
 
 def test_without_a_server_it_does_not_matter_who_would_grade(no_weights):
@@ -227,4 +227,4 @@ def test_without_a_server_it_does_not_matter_who_would_grade(no_weights):
 
 def test_a_trial_asks_the_model_whoever_grades_questions(there):
     with closing(open_ollama(Settings.load(ollama__grading="evaluator"), trial=True)) as engine:
-        assert engine.grading == "list"
+        assert engine.grading == "packed"

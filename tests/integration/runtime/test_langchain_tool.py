@@ -60,7 +60,7 @@ def test_what_is_only_partly_supported_says_so():
 
 def test_errors_come_back_as_text():
     class Broken(ScriptedEngine):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             raise EngineError("no Ollama server answers", hint="ollama serve")
 
     assert tool(Broken()).invoke(QUESTION) == "error: no Ollama server answers\nhint: ollama serve"

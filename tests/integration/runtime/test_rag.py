@@ -161,7 +161,7 @@ def test_an_unknown_graph_is_refused_with_the_known_ones():
 
 def test_an_engine_that_fails_is_an_error_and_not_an_answer():
     class Broken(ScriptedEngine):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             raise EngineError("the model is gone")
 
     with pytest.raises(EngineError, match="the model is gone"):
@@ -187,7 +187,7 @@ def test_an_engine_that_never_looks_up_is_left_behind():
     awake = threading.Event()
 
     class Deaf(ScriptedEngine):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             awake.wait(LONG)
             return super().relevance(question, documents)
 
@@ -247,7 +247,7 @@ def test_the_hosts_tracing_state_is_left_alone_and_never_used(enabled, monkeypat
     seen = []
 
     class Watching(ScriptedEngine):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             seen.append(get_tracing_context()["enabled"])
             return super().relevance(question, documents)
 

@@ -51,8 +51,8 @@ def files():
 class Calling(ScriptedEngine):
     """Names its calls and the digests of their prompts."""
 
-    def relevance(self, question, documents, *, scored=False):
-        first, *others = super().relevance(question, documents, scored=scored)
+    def relevance(self, question, documents):
+        first, *others = super().relevance(question, documents)
         call = Call("grader", "tiny", 100, 5, 0.5, task="relevance", prompt="0123456789ab")
         usage = Usage(1, 100, 5, 0.5, log=(call,))
         return [type(first)(first.label, first.score, first.why, usage), *others]
@@ -73,7 +73,7 @@ def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
     assert "says that the plan costs" not in json.dumps([line for line in run.lines if line["event"] != "done"])
     assert not any(line["event"] == "token" for line in run.lines)
     assert (run.conditions["k"], run.conditions["engine"]["fingerprint"]) == (4, "scripted 1")
-    assert run.conditions["settings"]["self_rag.delta"] == 0.2
+    assert run.conditions["settings"]["self_rag.candidates"] == 1
 
 
 def test_of_a_state_only_what_a_node_changed_is_kept():
@@ -149,9 +149,9 @@ def test_a_stopped_a_failed_and_a_late_question_say_so():
     assert (stopped.status, stopped.path) == ("stopped", ["retrieve", "grade_documents", "generate"])
 
     class Slow(Recalling):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             time.sleep(0.5)
-            return super().relevance(question, documents, scored=scored)
+            return super().relevance(question, documents)
 
     late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
     assert (late.status, ran_out_of_time(late.reason)) == ("abstained", True)

@@ -150,9 +150,9 @@ def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
     class Slow(Recalling):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             time.sleep(0.5)
-            return super().relevance(question, documents, scored=scored)
+            return super().relevance(question, documents)
 
     opened().ask("What does the plan cost?", thread="plan")
     rag = opened(Slow(), limits__seconds=0.4)
@@ -359,9 +359,9 @@ class Watching(ScriptedEngine):
     def _see(self, documents):
         self.seen += [document.metadata["chunk_id"] for document in documents]
 
-    def relevance(self, question, documents, *, scored=False):
+    def relevance(self, question, documents):
         self._see(documents)
-        return super().relevance(question, documents, scored=scored)
+        return super().relevance(question, documents)
 
     def answer(self, question, documents, attempt):
         self._see(documents)

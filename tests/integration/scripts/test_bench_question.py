@@ -58,15 +58,15 @@ def single(schema):
 def test_all_gradings_take_the_way_of_the_case(bench, name):
     ours, theirs, rejected = WAYS[name]
     case = bench[1][name]
-    assert [call for call, _ in case["list"][0]["calls"]] == ours
+    assert [call for call, _ in case["packed"][0]["calls"]] == ours
     assert [call for call, _ in case["each"][0]["calls"]] == theirs
     assert [call for call, _ in case["evaluator"][0]["calls"]] == [call for call in ours if call != "retrieval_grader"]
-    ways = [[cost["way"] for cost in case[grading]] for grading in ("list", "evaluator", "each")]
+    ways = [[cost["way"] for cost in case[grading]] for grading in ("packed", "evaluator", "each")]
     assert ways[0] == ways[1] == ways[2]
     assert case["evaluator"][0]["evaluated"] > 0
-    assert len(case["list"]) == (2 if name.endswith("of a chat") else 1)
-    assert sum(step.endswith(" irrelevant") for step in case["list"][0]["way"]) == rejected
-    assert any(step.startswith("grade_generation ") and step.endswith(" useful") for step in case["list"][0]["way"])
+    assert len(case["packed"]) == (2 if name.endswith("of a chat") else 1)
+    assert sum(step.endswith(" irrelevant") for step in case["packed"][0]["way"]) == rejected
+    assert any(step.startswith("grade_generation ") and step.endswith(" useful") for step in case["packed"][0]["way"])
 
 
 def test_every_grading_begins_with_a_model_that_was_unloaded_and_is_held_to_a_schema(bench):

@@ -33,12 +33,12 @@ class Recalling(ScriptedEngine):
     def standalone(self, question, history):
         return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
-    def relevance(self, question, documents, *, scored=False):
+    def relevance(self, question, documents):
         if "broken" in question:
             raise EngineError("the model fell over", hint="ollama serve")
         if "stop" in question:
             raise KeyboardInterrupt
-        return super().relevance(question, documents, scored=scored)
+        return super().relevance(question, documents)
 
 
 def talk(lines, capsys, monkeypatch, *, engine=None, **options):
@@ -174,9 +174,9 @@ def test_ctrl_c_ends_a_script(capsys, monkeypatch):
 
 def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(capsys, monkeypatch):
     class Slow(Recalling):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             time.sleep(0.3)
-            return super().relevance(question, documents, scored=scored)
+            return super().relevance(question, documents)
 
     monkeypatch.setenv("LOCAL_RAG_LIMITS_SECONDS", "0.1")
     _, out, err = talk(["What?", "/threads"], capsys, monkeypatch, engine=Slow())

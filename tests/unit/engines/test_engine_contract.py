@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.engine_contract import PASSAGES, EngineContract
 from support.fakes import ScriptedEngine
 
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.engines.contract import PASSAGES, EngineContract
 
 QUESTION = "When does the warranty of a pump end?"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 
@@ -17,13 +16,12 @@ from local_rag.config.values import Adaptive, Crag, Limits, SelfRag, Thresholds,
 from local_rag.core.cancel import Cancel
 from local_rag.core.critique import draft_score
 from local_rag.core.errors import EngineError, Stopped
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Turn
-from local_rag.core.usage import Usage
+from local_rag.core.generation import NOT_IN_PASSAGES, Rewrite, Turn
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.edges import route_taken
-from local_rag.graphs.nodes.candidates import dealt, probability
+from local_rag.graphs.nodes.candidates import dealt
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
 from local_rag.graphs.rules import action_by_scores, more_found, more_steps
 from local_rag.graphs.state import after
@@ -180,7 +178,7 @@ def test_scores_of_passages_are_asked_for_where_something_reads_them(method, sco
     heard = []
 
     class Listening(ScriptedEngine):
-        def relevance(self, question, documents, *, scored=False):
+        def relevance(self, question, documents):
             heard.append(scored)
             return super().relevance(question, documents)
 
@@ -231,16 +229,6 @@ def test_the_score_of_separate_grades_is_made_of_both(threshold, status):
     assert state["status"] == status
 
 
-def test_the_second_graders_own_probabilities_count_in_the_score_of_both():
-    class Sure(ScriptedEngine):
-        def grade(self, question, documents, generation, *, check="both"):
-            found = super().grade(question, documents, generation, check=check)
-            return replace(found, usefulness_score=0.2) if check == "usefulness" else found
-
-    _, state, _ = run("self-rag", Sure(grades=[("fully", 0), ("unparsed", 4)]), **SEPARATE)
-    assert (state["grade"].usefulness_score, state["grade"].score) == (0.2, pytest.approx(0.6))
-
-
 # --- candidates ---------------------------------------------------------------------------------------------------
 
 
@@ -283,26 +271,17 @@ def test_candidates_are_ranked_by_the_papers_weights(grades, given, best):
 
 
 @pytest.mark.parametrize(
-    ("grade", "likelihood", "score"),
+    ("grade", "score"),
     [
-        (Grade("fully", 5), None, 0.7 + 1.0 + 0.5),
-        (Grade("partially", 2), None, 0.7 + 0.5 - 0.25),
-        (Grade("partially", 2), 0.4, 0.7 + 0.5 - 0.25 + 0.4),
-        (Grade("no", 3), None, 0.7),
-        (Grade("unparsed", 0), None, 0.7 - 0.5),
-        (Grade("partially", 4, ("fully", "no", "fully", "fully")), None, 0.7 + 0.75 + 0.25),
-        (Grade("fully", 4, support_score=0.9, usefulness_score=0.1), None, 0.7 + 0.9 + 0.05),
-        (Grade("fully", 4, support_score=0.0, usefulness_score=0.0), None, 0.7),
+        (Grade("fully", 5), 0.7 + 1.0 + 0.5),
+        (Grade("partially", 2), 0.7 + 0.5 - 0.25),
+        (Grade("no", 3), 0.7),
+        (Grade("unparsed", 0), 0.7 - 0.5),
+        (Grade("partially", 4, ("fully", "no", "fully", "fully")), 0.7 + 0.75 + 0.25),
     ],
 )
-def test_the_rank_of_a_draft_is_the_papers_sum(grade, likelihood, score):
-    assert draft_score(0.7, grade, likelihood) == pytest.approx(score)
-
-
-def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
-    assert probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
-    assert probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
-    assert probability([]) is None
+def test_the_rank_of_a_draft_is_the_papers_sum(grade, score):
+    assert draft_score(0.7, grade) == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -319,19 +298,6 @@ def test_a_document_that_the_question_names_is_a_decision(graph):
     decisions = [graded for graded in run(graph, corpus=FakeCorpus(passages))[1]["decisions"] if graded.source]
     (named,) = [graded for graded in decisions if graded.kind == "document"]
     assert (named.verdict, named.why, named.source) == ("named", "by the words 'plan'", "/notes/1.md")
-
-
-def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():
-    class Anew(ScriptedEngine):
-        def answer(self, question, documents, attempt):
-            assert attempt.scored
-            yield AnswerDelta("Broken", logprob=math.log(0.1))
-            yield AnswerDelta("One", logprob=math.log(0.8), restart=True)
-            yield AnswerDelta(" [1].", usage=Usage(calls=1))
-
-    _, state, _ = run("self-rag", Anew(), corpus=FakeCorpus([passage(1)]), **drafts(2))
-    (draft,) = state["candidates"]
-    assert (draft.text, draft.probability) == ("One [1].", pytest.approx(0.8))
 
 
 def test_passages_without_a_score_count_as_relevant_in_a_rank():
@@ -385,22 +351,19 @@ def test_the_hard_constraint_drops_sentences_without_support():
 
 # --- retrieve or not ----------------------------------------------------------------------------------------------
 
-DECIDE = {"self_rag": SelfRag(retrieve="decide", delta=0.2)}
+DECIDE = {"self_rag": SelfRag(retrieve="decide")}
 
 
 @pytest.mark.parametrize(
-    ("needed", "score", "direct", "label"),
+    ("needed", "direct", "label"),
     [
-        (True, None, True, "retrieve"),
-        (False, None, True, "direct"),
-        (False, 0.21, True, "retrieve"),
-        (False, 0.2, True, "direct"),
-        (True, 0.1, True, "direct"),
-        (False, 0.0, False, "retrieve"),
+        (True, True, "retrieve"),
+        (False, True, "direct"),
+        (False, False, "retrieve"),
     ],
 )
-def test_the_decision_to_retrieve(needed, score, direct, label):
-    engine = ScriptedEngine(needed=needed, need_score=score, drafts=["Hello." if label == "direct" else FINE])
+def test_the_decision_to_retrieve(needed, direct, label):
+    engine = ScriptedEngine(needed=needed, drafts=["Hello." if label == "direct" else FINE])
     path, state, _ = run("self-rag", engine, direct=direct, **DECIDE)
     assert labels(state, "decide_retrieval") == [label]
     assert path == (
@@ -613,8 +576,8 @@ def test_strict_shows_nothing_that_could_not_be_checked():
 class Mute(ScriptedEngine):
     """No reply of its grader can be used."""
 
-    def relevance(self, question, documents, *, scored=False):
-        found = super().relevance(question, documents, scored=scored)
+    def relevance(self, question, documents):
+        found = super().relevance(question, documents)
         return [replace(one, why="it said nothing") if one.label == "unparsed" else one for one in found]
 
 
@@ -805,7 +768,6 @@ engines = st.builds(
     source=st.sampled_from(["vectorstore", "web_search", "direct"]),
     complexity=st.sampled_from(["single", "multi"]),
     needed=st.booleans(),
-    need_score=maybe,
     thoughts=st.lists(
         st.builds(Thought, st.sampled_from(["", "One.", "Two.", "Three."]), st.booleans()), min_size=1, max_size=4
     ),

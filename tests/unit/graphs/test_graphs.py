@@ -492,7 +492,7 @@ class _SlowEngine(ScriptedEngine):
         if task == self.task:
             self.cancel.deadline = 0.0
 
-    def relevance(self, question, documents, *, scored=False):
+    def relevance(self, question, documents):
         self._late("relevance")
         return super().relevance(question, documents)
 

@@ -122,11 +122,9 @@ def test_verdicts_lead_to_the_path(script, limits, path, status):
     assert state["generation"]
 
 
-@pytest.mark.parametrize(
-    ("needed", "score", "path"), [(False, None, "llm_fallback"), (True, 0.1, "llm_fallback"), (False, 0.3, "retrieve")]
-)
-def test_the_first_decision_is_that_of_decide(needed, score, path):
-    engine = ScriptedEngine(needed=needed, need_score=score, grades=[YES, USEFUL])
+@pytest.mark.parametrize(("needed", "path"), [(False, "llm_fallback"), (True, "retrieve")])
+def test_the_first_decision_is_that_of_decide(needed, path):
+    engine = ScriptedEngine(needed=needed, grades=[YES, USEFUL])
     taken, _, _ = ask(engine, direct=True, **EACH)
     assert taken.split()[:2] == ["decide_retrieval", path]
     taken, _, deps = ask(ScriptedEngine(needed=False, grades=[YES, USEFUL]), **EACH)

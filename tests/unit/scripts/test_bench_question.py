@@ -40,9 +40,7 @@ def body(messages, schema=None):
     "schema",
     [
         schemas.of_length(schemas.GradeGeneration, 3),
-        schemas.of_length(schemas.GradeSupport, 1),
-        schemas.GradeUsefulness,
-        schemas.GradeHallucinations,
+        schemas.of_length(schemas.GradeHallucinations, 1),
         schemas.GradeAnswer,
         schemas.route_among(("vectorstore", "web_search")),
     ],
@@ -54,12 +52,12 @@ def test_a_verdict_is_one_that_is_taken(schema):
 
 
 def test_the_passages_of_a_case_are_rejected_by_ours_and_by_the_tutorials_calls():
-    graded = schemas.of_length(schemas.DocumentGrades, 4)
+    graded = schemas.of_length(schemas.GradeDocuments, 4)
     said = reply(body(OURS.chat("", QUESTION, DOCUMENTS, range(4)), graded), [SECOND])
     assert graded.model_validate_json(said).binary_scores == ["yes", "no", "yes", "yes"]
-    alone = [reply(body(OURS.retrieval_each(QUESTION, one), schemas.GradeDocuments), [SECOND]) for one in DOCUMENTS]
-    words = [schemas.GradeDocuments.model_validate_json(one).binary_score for one in alone]
-    assert words == ["yes", "no", "yes", "yes"]
+    alone = schemas.of_length(schemas.GradeDocuments, 1)
+    said = [reply(body(OURS.chat("", QUESTION, [one], [0]), alone), [SECOND]) for one in DOCUMENTS]
+    assert [alone.model_validate_json(one).binary_scores for one in said] == [["yes"], ["no"], ["yes"], ["yes"]]
 
 
 def test_an_answer_cites_what_is_relevant():

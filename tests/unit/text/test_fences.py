@@ -12,7 +12,8 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.language_model import prompt_contents, prompts
+from local_rag.engines.language_model import prompts
+from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.text.fences import fenced
 
@@ -118,21 +119,21 @@ def everything(text):
     )
     again = Attempt(2, ((text, text),))
     chats = [(OURS.chat(task, text, [document], [0]), 2, 0) for task in (
-        OURS.grade_task(1), OURS.levels_task(1), OURS.answer_task(again), OURS.reason_task([text]),
+        OURS.grade_task(1), OURS.answer_task(again), OURS.reason_task([text]),
         OURS.answer_task(Attempt(written=text)),
     )]  # fmt: skip
-    checks = [OURS.check_task(f"It is {text}.", 1, check) for check in ("both", "support", "usefulness")]
+    checks = [
+        OURS.check_task(f"It is {text}.", Passages.plain([document]), check)
+        for check in ("both", "support", "usefulness")
+    ]
     checks.append(OURS.next_task(text or "It is so."))
     chats += [(OURS.chat(task, text, [document], [0]), 2, 2) for task in checks]
     chats += [
         (OURS.chat(OURS.rewrite_task([text], "web"), text), 0, 0),
-        (OURS.chat(OURS.standalone_task(), text, before=prompt_contents.chat_so_far([Turn(text, text)])), 0, 0),
-        (OURS.chat(OURS.route_task(catalog), text, before=prompt_contents.picture(catalog)), 0, 0),
+        (OURS.chat(OURS.standalone_task(), text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
+        (OURS.chat(OURS.route_task(catalog), text, before=prompts.files_in_words(catalog)), 0, 0),
         (OURS.chat(OURS.judge_task([text], text), text), 0, 2),
-        ([("", ""), ("user", prompts.correction(text, "{}"))], 0, 0),
-        (OURS.retrieval_each(text, document), 0, 0),
-        (OURS.hallucination_each([document], [0], text), 2, 0),
-        (OURS.answer_each(text, text), 0, 0),
+        ([("", ""), ("user", prompts.correction(text, []))], 0, 0),
     ]
     return chats
 

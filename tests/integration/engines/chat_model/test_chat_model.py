@@ -9,6 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ContextOverflowError
 from pydantic import Field
 from support.chat_model import MindModel, PlainModel, SchemaModel, ToolModel
+from support.engine_contract import PASSAGES, EngineContract
 from support.fakes import FakeCorpus, passage
 from support.reading import ScriptedEvaluator
 
@@ -17,7 +18,6 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.generation import Attempt
-from local_rag.engines.contract import PASSAGES, EngineContract
 from local_rag.runtime.engine_choice import Choice
 
 QUESTION = "When does the warranty of a pump end?"
@@ -34,7 +34,7 @@ class TestAModelThatTakesASchemaKeepsTheContract(EngineContract):
 class TestAModelThatCallsToolsKeepsTheContract(EngineContract):
     @pytest.fixture
     def engine(self):
-        return from_chat_model(ToolModel(), each=True)
+        return from_chat_model(ToolModel(), grading="each")
 
 
 class TestAModelThatKnowsNoJsonKeepsTheContract(EngineContract):
@@ -67,7 +67,7 @@ def test_a_rag_gives_its_evaluator_to_the_engine(off):
         Rag.open(engine=from_chat_model(SchemaModel(), grading="evaluator"), corpus=FakeCorpus(), evaluator="off")
     with Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(), **off) as rag:
         part = "" if off else f"; evaluator {rag.evaluator.fingerprint}"
-        assert rag.engine.fingerprint.endswith(f"list, {'levels' if off else 'evaluator'}{part}")
+        assert rag.engine.fingerprint.endswith(f"packed{part}")
 
 
 def labels(engine):
@@ -161,6 +161,15 @@ def test_what_the_model_raises_is_one_line_and_a_hint():
     with pytest.raises(EngineError, match=r"^the chat model mind failed: RuntimeError: no memory$") as raised:
         labels(from_chat_model(model))
     assert "model.invoke" in raised.value.hint
+
+
+def test_a_failure_of_the_connection_says_nothing_about_how_json_is_asked_for():
+    model = SchemaModel(script=[ConnectionError("refused")])
+    engine = from_chat_model(model)
+    with pytest.raises(EngineError, match="ConnectionError: refused"):
+        labels(engine)
+    assert labels(engine) == ["relevant", "irrelevant", "irrelevant"]
+    assert [call["way"] for call in model.seen] == ["json_schema", "json_schema"]
 
 
 def test_a_prompt_that_is_too_long_for_the_model_is_made_shorter():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.engine_contract import PASSAGES, STAFF, TERMS, EngineContract
 from support.fakes import passage
 from support.fakes_index import HashingEmbedder, remembering_minilm
 
@@ -12,7 +13,6 @@ from local_rag.core import question_memory
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.question_memory import QuestionMemory
-from local_rag.engines.contract import PASSAGES, STAFF, TERMS, EngineContract
 from local_rag.engines.evaluator.topics import topic
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.engine import ExtractiveEngine

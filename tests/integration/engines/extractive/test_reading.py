@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.engine_contract import EngineContract
 from support.fakes import FakeCorpus, passage
 from support.fakes_index import remembering_minilm
 from support.reading import ScriptedEvaluator
@@ -11,7 +12,6 @@ from support.shipped_evaluator import shipped_evaluator
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
-from local_rag.engines.contract import EngineContract
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag

@@ -1,29 +1,26 @@
-"""The engine contract over a scripted server: a listwise engine, and one with the tutorials' calls."""
+"""The engine contract over a scripted server: with passages packed into calls, and one by one."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 import pytest
+from support.engine_contract import PASSAGES, EngineContract
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.ollama_server import say
 from support.reading import ScriptedEvaluator
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
-from local_rag.engines.contract import PASSAGES, EngineContract
-
-DOUBTS = [{"yes": 0.8, "no": 0.2}, {"yes": 0.3, "no": 0.6}, {"fully": 0.7, "no": 0.2}, {"5": 0.6, "4": 0.3, "1": 0.05}]
-"""What the model thinks of; each goes to the next token that is in it."""
 
 
-class TestTheListwiseEngineKeepsTheContract(EngineContract):
-    options: ClassVar = {"grading": "list"}
+class TestThePackedEngineKeepsTheContract(EngineContract):
+    options: ClassVar = {"grading": "packed"}
     pace = 0.01
 
     @pytest.fixture
     def engine(self, ollama):
-        ollama.always = lambda body: say(mind(body), pace=self.pace, odds=DOUBTS * 3)
+        ollama.always = lambda body: say(mind(body), pace=self.pace)
         with engine_on(ollama, **self.options) as engine:
             yield engine
 
@@ -33,12 +30,12 @@ class TestTheListwiseEngineKeepsTheContract(EngineContract):
 
 
 @pytest.mark.slow
-class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
+class TestTheTutorialsCallsKeepTheContract(TestThePackedEngineKeepsTheContract):
     options: ClassVar = {"grading": "each"}
     pace = 0
 
 
-class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestThePackedEngineKeepsTheContract):
     options: ClassVar = {
         "grading": "evaluator",
         "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
@@ -47,14 +44,8 @@ class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestTheListwis
 
 
 @pytest.mark.slow
-class TestAnEngineThatGivesReasonsKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+class TestAnEngineThatGivesReasonsKeepsTheContract(TestThePackedEngineKeepsTheContract):
     options: ClassVar = {"explain": True}
-    pace = 0
-
-
-@pytest.mark.slow
-class TestAnEngineWithoutProbabilitiesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
-    options: ClassVar = {"logprobs": "off"}
     pace = 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer
 
@@ -37,7 +36,7 @@ from support.ollama_server import (
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
 from local_rag.core.generation import Attempt
-from local_rag.engines.ollama import call as ollama_call
+from local_rag.engines.ollama import calls as ollama_calls
 
 ANSWER = "It costs 100 euros [1]."
 OUT_OF_MEMORY = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
@@ -48,7 +47,7 @@ WITHOUT_END = "broke off without an end"
 @pytest.fixture
 def impatient(monkeypatch):
     """Settings for a server that must answer at once; the time to read a prompt is left out."""
-    monkeypatch.setattr(ollama_call, "READING", 1e6)
+    monkeypatch.setattr(ollama_calls, "READING", 1e6)
     return {"idle_seconds": 0.3, "load_seconds": 0.7}
 
 
@@ -268,38 +267,22 @@ def test_broken_lines_are_no_traceback(ollama):
 # --- loading again ----------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_is_loaded_again_is_noted(ollama):
-    with soon(), engine_on(ollama) as engine:
+def test_a_load_is_counted_and_takes_nothing_from_the_time_of_the_question(ollama):
+    ollama.script(say(YES, load_ms=30_000))
+    limited = cancel.Cancel(60)
+    before = limited.deadline
+    with soon(), engine_on(ollama) as engine, cancel.scope(limited):
         first = engine.relevance(QUESTION, passages())[0].usage
         again = engine.relevance(QUESTION, passages())[0].usage
-        ollama.unload()
-        third = engine.relevance(QUESTION, passages())[0].usage
-        ollama.unload()
-        answer = answered(engine)[0][-1].usage
-    assert (first.loads, first.notes) == (1, ())
-    assert (again.loads, again.notes) == (0, ())
-    assert third.loads == 1
-    assert "tiny was loaded again (0.3 s), although it had just been used" in third.notes[0]
-    assert answer.loads == 1
-    assert "num_ctx" in answer.notes[0]
+    assert (first.loads, again.loads) == (1, 0)
+    assert limited.deadline == pytest.approx(before + 30)
 
 
-@pytest.mark.parametrize("keep_alive", ["0", "0s", "1ms"])
-def test_a_model_that_was_not_kept_is_loaded_without_a_word(ollama, keep_alive):
-    with soon(), engine_on(ollama, keep_alive=keep_alive) as engine:
-        engine.relevance(QUESTION, passages())
-        ollama.unload()
-        time.sleep(0.01)
-        usage = engine.relevance(QUESTION, passages())[0].usage
-    assert (usage.loads, usage.notes) == (1, ())
-
-
-def test_a_model_loaded_ahead_counts_once(ollama):
+def test_a_model_that_was_loaded_ahead_is_not_loaded_again(ollama):
     with soon(), engine_on(ollama) as engine:
-        load_ahead(engine, ollama)
-        usage = engine.relevance(QUESTION, passages())[0].usage
-    assert (usage.loads, usage.calls, usage.notes) == (1, 1, ())
-    assert [call.role for call in usage.log] == ["preload", "retrieval_grader"]
+        for _ in range(3):
+            load_ahead(engine, ollama)
+        assert engine.relevance(QUESTION, passages())[0].usage.loads == 0
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------------
@@ -377,21 +360,6 @@ def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
     assert "left out" in pieces[-1].usage.notes[0]
 
 
-def test_a_second_engine_finds_the_model_in_memory(ollama):
-    for loads in (1, 0):
-        with engine_on(ollama) as engine:
-            load_ahead(engine, ollama)
-            assert engine.relevance(QUESTION, passages())[0].usage.loads == loads
-
-
-def test_many_questions_at_once_load_once(ollama):
-    with engine_on(ollama) as engine:
-        for _ in range(10):
-            engine.prepare()
-        engine.relevance(QUESTION, passages())
-    assert len(ollama.preloads) == 1
-
-
 @pytest.mark.parametrize(
     ("message", "words"),
     [
@@ -407,12 +375,3 @@ def test_errors_say_what_they_mean(ollama, message, words):
     with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match=words) as met:
         answered(engine)
     assert met.value.hint != "local-rag doctor"
-
-
-def test_the_clock_of_a_question_stands_still_while_the_model_is_loaded(ollama):
-    ollama.script(say(YES, load_ms=30_000))
-    limited = cancel.Cancel(60)
-    before = limited.deadline
-    with engine_on(ollama) as engine, cancel.scope(limited):
-        engine.relevance(QUESTION, passages())
-    assert limited.deadline == pytest.approx(before + 30)

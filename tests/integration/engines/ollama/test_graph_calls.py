@@ -34,12 +34,11 @@ def kind(body):
     """Which call of the engine a request is."""
     keys = set((body.get("format") or {}).get("properties", {}))
     if keys:
-        listed = "pattern" in body["format"]["properties"].get("r", {})
         if "continue" in body["format"]["properties"].get("n", {}).get("enum", ()):
             return "next"
-        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "l": "scale", "n": "need"}
+        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "n": "need"}
         several = {("s", "u"): "check", ("d", "t"): "reason", ("c", "d"): "route"}
-        return several.get(tuple(sorted(keys))) or ("grade list" if listed else named[keys.pop()])
+        return several.get(tuple(sorted(keys))) or named[keys.pop()]
     task = ONLY.sub("", body["messages"][-1]["content"].rpartition("Task: ")[2])
     starts = {
         "Answer the question": "answer",
@@ -89,50 +88,50 @@ def evaluated(*numbers, **others):
 CALLS = [
     # graph, options, replies, calls, status
     ("plain", {}, [ANSWER], "answer", "grounded"),
-    ("self-rag", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
-    ("self-rag", {}, [grades("nnyn"), "Passage 3 says that the plan costs 300 euros. [1]", GOOD],
-     "grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), ANSWER, GOOD], "grade, answer, check", "grounded"),
+    ("self-rag", {}, [grades("nnyn"), "Passage 3 says that the plan costs 300 euros. [3]", GOOD],
+     "grade, answer, check", "grounded"),
     ("self-rag", {}, [grades("nnnn"), "plan price", grades("ynnn"), "Passage 5 says that the plan costs 500 euros. [1]",
-                      GOOD], "grade list, rewrite, grade list, answer, check", "grounded"),
+                      GOOD], "grade, rewrite, grade, answer, check", "grounded"),
     ("self-rag", {}, [grades("yyyy"), "It is free. [1]", UNSUPPORTED, ANSWER, GOOD],
-     "grade list, answer, check, answer, check", "grounded"),
+     "grade, answer, check, answer, check", "grounded"),
     ("self-rag", {}, [grades("yyyy"), ANSWER, USELESS, "plan price", grades("yyyy"), ANSWER, GOOD],
-     "grade list, answer, check, rewrite, grade list, answer, check", "grounded"),
+     "grade, answer, check, rewrite, grade, answer, check", "grounded"),
     ("self-rag", {}, [grades("yyyy"), NOT_IN_PASSAGES, "plan price", grades("nnnn"), "fee of the plan"],
-     "grade list, answer, rewrite, grade list, rewrite", "abstained"),
+     "grade, answer, rewrite, grade, rewrite", "abstained"),
     ("self-rag", {}, ["Sure!", "All of them.", "plan price", grades("yyyy"), ANSWER, GOOD],
-     "grade list, grade list, rewrite, grade list, answer, check", "grounded"),
+     "grade, grade, rewrite, grade, answer, check", "grounded"),
     ("self-rag", {}, [grades("yyyy"), ANSWER, "fine", "very fine", ANSWER, "fine", "very fine", ANSWER, "ok", "ok"],
-     "grade list, answer, check, check, answer, check, check, answer, check, check", "ungrounded"),
+     "grade, answer, check, check, answer, check, check, answer, check, check", "ungrounded"),
     ("self-rag", {}, [grades("yyyy"), no_done("euros euros"), ANSWER, GOOD],
-     "grade list, answer, answer, check", "grounded"),
+     "grade, answer, answer, check", "grounded"),
     ("self-rag", {"grading": "each"}, ['{"r": "yes"}', '{"r": "no"}', '{"r": "no"}', '{"r": "yes"}', ANSWER,
-                                       '{"s": "yes"}', '{"u": "yes"}'],
+                                       '{"s": "fully"}', '{"u": 5}'],
      "grade, grade, grade, grade, answer, hallucination, answer_grade", "grounded"),
-    ("self-rag", {"grading": "each"}, [*['{"r": "yes"}'] * 4, "It is free. [1]", '{"s": "no"}', ANSWER, '{"s": "yes"}',
-                                       '{"u": "yes"}'],
+    ("self-rag", {"grading": "each"}, [*['{"r": "yes"}'] * 4, "It is free. [1]", '{"s": "no"}', ANSWER, FULLY,
+                                       '{"u": 5}'],
      "grade, grade, grade, grade, answer, hallucination, answer, hallucination, answer_grade", "grounded"),
     ("self-rag", {"method": EACH}, [grades("yyyy"), ANSWER, FULLY, '{"n": "yes"}', grades("nynn"),
-                                    "Passage 6 says that the plan costs 600 euros. [1]", FULLY, '{"n": "no"}',
+                                    "Passage 6 says that the plan costs 600 euros. [2]", FULLY, '{"n": "no"}',
                                     '{"u": 5}'],
-     "grade list, part, hallucination, next, grade list, part, hallucination, next, answer_grade", "grounded"),
+     "grade, part, hallucination, next, grade, part, hallucination, next, answer_grade", "grounded"),
     ("self-rag", {"method": EACH}, [grades("yyyy"), "It is free. [1]", '{"s": "no"}', ANSWER, FULLY,
                                     '{"n": "continue"}', NOT_IN_PASSAGES, '{"u": 5}'],
-     "grade list, part, hallucination, part, hallucination, next, part, answer_grade", "grounded"),
-    ("crag", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
-    ("crag", {}, [grades("nynn"), "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
-     "grade list, answer, check", "grounded"),
-    ("crag", {}, [grades("nnnn")], "grade list", "abstained"),
+     "grade, part, hallucination, part, hallucination, next, part, answer_grade", "grounded"),
+    ("crag", {}, [grades("yyyy"), ANSWER, GOOD], "grade, answer, check", "grounded"),
+    ("crag", {}, [grades("nynn"), "Passage 2 says that the plan costs 200 euros. [2]", GOOD],
+     "grade, answer, check", "grounded"),
+    ("crag", {}, [grades("nnnn")], "grade", "abstained"),
     ("crag", {"web": True}, [grades("nnnn"), "plan cost euros", grades("y"), WEB, GOOD],
-     "grade list, rewrite, grade list, answer, check", "grounded"),
-    ("crag", {}, [grades("yyyy"), ANSWER, UNSUPPORTED], "grade list, answer, check", "ungrounded"),
-    ("adaptive", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
+     "grade, rewrite, grade, answer, check", "grounded"),
+    ("crag", {}, [grades("yyyy"), ANSWER, UNSUPPORTED], "grade, answer, check", "ungrounded"),
+    ("adaptive", {}, [grades("yyyy"), ANSWER, GOOD], "grade, answer, check", "grounded"),
     ("adaptive", {"web": True}, ['{"d": "vectorstore"}', grades("yyyy"), ANSWER, GOOD],
-     "route, grade list, answer, check", "grounded"),
+     "route, grade, answer, check", "grounded"),
     ("adaptive", {"web": True}, ['{"d": "web_search"}', grades("y"), WEB, GOOD],
-     "route, grade list, answer, check", "grounded"),
+     "route, grade, answer, check", "grounded"),
     ("adaptive", {"web": True}, ['{"d": "internet"}', '{"d": "the web"}', grades("yyyy"), ANSWER, GOOD],
-     "route, route, grade list, answer, check", "grounded"),
+     "route, route, grade, answer, check", "grounded"),
     ("adaptive", {"direct": True}, ['{"d": "direct"}', "Hello."], "route, direct", "direct"),
     ("self-rag", evaluated(1, 4), [ANSWER, GOOD], "answer, check", "grounded"),
     ("self-rag", evaluated(5), ["plan price", "Passage 5 says that the plan costs 500 euros. [1]", GOOD],
@@ -141,7 +140,7 @@ CALLS = [
     ("self-rag", evaluated(2), ["It is free. [1]", USELESS, "plan price",
                                           "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
      "answer, check, rewrite, answer, check", "grounded"),
-    ("self-rag", evaluated(1, 2, 3, 4) | {"method": DRAFTS, "logprobs": "off"}, [ANSWER, ANSWER, GOOD, GOOD],
+    ("self-rag", evaluated(1, 2, 3, 4) | {"method": DRAFTS}, [ANSWER, ANSWER, GOOD, GOOD],
      "answer, answer, check, check", "grounded"),
     ("self-rag", evaluated(1, 2, 3, 4, 6) | {"method": EACH},
      [ANSWER, FULLY, '{"n": "yes"}', "Passage 6 says that the plan costs 600 euros. [1]", FULLY, '{"n": "no"}',
@@ -155,13 +154,6 @@ CALLS = [
     ("adaptive", evaluated(2, 4) | {"web": True}, ['{"d": "vectorstore"}',
                                                      "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
      "route, answer, check", "grounded"),
-    # a score that the model does not give: a scale, or the evaluator's
-    ("crag", {"method": BY_SCORES, "logprobs": "off"}, [grades("yynn"), '{"l": [3, 3, 0, 0]}', ANSWER, GOOD],
-     "grade list, scale, answer, check", "grounded"),
-    ("crag", {"method": BY_SCORES, "logprobs": "off", "read": {"Passage 1": 0.9, "Passage 2": 0.9}},
-     [grades("yynn"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
-    ("self-rag", {"method": DRAFTS, "logprobs": "off", "read": {"Passage": 0.4}},
-     [grades("yyyy"), ANSWER, ANSWER, GOOD, GOOD], "grade list, answer, answer, check, check", "grounded"),
 ]  # fmt: skip
 
 
@@ -199,7 +191,7 @@ def test_only_further_attempts_are_warm(ollama):
     ollama.script(grades("yyyy"), "It is free. [1]", UNSUPPORTED, ANSWER, GOOD)
     ask(ollama, "self-rag")
     heat = [(kind(body), body["options"]["temperature"]) for body in ollama.chats]
-    assert heat == [("grade list", 0), ("answer", 0), ("check", 0), ("answer", 0.7), ("check", 0)]
+    assert heat == [("grade", 0), ("answer", 0), ("check", 0), ("answer", 0.7), ("check", 0)]
     assert len({body["options"]["seed"] for body in ollama.chats if body["options"]["temperature"] == 0}) == 1
     assert "- It is free. (rejected: not supported by the passages)" in ollama.chats[3]["messages"][-1]["content"]
 
@@ -242,19 +234,19 @@ def test_a_part_of_an_answer_is_told_what_stands_already(ollama):
 
 
 def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama):
-    """Also those that only some graphs ask: a scale, one of the two checks, a step of reasoning."""
+    """Also those that only some graphs ask: one of the two checks, a step of reasoning."""
     documents = [passage(number) for number in range(1, 5)]
-    ollama.script(grades("yyyy"), '{"l": [3, 1, 0, 0]}', ANSWER, '{"s": "fully"}', '{"u": 5}', GOOD,
+    ollama.script(grades("yyyy"), ANSWER, '{"s": "fully"}', '{"u": 5}', GOOD,
                   '{"t": "It costs 100 euros.", "d": true}', NOT_IN_PASSAGES, '{"n": "no"}')  # fmt: skip
     with engine_on(ollama) as engine:
-        engine.relevance(QUESTION, documents, scored=True)
-        list(engine.answer(QUESTION, documents, Attempt(scored=True)))
+        engine.relevance(QUESTION, documents)
+        list(engine.answer(QUESTION, documents, Attempt()))
         for check in ("support", "usefulness", "both"):
             engine.grade(QUESTION, documents, ANSWER, check=check)
         engine.reason(QUESTION, documents, ["The plan has a price."])
         list(engine.answer(QUESTION, documents, Attempt(written="The plan has a price.")))
         engine.needs_retrieval(QUESTION, Catalog(), documents, "The plan has a price.")
-    calls = "grade list, scale, answer, hallucination, answer_grade, check, reason, part, next"
+    calls = "grade, answer, hallucination, answer_grade, check, reason, part, next"
     assert ", ".join(map(kind, ollama.chats)) == calls
     for one, other in combinations(ollama.chats, 2):
         same, opening = prefix(ollama, one, other)
@@ -291,16 +283,6 @@ def test_what_the_index_is_about_and_what_comes_near_reach_the_model(ollama, gra
     assert "among them: Prices" in prompt and prompt.count("- Plan, Costs: similarity 0.50") == 4
 
 
-def test_a_filtered_passage_ends_the_common_beginning_and_no_sooner(ollama):
-    ollama.script(grades("yyny"), ANSWER, GOOD)
-    ask(ollama, "self-rag")
-    grade, answer, check = ollama.chats
-    until = ollama.render(grade["messages"]).partition('<passage n="3"')[0]
-    assert prefix(ollama, grade, answer)[0] >= len(tokens(until))
-    same, opening = prefix(ollama, answer, check)
-    assert same >= opening
-
-
 @pytest.mark.parametrize(("num_ctx", "widened"), [(4096, True), (1750, False)])
 def test_passages_are_widened_as_far_as_the_window_has_room(ollama, num_ctx, widened):
     texts = [f"Passage {number} says that the plan costs {number}00 euros. " + "Much is said of it. " * 12
@@ -313,32 +295,13 @@ def test_passages_are_widened_as_far_as_the_window_has_room(ollama, num_ctx, wid
         ]
     )
     cited = 5 if widened else 4
-    ollama.script(grades("nnny"), f"Passage {cited} says that the plan costs {cited}00 euros. [1]", GOOD)
+    mark = 1 if widened else 4
+    ollama.script(grades("nnny"), f"Passage {cited} says that the plan costs {cited}00 euros. [{mark}]", GOOD)
     answer, _ = ask(ollama, "self-rag", corpus=corpus, method={"widen": "auto"}, num_ctx=num_ctx)
     shown = [f"Passage {number} says" in ollama.chats[1]["messages"][-1]["content"] for number in (3, 4, 5)]
-    assert shown == [widened, True, widened]
+    assert shown == [True, True, widened], "the third was rejected, and stays where it was read"
     assert answer.status == "grounded"
     assert answer.citations[0].start == starts[cited - 1]
-
-
-def test_the_tutorials_calls_share_next_to_nothing(ollama):
-    """What the stable layout is measured against."""
-    ollama.script(*['{"r": "yes"}'] * 4, ANSWER, '{"s": "yes"}', '{"u": "yes"}')
-    ask(ollama, "self-rag", grading="each")
-    shared = sum(prefix(ollama, one, other)[0] for one, other in pairwise(ollama.chats))
-    assert shared < 0.4 * sum(len(tokens(ollama.render(body["messages"]))) for body in ollama.chats)
-
-
-def test_the_tutorials_calls_get_the_tutorials_inputs(ollama):
-    ollama.script(*['{"r": "yes"}'] * 4, ANSWER, '{"s": "yes"}', '{"u": "yes"}')
-    ask(ollama, "self-rag", grading="each")
-    prompts = ["\n".join(message["content"] for message in body["messages"]) for body in ollama.chats]
-    for number, prompt in enumerate(prompts[:4], start=1):
-        assert f"Passage {number} says" in prompt and QUESTION in prompt
-        assert sum(f"Passage {other} says" in prompt for other in range(1, 5)) == 1
-    grounded, useful = prompts[5:]
-    assert ANSWER in grounded and "Passage 4 says" in grounded and QUESTION not in grounded
-    assert ANSWER in useful and QUESTION in useful and "Passage 4 says" not in useful
 
 
 def test_what_the_evaluator_rejects_is_never_read(ollama):
@@ -372,7 +335,7 @@ def read_anew(ollama):
 LONG = " ".join(["Whoever wants to know more of this asks at the office, which is open on all days but Sunday."] * 12)
 
 
-def test_of_eight_passages_with_four_irrelevant_the_evaluator_leaves_less_than_a_third_to_read(ollama):
+def test_of_eight_passages_with_four_irrelevant_the_evaluator_leaves_less_than_half_to_read(ollama):
     corpus = [
         passage(number, f"Passage {number} says that the plan costs {number}00 euros. {LONG}") for number in range(1, 9)
     ]
@@ -380,8 +343,8 @@ def test_of_eight_passages_with_four_irrelevant_the_evaluator_leaves_less_than_a
     letters = "ynynnyny"
     single = [f'{{"r": "{"yes" if letter == "y" else "no"}"}}' for letter in letters]
     replies = {
-        "each": [*single, cited, '{"s": "yes"}', '{"u": "yes"}'],
-        "list": [grades(letters), cited, GOOD],
+        "each": [*single, cited, '{"s": "fully"}', '{"u": 5}'],
+        "packed": [grades(letters), cited, GOOD],
         "evaluator": [cited, GOOD],
     }
     for grading, told in replies.items():
@@ -397,8 +360,8 @@ def test_of_eight_passages_with_four_irrelevant_the_evaluator_leaves_less_than_a
         )
         assert answer.status == "grounded"
         read[grading] = read_anew(ollama)
-    assert read["list"] < 0.8 * read["each"]
-    assert read["evaluator"] < 0.3 * read["each"]
+    assert read["packed"] < 0.8 * read["each"]
+    assert read["evaluator"] < 0.5 * read["each"]
 
 
 def test_a_query_for_the_web_is_written_without_a_passage(ollama):
@@ -427,7 +390,7 @@ def test_a_verdict_that_could_not_be_read_is_said_and_counted(ollama):
 
 
 def test_passages_that_do_not_fit_are_left_out_and_said(ollama):
-    ollama.always = lambda body: say({"grade list": grades("y" * _asked(body)), "check": GOOD}.get(kind(body), ANSWER))
+    ollama.always = lambda body: say({"grade": grades("y" * _asked(body)), "check": GOOD}.get(kind(body), ANSWER))
     answer, events = ask(ollama, "self-rag", k=8, num_ctx=860)
     assert answer.status == "grounded"
     assert any("left out" in event.text for event in events if isinstance(event, Note))
@@ -435,17 +398,16 @@ def test_passages_that_do_not_fit_are_left_out_and_said(ollama):
 
 
 def _asked(body):
-    return body["format"]["properties"]["r"]["pattern"].count(" ") + 1 if kind(body) == "grade list" else 0
+    return body["format"]["properties"]["r"]["pattern"].count(" ") + 1 if kind(body) == "grade" else 0
 
 
 def test_the_usage_of_a_question_is_in_the_answer(ollama):
     ollama.script(grades("yyyy"), ANSWER, GOOD)
     answer, events = ask(ollama, "self-rag")
-    asked = [call for call in answer.usage.log if call.role != "preload"]
+    asked = answer.usage.log
     assert [call.role for call in asked] == ["retrieval_grader", "generator", "generation_grader"]
     assert answer.usage.prompt_tokens == sum(call.prompt_tokens for call in asked) > 300
     assert answer.usage.output_tokens == sum(call.output_tokens for call in asked) > 20
-    assert answer.usage.loads == 1 and answer.usage.log[0].role == "preload"
     assert all(call.model == "tiny" and call.seconds > 0 for call in asked)
     assert isinstance(events[-1], Done)
 
@@ -472,22 +434,12 @@ def test_two_questions_at_once_get_their_own_answers(ollama):
 
 
 @pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
-def test_a_model_that_always_thinks_answers_at_the_first_question(ollama, graph):
-    ollama.models["tiny:latest"] = Model(capabilities=("completion", "thinking"), harmony=True)
-    ollama.script(grades("yyyy"), grades("yyyy"), ANSWER, GOOD)
-    answer, events = ask(ollama, graph)
-    assert (answer.status, answer.text) == ("grounded", "Passage 1 says that the plan costs 100 euros. [1]")
-    notes = [event.text for event in events if isinstance(event, Note)]
-    assert [note.partition(":")[0] for note in notes] == ["tiny thinks although it is told not to"]
-
-
-@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
-def test_a_model_without_one_usable_verdict_is_an_error_and_no_abstention(ollama, graph):
+def test_a_model_that_thinks_unasked_is_an_error_that_names_the_setting(ollama, graph):
     ollama.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
     ollama.always = empty()
-    with pytest.raises(EngineError, match=r"no usable verdict on any of \d passages: tiny generated 14 tokens") as met:
+    with pytest.raises(EngineError, match="tiny generated 14 tokens and returned no text") as met:
         ask(ollama, graph)
-    assert "local-rag models" in met.value.hint
+    assert "'think: low'" in met.value.hint and "models.yaml" in met.value.hint
 
 
 @pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
@@ -505,8 +457,7 @@ def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
     ollama.always = too_long("counts", n_prompt=5000, n_ctx=4096)
     answer, _ = ask(ollama, "self-rag")
     assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
-    assert answer.reason.startswith("1 of 1 sentence could not be checked: a prompt of 5,000 tokens")
-    assert [sentence.support for sentence in answer.sentences] == ["unparsed"]
+    assert "a prompt of about 5,000 tokens" in answer.reason
     assert [kind(body) for body in ollama.chats].count("answer") == 1, "writing again would not help"
 
 

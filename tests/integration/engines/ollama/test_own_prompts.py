@@ -61,7 +61,7 @@ def test_texts_reach_the_server_and_the_replies_are_read(ollama):
 
 def test_each_call_says_of_which_texts_it_was_made(ollama):
     texts = of_person(OWN, "prompts.yaml")
-    calls = [event.call for event in ask(ollama, texts) if isinstance(event, Called) and event.call.role != "preload"]
+    calls = [event.call for event in ask(ollama, texts) if isinstance(event, Called)]
     both = ("hallucination_grader", "answer_grader")
     assert [(call.task, call.prompt) for call in calls] == [
         ("retrieval_grader", texts.digest(["retrieval_grader"])),
@@ -69,16 +69,6 @@ def test_each_call_says_of_which_texts_it_was_made(ollama):
         ("+".join(both), texts.digest(both)),
     ]
     assert calls[0].prompt != PromptTexts().digest(["retrieval_grader"])
-
-
-def test_the_tutorials_calls_have_texts_of_their_own(ollama):
-    ollama.always = mind
-    texts = of_person({"retrieval_grader_each": "You are a librarian."}, "prompts.yaml")
-    with engine_on(ollama, texts=texts, grading="each") as engine:
-        (verdict, *_) = engine.relevance(QUESTION, [passage(1)])
-    (system, _) = contents(ollama.chats[0])
-    assert system[1] == 'You are a librarian. "yes" or "no". Answer in JSON: {"r": "…"}'
-    assert verdict.label in ("relevant", "irrelevant") and verdict.usage.log[-1].task == "retrieval_grader_each"
 
 
 def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, monkeypatch):

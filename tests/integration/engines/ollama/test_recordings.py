@@ -132,14 +132,14 @@ TELLING_OF_THE_NEW = {
     "no-cloud-remote-model": "NotLocal: Ollama refuses tiny: ollama cloud is disabled",
     "remote-chat": 'EngineError: Ollama at HOST reports an error (500): Post "https://ollama.com:11434',
     "schema-invalid": "EngineError: Ollama at HOST reports an error (400): Field 'json_schema'",
-    "think-unset-schema-th-qwen35": "unparsed: tiny generated 60 tokens and returned no text",
+    "think-unset-schema-th-qwen35": "EngineError: tiny generated 60 tokens and returned no text",
     "think-false-schema-th-qwen35": "unparsed: r: expected a value",
-    "think-unset-schema-th-qwen3-thinking": "unparsed: tiny generated 60 tokens and returned no text",
+    "think-unset-schema-th-qwen3-thinking": "EngineError: tiny generated 60 tokens and returned no text",
     "think-unset-schema-th-gemma4": "unparsed: it was cut off after 60 tokens",
     "think-false-schema-th-gemma4": "unparsed: r: expected a value",
-    "think-false-schema-th-harmony": "unparsed: tiny generated 14 tokens and returned no text",
-    "think-low-schema-th-harmony": "unparsed: tiny generated 60 tokens and returned no text",
-    "think-unset-schema-th-tpl": "unparsed: tiny generated 60 tokens and returned no text",
+    "think-false-schema-th-harmony": "EngineError: tiny generated 14 tokens and returned no text",
+    "think-low-schema-th-harmony": "EngineError: tiny generated 60 tokens and returned no text",
+    "think-unset-schema-th-tpl": "EngineError: tiny generated 60 tokens and returned no text",
 }
 ROWS = [(version, name, said) for version in VERSIONS for name, said in TELLING.items()]
 ROWS += [(NEW, name, said) for name, said in TELLING_OF_THE_NEW.items()]

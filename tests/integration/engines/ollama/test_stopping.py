@@ -14,7 +14,7 @@ from support.ollama_server import say, slow, stall
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.generation import Attempt
-from local_rag.engines.ollama import call
+from local_rag.engines.ollama import calls
 
 PROMPT = 60.0
 """Seconds within which a stopped call lets go."""
@@ -145,7 +145,7 @@ def about(body):
 
 
 def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
-    monkeypatch.setattr(call, "READING", 1e6)
+    monkeypatch.setattr(calls, "READING", 1e6)
     first = say("The first answer, which takes its time to come.", pace=0.3)
     ollama.script(first)
     ollama.always = about

@@ -15,12 +15,13 @@ from support import TESTS
 from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
 from support.ollama_server import OllamaServer, redirect
 
+from local_rag.config.values import Ollama
 from local_rag.core.address import address
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import NotLocal, ServerDown, UsageError
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.language_model.replies import ChatRequest
-from local_rag.engines.ollama.clients import ChatClients
+from local_rag.engines.calls import ChatRequest
+from local_rag.engines.ollama.calls import OllamaCalls
 from local_rag.engines.ollama.server import Server
 from local_rag.engines.ollama.transport import GuardedTransport, NoTransport
 
@@ -253,7 +254,7 @@ def test_the_environment_leads_nowhere_else(ollama, elsewhere, monkeypatch):
 def test_the_asynchronous_client_goes_nowhere(ollama):
     with engine_on(ollama) as engine:
         request = ChatRequest("grader", engine.setups["grader"], [("user", "x")], 8)
-        chat = ChatClients(engine.server, "5m").of(request)
+        chat = OllamaCalls(engine.server, Ollama()).client(request)
         before = len(ollama.requests)
         with pytest.raises(NotLocal, match="no asynchronous connection"):
             asyncio.run(chat.ainvoke("x"))
@@ -308,13 +309,13 @@ def test_langsmith_gets_nothing(ollama, tmp_path):
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("grading", ["list", "each"])
+@pytest.mark.parametrize("grading", ["packed", "each"])
 @pytest.mark.parametrize("keep_alive", ["5m", "30s", "-1m"])
 def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, keep_alive):
     with soon(), engine_on(ollama, grading=grading, keep_alive=keep_alive) as engine:
         load_ahead(engine, ollama)
         every_task(engine)
-    assert len(ollama.chats) == (7 if grading == "list" else 9)
+    assert len(ollama.chats) == (7 if grading == "packed" else 9)
     for body in ollama.chats:
         assert (body["truncate"], body["shift"], body["think"]) == (False, False, False)
         assert (body["keep_alive"], body["options"]["num_ctx"], body["model"]) == (keep_alive, 4096, "tiny")

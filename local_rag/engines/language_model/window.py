@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from local_rag.core.errors import EngineError
 from local_rag.text.display import plural
@@ -26,9 +24,6 @@ one mark or of spaces counts as one character, because a line of dots is a token
 """
 _RUN = re.compile(r"([\W_])\1{3,}")
 
-SHRINK = 0.8
-"""How many of the passages of an over-long prompt are tried next where the server does not say how long it was."""
-
 Message = tuple[str, str]
 """(role, content)"""
 Prompt = Callable[[Sequence[int]], Sequence[Message]]
@@ -39,23 +34,16 @@ Prompt = Callable[[Sequence[int]], Sequence[Message]]
 class ModelSetup:
     """A model and its options, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
 
-    `think` is what is sent, `thinks` whether the model can (None where the server does not say), and `thoughts` how
-    many tokens a reply may spend on it before it answers.
+    `think` is what is sent, and `thoughts` how many tokens a reply may spend on it before it answers.
     """
 
     model: str
     num_ctx: int
     think: bool | str = False
-    thinks: bool | None = None
 
     @property
     def thoughts(self) -> int:
         return min(1024, self.num_ctx // 2) if self.think else 0
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What decides whether a loaded model can be used as it is."""
-        return {"num_ctx": self.num_ctx}
 
 
 class PromptTooLong(Exception):
@@ -85,86 +73,62 @@ def _tokens(text: str) -> int:
 class FittedPrompt:
     """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
 
-    `order` names all of them, the most wanted first, so the last is given up first; of the last `spare` of them nobody
-    is told. `cap` is the reply in tokens, or says it for so many passages. Raises DoesNotFit where not even the first
-    `needed` passages fit.
+    `order` names all of them, the most wanted first, so the last is given up first. `cap` says how many tokens the
+    reply about so many passages may have. Raises DoesNotFit where not even the first `needed` passages fit.
     """
 
     def __init__(
-        self,
-        prompt: Prompt,
-        order: Sequence[int],
-        setup: ModelSetup,
-        cap: int | Callable[[int], int],
-        spare: int = 0,
-        needed: int = 1,
+        self, prompt: Prompt, order: Sequence[int], setup: ModelSetup, cap: Callable[[int], int], needed: int = 1
     ) -> None:
-        self._prompt, self.setup, self._cap_of = prompt, setup, cap
-        self._wanted = list(order)
-        self._all = len(self._wanted) - spare
-        self._needed = min(needed, len(self._wanted))
-        self._fit()
-
-    def change(self, setup: ModelSetup) -> None:
-        """The model is asked otherwise: the room beside its thoughts may be another."""
-        self.setup = setup
-        self._fit()
-
-    def _fit(self) -> None:
-        """Keep as many as fit by the estimate, which grows with each; those that are needed must."""
-        wanted, window = self._wanted, self.setup.num_ctx
-        fitting = bisect_right(range(1, len(wanted) + 1), window, key=lambda count: self._size(wanted[:count]))
-        self._wanted = wanted[: max(self._needed, fitting)]
-        if self._size(self._wanted) > window:
-            raise self._hopeless(f"about {estimate(self.messages):,}")
-
-    def _size(self, wanted: Sequence[int]) -> int:
-        """Tokens of the prompt with these, and of its reply."""
-        return estimate(self._prompt(sorted(wanted))) + self._reply(len(wanted))
-
-    def _reply(self, count: int) -> int:
-        cap = self._cap_of(count) if callable(self._cap_of) else self._cap_of
-        return cap + self.setup.thoughts
-
-    @property
-    def _cap(self) -> int:
-        return self._reply(len(self._wanted))
+        self._prompt, self._order, self._setup, self._cap = prompt, list(order), setup, cap
+        self._needed = min(needed, len(self._order))
+        self._count = len(self._order)
+        if (tokens := self._fit(1.0, setup.num_ctx)) > setup.num_ctx - self._reply:
+            raise self._hopeless(tokens)
 
     @property
     def kept(self) -> list[int]:
-        return sorted(self._wanted)
+        return sorted(self._order[: self._count])
 
     @property
     def messages(self) -> Sequence[Message]:
         return self._prompt(self.kept)
 
-    def shrink(self, size: PromptTooLong) -> None:
-        """Give up at least one passage, by the exact counts where the server told them."""
-        if len(self._wanted) <= self._needed:
-            raise self._hopeless(f"{size.prompt:,}" if size.prompt else f"about {estimate(self.messages):,}")
-        if not (size.prompt and size.window):
-            del self._wanted[max(self._needed, int(len(self._wanted) * SHRINK)) :]
-            return
-        exact = size.prompt / estimate(self.messages)
-        self._wanted.pop()
-        while len(self._wanted) > self._needed and estimate(self.messages) * exact > size.window - self._cap:
-            self._wanted.pop()
-
     @property
     def note(self) -> str:
         """What a person should know of it, empty if nothing was given up."""
-        gone = self._all - len(self._wanted)
-        if gone <= 0:
+        gone = len(self._order) - self._count
+        if not gone:
             return ""
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
-        return f"{who}: the window of {self.setup.model} is {self.setup.num_ctx:,} tokens"
+        return f"{who}: the window of {self._setup.model} is {self._setup.num_ctx:,} tokens"
 
-    def _hopeless(self, tokens: str) -> DoesNotFit:
-        beside = f" with {self._cap:,} for the reply"
+    def shrink(self, size: PromptTooLong) -> None:
+        """Give up at least one passage, by the exact counts where the server told them."""
+        tokens = estimate(self.messages)
+        if self._count <= self._needed:
+            raise self._hopeless(size.prompt or tokens)
+        self._count -= 1
+        self._fit((size.prompt or tokens) / tokens, size.window or self._setup.num_ctx)
+
+    def _fit(self, exact: float, window: int) -> int:
+        """Keep as many as fit, and those that are needed: the tokens of the prompt then.
+
+        `exact` is what the server counts for a token of the estimate.
+        """
+        while (tokens := round(exact * estimate(self.messages))) + self._reply > window and self._count > self._needed:
+            self._count -= 1
+        return tokens
+
+    @property
+    def _reply(self) -> int:
+        return self._cap(self._count) + self._setup.thoughts
+
+    def _hopeless(self, tokens: int) -> DoesNotFit:
         least = ", even with one passage" if self._needed == 1 else ""
         return DoesNotFit(
-            f"a prompt of {tokens} tokens{beside} does not fit the window of {self.setup.num_ctx:,} tokens of "
-            f"{self.setup.model}{least}",
+            f"a prompt of about {tokens:,} tokens with {self._reply:,} for the reply does not fit the window of "
+            f"{self._setup.num_ctx:,} tokens of {self._setup.model}{least}",
             hint="ask a shorter question, or give the model more num_ctx in your models.yaml (it costs memory)",
         )
 
@@ -192,5 +156,4 @@ def too_long(status: int, message: str) -> PromptTooLong | None:
         error = json.loads(message)["error"]
         return PromptTooLong(int(error["n_prompt_tokens"]), int(error["n_ctx"]))
     except (ValueError, KeyError, TypeError):
-        match = re.search(r"\((\d+) tokens\).*?\((\d+) tokens\)", message)
-        return PromptTooLong(int(match[1]), int(match[2])) if match else PromptTooLong()
+        return PromptTooLong()

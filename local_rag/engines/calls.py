@@ -1,0 +1,269 @@
+"""Calls to chat models of LangChain, Ollama's among them: each is read on a thread of its own and can be stopped.
+
+A client blocks while a model is loaded and a prompt is read. So whoever asked waits with an eye on the clock and on
+Ctrl-C. The thread works in a copy of the caller's context, where LangChain finds the callbacks of the calling program.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from local_rag.core import cancel
+from local_rag.core.callbacks import SILENT
+from local_rag.core.errors import EngineError, LocalRagError
+from local_rag.core.usage import Call
+from local_rag.engines.language_model.window import Message, ModelSetup
+from local_rag.engines.ollama.transport import Connection, over
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import RunnableConfig
+
+POLL = 0.05
+"""Seconds between two looks at the stop button while nothing arrives."""
+
+AGAIN = "ask again; if it happens often, try another model: local-rag models"
+CLOSED = "the engine was closed while it was asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
+    temperature 0, others are further tries at temperature 0.7. `role`, `retry`, `task` and `prompt` are those of
+    `Call`.
+    """
+
+    role: str
+    setup: ModelSetup
+    messages: Sequence[Message]
+    cap: int
+    schema: Mapping[str, Any] | None = None
+    variant: int = 0
+    retry: bool = False
+    task: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, without thoughts. `cut`: it reached its cap or the end of the window."""
+
+    text: str
+    cut: bool
+    call: Call
+
+
+class BrokenOff(EngineError):
+    """A reply that did not end as it should; the same call may work the next time. `call` is what it cost."""
+
+    call = Call("", "")
+
+
+class ChatCalls(ABC):
+    """The calls of one engine, one at a time: a server would queue them, and waiting there looks like a stall."""
+
+    patience = float("inf")
+    """Seconds of silence in the middle of a reply that are no failure."""
+
+    loads_ahead = False
+    """Whether a model is being loaded ahead of the question, whose clock then stands still."""
+
+    def __init__(self, turn: threading.Lock | None = None) -> None:
+        """`turn` is shared by engines on one model."""
+        self._turn = turn or threading.Lock()
+        self._closed = False
+        self._connections: set[Connection] = set()
+
+    @abstractmethod
+    def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
+        """The reply as LangChain streams it."""
+
+    @abstractmethod
+    def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
+        """Whether a reply was cut; `about` is its response metadata. Raises PromptTooLong, BrokenOff, EngineError."""
+
+    @abstractmethod
+    def error_of(self, request: ChatRequest, error: Exception) -> Exception:
+        """What a failure of the client means: PromptTooLong, BrokenOff or an EngineError with what to do."""
+
+    def first_patience(self, request: ChatRequest) -> float:
+        """Seconds that the first bit of a reply may take."""
+        return self.patience
+
+    def close(self) -> None:
+        """Abort every call, also those that wait for their turn; no further one begins."""
+        self._closed = True
+        for connection in list(self._connections):
+            connection.abort()
+
+    def ask(self, request: ChatRequest) -> Reply:
+        """The whole reply. Raises as `stream` does."""
+        stream = self.stream(request)
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+
+    def stream(self, request: ChatRequest) -> Generator[str | None, None, Reply]:
+        """The reply bit by bit, and as a whole at its end; None where it begins anew. Closing it aborts the call.
+
+        Raises PromptTooLong, BrokenOff, EngineError, Stopped.
+        """
+        cancel.check()
+        started, whole, given = time.perf_counter(), None, ""
+        arriving = self._arriving(request)
+        try:
+            for chunk in arriving:
+                whole = chunk if whole is None else cast("AIMessage", whole + chunk)
+                said = without_thoughts(text_of(whole))
+                if not said.startswith(given):
+                    yield None
+                    given = ""
+                if said != given:
+                    yield said[len(given) :]
+                given = said
+            if self._closed and whole is None:
+                raise EngineError(CLOSED)
+            cut = self.check_end(request, given, whole.response_metadata if whole is not None else {})
+        except BrokenOff as error:
+            error.call = call_of(request, whole, time.perf_counter() - started)
+            raise
+        finally:
+            arriving.close()
+        call = call_of(request, whole, time.perf_counter() - started)
+        cancel.current().extend(call.load_seconds if call.loaded else 0.0)  # loading is no part of answering
+        return Reply(given.strip(), cut, call)
+
+    def _arriving(self, request: ChatRequest) -> Generator[AIMessage, None, None]:
+        """What the reading thread sends, until its end; silence beyond what the prompt explains is an error."""
+        connection, out = Connection(), queue.SimpleQueue[Any]()
+        self._connections.add(connection)
+        context = contextvars.copy_context()
+        threading.Thread(
+            target=context.run, args=(self._read, request, connection, out), name="local-rag-call", daemon=True
+        ).start()
+        since, patience = time.monotonic(), float("inf")
+        try:
+            while True:
+                try:
+                    item = out.get(timeout=POLL)
+                except queue.Empty:
+                    if self.loads_ahead:
+                        cancel.current().extend(POLL)
+                    cancel.check()
+                    if self._closed:
+                        raise EngineError(CLOSED) from None
+                    if time.monotonic() - since > patience:
+                        raise self._silent(request, patience) from None
+                    continue
+                cancel.check()
+                if isinstance(item, StopIteration):
+                    return
+                if isinstance(item, BaseException):
+                    raise self._error_of(request, item) from item
+                since, patience = time.monotonic(), self.first_patience(request) if item is None else self.patience
+                if item is not None:
+                    yield item
+        finally:
+            self._connections.discard(connection)
+            connection.abort()
+
+    def _read(self, request: ChatRequest, connection: Connection, out: queue.SimpleQueue[Any]) -> None:
+        """The thread that reads: its turn has come with None, then come the chunks, then StopIteration or an error."""
+        from langsmith import tracing_context
+
+        if not self.take_turn(connection):
+            return out.put(StopIteration())
+        try:
+            out.put(None)
+            about = {"task": request.task, "prompt": request.prompt, "retry": request.retry}
+            config: RunnableConfig = {"run_name": request.role, "tags": [SILENT], "metadata": about}
+            with over(connection), tracing_context(enabled=False):
+                for chunk in self.chunks(request, config):
+                    if connection.aborted:
+                        break
+                    out.put(chunk)
+            out.put(StopIteration())
+        except BaseException as error:
+            out.put(error)
+        finally:
+            self._turn.release()
+
+    def take_turn(self, connection: Connection) -> bool:
+        """Whether the turn of a call has come before it was aborted."""
+        while not (connection.aborted or self._closed):
+            if self._turn.acquire(timeout=POLL):
+                return True
+        return False
+
+    def _error_of(self, request: ChatRequest, error: BaseException) -> BaseException:
+        if isinstance(error, LocalRagError) or not isinstance(error, Exception):
+            return error
+        return EngineError(CLOSED) if self._closed else self.error_of(request, error)
+
+    def _silent(self, request: ChatRequest, seconds: float) -> EngineError:
+        what = "stopped in the middle of its reply" if seconds == self.patience else "sent nothing"
+        return EngineError(
+            f"{request.setup.model} {what} for {seconds:.0f} s, so the connection was closed",
+            hint="ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time",
+        )
+
+
+LOADED = 0.25
+"""Seconds of `load_duration` from which a model was loaded for a call.
+
+Recorded for a model of 7 MB: 0.02 at most where it was in memory, 0.26 and more where it was not.
+"""
+
+
+def call_of(request: ChatRequest, message: AIMessage | None, seconds: float) -> Call:
+    """The figures of a call, as LangChain's message has them; Ollama adds what it measured (nanoseconds)."""
+    used: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
+    about = message.response_metadata if message is not None else {}
+    load, read, wrote = (
+        float(about.get(key) or 0) / 1e9 for key in ("load_duration", "prompt_eval_duration", "eval_duration")
+    )
+    return Call(
+        request.role,
+        request.setup.model,
+        int(used.get("input_tokens") or 0),
+        int(used.get("output_tokens") or 0),
+        seconds,
+        load,
+        read,
+        wrote,
+        load >= LOADED,
+        request.retry,
+        request.task,
+        request.prompt,
+    )
+
+
+def text_of(message: AIMessage) -> str:
+    """The text of a reply, or of its beginning; of a call to a tool its arguments."""
+    if calls := [*message.tool_calls, *message.invalid_tool_calls]:
+        arguments = calls[0]["args"]
+        return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return str(message.text).encode("utf-8", "replace").decode()  # JSON may hold half a character
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+def without_thoughts(text: str) -> str:
+    """A reply, or its beginning, without the thoughts that a template leaves in it; some lose the opening mark."""
+    before, closed, rest = text.partition(_CLOSE)
+    start = before.lstrip()
+    if closed and (start.startswith(_OPEN) or _OPEN not in before):
+        return rest.lstrip()
+    return "" if start.startswith(_OPEN) or _OPEN.startswith(start) else text

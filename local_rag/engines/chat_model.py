@@ -1,0 +1,231 @@
+"""An engine of any chat model of LangChain, with the prompts and the strict replies of the Ollama engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from local_rag.config.models import ROLES
+from local_rag.config.values import Grading
+from local_rag.core.errors import EngineError, UsageError
+from local_rag.engines.calls import AGAIN, BrokenOff, ChatCalls, ChatRequest
+from local_rag.engines.language_model.engine import LanguageModelEngine
+from local_rag.engines.language_model.window import Message, ModelSetup, PromptTooLong
+from local_rag.text.display import shorten
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import Runnable, RunnableConfig
+
+    from local_rag.core.protocols import Evaluator
+    from local_rag.engines.language_model.prompt_texts import PromptTexts
+
+WINDOW = 8_192
+"""Tokens of a prompt with its reply, where neither the caller nor the model says how many there may be."""
+
+THOUGHTS = 2_048
+"""Bits of a reply that a model may spend on thoughts before it answers."""
+
+Options = dict[str, Any]
+METHODS: tuple[Options | None, ...] = ({}, {"method": "function_calling"}, {"method": "json_mode"}, None)
+"""How a model is told to reply in JSON: options of `with_structured_output`; None: by the prompt alone."""
+
+
+def from_chat_model(
+    model: BaseChatModel,
+    *,
+    window: int | None = None,
+    version: str = "",
+    explain: bool = False,
+    grading: Grading = "packed",
+) -> ChatModelEngine:
+    """An engine for `Rag.open(engine=…)` of a chat model of LangChain.
+
+    Verdicts are asked for by `with_structured_output`, else in JSON mode, else by the prompt alone; each is validated
+    strictly, asked for once more with the error quoted, and then `unparsed`, as with Ollama. Whether the model runs on
+    this machine cannot be known here: it is sent the questions and the passages, wherever it is. Give it temperature 0.
+
+    `window` is how many tokens a prompt and its reply may have, by default what the model's profile says, else 8,192.
+    `version` changes when the weights do; without it no calibrated threshold is stored for this engine. `explain` asks
+    the graders for reasons. `grading` is what `ollama.grading` is to Ollama: with "evaluator" the trained evaluator of
+    the Rag grades passages before this model reads any. Raises UsageError for what is no chat model.
+    """
+    from langchain_core.language_models import BaseChatModel
+
+    if not isinstance(model, BaseChatModel):
+        raise UsageError(
+            f"from_chat_model takes a chat model of LangChain, not {type(model).__name__}",
+            hint='from_chat_model(ChatOpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none", model="…"))',
+        )
+    window = window or (model.profile or {}).get("max_input_tokens") or WINDOW
+    return ChatModelEngine(model, window, version, explain=explain, grading=grading)
+
+
+class ChatModelEngine(LanguageModelEngine):
+    """An engine on one chat model. Serves several threads; their calls take turns. See `from_chat_model`."""
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        window: int,
+        version: str = "",
+        *,
+        explain: bool = False,
+        grading: Grading = "packed",
+        texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
+        shared: _Shared | None = None,
+    ) -> None:
+        self._model = model
+        self._model_name = _name(model)
+        self._version = version
+        self._shared = shared or _Shared()
+        setups = dict.fromkeys(ROLES, ModelSetup(self._model_name, window))
+        calls = ChatModelCalls(model, self._model_name, self._shared)
+        super().__init__(calls, setups, grading=grading, explain=explain, texts=texts, evaluator=evaluator)
+
+    def opened_with(self, texts: PromptTexts, evaluator: Evaluator | None = None) -> ChatModelEngine:
+        """The same model, told these texts, beside this evaluator; this engine where it has both already.
+
+        Their calls take turns.
+        """
+        if texts.changed == self.prompts.texts.changed and evaluator is self._evaluator:
+            return self
+        return ChatModelEngine(
+            self._model,
+            self.setups["generator"].num_ctx,
+            self._version,
+            explain=self._explain,
+            grading=self.grading,
+            texts=texts,
+            evaluator=evaluator,
+            shared=self._shared,
+        )
+
+    @property
+    def name(self) -> str:
+        return f"langchain/{self._model_name}"
+
+    @property
+    def describe(self) -> str:
+        window = self.setups["generator"].num_ctx
+        kind = type(self._model).__name__
+        where = "given by the calling program, wherever it runs"
+        return f"{kind} {self._model_name} (window {window:,} tokens), {where}{self.by_evaluator}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The model, its parameters, the version that the caller gave, which prompts it gets, how it is asked, and the
+        evaluator.
+        """
+        known = dict(self._model._identifying_params)
+        parameters = json.dumps(known, sort_keys=True, default=lambda value: type(value).__name__)
+        digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
+        model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
+        return f"langchain {self.prompts.version}; {model} {digest}; {self.how_graded}"
+
+    def prepare(self) -> None:
+        """Nothing: how a model of LangChain is loaded is not known."""
+
+
+@dataclass
+class _Shared:
+    """What all engines of one chat model have in common: whose turn it is, and which of `METHODS` the model knows."""
+
+    turn: Lock = field(default_factory=Lock)
+    method: int = 0
+
+
+class ChatModelCalls(ChatCalls):
+    """All calls to one chat model: one in this process is rarely made for several at once."""
+
+    def __init__(self, model: BaseChatModel, name: str, shared: _Shared) -> None:
+        super().__init__(shared.turn)
+        self._model, self._name, self._shared = model, name, shared
+
+    def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
+        messages = list(request.messages)
+        if request.schema is None:
+            yield from self._streamed(messages, config, request.cap)
+            return
+        schema = {"title": request.role, "description": "The reply to the task.", **request.schema}
+        for number in range(self._shared.method, len(METHODS)):
+            try:
+                reply = _bound(self._model, METHODS[number], schema).invoke(messages, config)
+            except Exception as error:
+                if number + 1 == len(METHODS) or not _refuses_method(error):
+                    raise
+            else:
+                self._shared.method = number
+                yield reply
+                return
+
+    def _streamed(self, messages: list[Message], config: RunnableConfig, cap: int) -> Iterator[AIMessage]:
+        """A bit is one token or more, and how many there may be cannot be told every model: the rest is cut off."""
+        from langchain_core.messages import AIMessageChunk
+
+        for number, chunk in enumerate(self._model.stream(messages, config)):
+            yield chunk
+            if number >= cap + THOUGHTS:
+                yield AIMessageChunk(content="", response_metadata={"finish_reason": _TOO_MANY})
+                return
+
+    def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
+        if not text.strip():
+            raise BrokenOff(f"{self._name} returned no text", hint=AGAIN)
+        cut = ("length", "max_tokens", _TOO_MANY)
+        return any(about.get(key) in cut for key in ("finish_reason", "done_reason", "stop_reason"))
+
+    def error_of(self, request: ChatRequest, error: Exception) -> Exception:
+        from langchain_core.exceptions import ContextOverflowError
+
+        if isinstance(error, ContextOverflowError):
+            return PromptTooLong()
+        what = shorten(" ".join(f"{type(error).__name__}: {error}".split()), 300)
+        return EngineError(
+            f"the chat model {self._name} failed: {what}", hint="try the model alone: model.invoke('Hello')"
+        )
+
+
+_TOO_MANY = "more than asked for"
+"""The reason why a reply ended that is cut off here."""
+
+
+_REFUSALS = (NotImplementedError, TypeError, ValueError)
+"""What a client raises that cannot ask for JSON in a way."""
+
+
+def _refuses_method(error: Exception) -> bool:
+    """Whether an error says that a way to ask for JSON is not known; a server says so with a 4xx status."""
+    from langchain_core.exceptions import ContextOverflowError
+
+    status = getattr(error, "status_code", None)
+    if isinstance(error, ContextOverflowError):
+        return False
+    return isinstance(error, _REFUSALS) if status is None else status in (400, 404, 422)
+
+
+def _bound(model: BaseChatModel, method: Options | None, schema: Options) -> Runnable[Any, Any]:
+    """The model, told to reply in JSON. Raises NotImplementedError where it cannot be told so in this way.
+
+    The first step of what `with_structured_output` makes is the model; the second parses, which is done strictly here.
+    """
+    if method is None:
+        return model
+    from langchain_core.runnables import RunnableSequence
+
+    structured = model.with_structured_output(schema, **method)
+    if not isinstance(structured, RunnableSequence):
+        raise NotImplementedError(f"{type(model).__name__} has a structured output of its own kind")
+    return structured.first
+
+
+def _name(model: BaseChatModel) -> str:
+    """The model as its provider calls it, else its class, on one line."""
+    named = next((value for name in ("model_name", "model", "model_id") if (value := getattr(model, name, None))), None)
+    return " ".join(str(named or type(model).__name__).split())

@@ -1,1 +1,0 @@
-"""The tasks of an engine by any chat model of LangChain."""

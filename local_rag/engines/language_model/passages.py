@@ -1,0 +1,146 @@
+"""The passages of a prompt, and the numbers under which a model sees them.
+
+A server does not read the beginning of a prompt again that it has read before, up to the first change. So what is
+written and checked after a grading shows the passages that were graded, up to the last one that counts; the task says
+which numbers count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.core import question_memory
+from local_rag.text.display import shorten
+from local_rag.text.fences import fenced
+from local_rag.text.marks import marks
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """`shown` are the passages of a prompt, numbered from 1; `numbers` are those of the engine's own documents there,
+    in their order.
+    """
+
+    shown: tuple[Document, ...]
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def plain(cls, documents: Sequence[Document]) -> Passages:
+        """These documents and nothing else."""
+        return cls(tuple(documents), tuple(range(1, len(documents) + 1)))
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Passages:
+        """These among those that were graded last, if all of them are there."""
+        graded = {_key(document): number for number, document in enumerate(_graded(), start=1)}
+        numbers = tuple(graded.get(_key(document), 0) for document in documents)
+        if not numbers or 0 in numbers or len(set(numbers)) < len(numbers):
+            return cls.plain(documents)
+        return cls(tuple(_graded()[: max(numbers)]), numbers)
+
+    @property
+    def order(self) -> list[int]:
+        """The positions, the most wanted first: by rank those that count, then the others."""
+        ranked = sorted(self.numbers, key=lambda number: -float(self.shown[number - 1].metadata.get("rank_score") or 0))
+        return [number - 1 for number in ranked] + [at for at in range(len(self.shown)) if at + 1 not in self.numbers]
+
+    def counting(self, kept: Sequence[int]) -> list[int]:
+        """The numbers that count among the positions in a prompt; empty where all of them do."""
+        counting = [position + 1 for position in kept if position + 1 in self.numbers]
+        return counting if len(counting) < len(kept) else []
+
+    def shown_numbers(self, own: Sequence[int]) -> list[int]:
+        """The numbers in the prompt of the engine's own documents of these numbers."""
+        return [self.numbers[number - 1] for number in own if 1 <= number <= len(self.numbers)]
+
+    def own_marks(self, text: str) -> str:
+        """What a model wrote, with the numbers of the engine's own documents.
+
+        A passage that does not count, or is not there, gets a number that is not there either.
+        """
+        own = {number: position for position, number in enumerate(self.numbers, start=1)}
+        for span, cited in reversed(marks(text)):
+            numbers = ", ".join(str(own.get(number, len(self.shown) + number)) for number in cited)
+            blank = re.match(r"\s*", text[span.start : span.end])
+            text = f"{text[: span.start]}{blank.group() if blank else ''}[{numbers}]{text[span.end :]}"
+        return text
+
+    def own_stream(self, bits: Iterator[str | None]) -> Iterator[str | None]:
+        """The same for an answer that comes bit by bit: a word is held back until it is whole, a mark until it ends."""
+        held = ""
+        for bit in bits:
+            if bit is None:
+                held = ""
+                yield None
+                continue
+            held += bit
+            if len(self.numbers) < len(self.shown) and (last := _UNFINISHED.search(held)):
+                ready, held = held[: last.start()], held[last.start() :]
+            else:
+                ready, held = held, ""
+            if ready:
+                yield self.own_marks(ready) if len(self.numbers) < len(self.shown) else ready
+        if held:
+            yield self.own_marks(held)
+
+
+_UNFINISHED = re.compile(r"(?:[^\s\[【]|[\[【][^\]】]{0,40}(?:[\]】]|$))+$")
+"""The last word of a text, with the brackets in it and behind it."""
+
+
+def remember(documents: Sequence[Document]) -> None:
+    """These were shown to the grader, in this order; what another question has found is never shown."""
+    _graded()[:] = documents
+
+
+def _graded() -> list[Document]:
+    return question_memory.current().get(Passages, list)
+
+
+def _key(document: Document) -> tuple[str, str]:
+    return str(document.metadata.get("chunk_id", "")), document.page_content
+
+
+def rendered(documents: Sequence[Document], positions: Sequence[int]) -> Iterator[str]:
+    """The passages at these positions, numbered from 1.
+
+    Of those with the same words, as copies of a file have, only the first is given in full.
+    """
+    first: dict[str, int] = {}
+    for position in positions:
+        known = first.setdefault(" ".join(documents[position].page_content.split()), position)
+        yield _rendered(position + 1, documents[position], known + 1 if known != position else None)
+
+
+def _rendered(number: int, document: Document, copy_of: int | None) -> str:
+    """One passage with its number, where it is from and what its document says of itself, where that is known.
+
+    It is fenced: a closing mark inside it, and in what a file says, is made harmless.
+    """
+    metadata = document.metadata
+    source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    where = "a second source" if metadata.get("second_source") else "the web"
+    web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
+    title, heading = str(metadata.get("title") or ""), str(metadata.get("heading") or "")
+    facts = {
+        "from": source,
+        "title": "" if heading.startswith(title) or title == source else title,  # most titles are the first heading
+        "author": metadata.get("author"),
+        "date": metadata.get("date"),
+        "page": metadata.get("page"),
+        "heading": heading,
+        "found": web,
+    }
+    shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
+    text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
+    return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
+
+
+def _attribute(value: str) -> str:
+    return shorten(fenced(value).replace('"', "'"), 100)

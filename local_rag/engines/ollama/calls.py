@@ -1,0 +1,153 @@
+"""The calls to one Ollama server by langchain-ollama, and what its replies and errors mean."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from local_rag.config.values import Ollama
+from local_rag.core.errors import EngineError, LocalRagError
+from local_rag.engines.calls import AGAIN, BrokenOff, ChatCalls, ChatRequest
+from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
+from local_rag.engines.ollama.server import Server, duration, ollama, one_line, project_error
+from local_rag.engines.ollama.transport import CONNECT, Connection, NoTransport, over
+from local_rag.text.display import plural
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import RunnableConfig
+    from langchain_ollama import ChatOllama
+
+ABORT_SECONDS = 1.0
+"""Seconds that an aborted call may take to end; milliseconds are usual."""
+
+READING = 5.0
+"""Tokens per second that the slowest machine reads of a prompt.
+
+360 a second were measured for 240 million parameters on two cores; that makes about 10 for 8 billion.
+"""
+
+SEED = 42
+
+
+class OllamaCalls(ChatCalls):
+    """All calls to one server."""
+
+    def __init__(self, server: Server, settings: Ollama) -> None:
+        super().__init__()
+        self.server = server
+        self.settings = settings
+        self.patience = settings.idle_seconds
+        self._clients: dict[tuple[ModelSetup, int, int], ChatOllama] = {}
+
+    def close(self) -> None:
+        """Abort every call, also those that wait for their turn; there are no further ones."""
+        super().close()
+        # A socket that is closed while its thread still reads leaves that thread on a number that others get anew.
+        if self._turn.acquire(timeout=ABORT_SECONDS):
+            self._turn.release()
+            self.server.close()
+
+    def preload(self, setup: ModelSetup) -> None:
+        """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""
+        if self.loads_ahead:
+            return
+        self.loads_ahead = True
+        connection = Connection()
+        self._connections.add(connection)
+        threading.Thread(
+            target=contextvars.Context().run,
+            args=(self._preload, setup, connection),
+            name="local-rag-preload",
+            daemon=True,
+        ).start()
+
+    def _preload(self, setup: ModelSetup, connection: Connection) -> None:
+        try:
+            if self.take_turn(connection):
+                try:
+                    with over(connection):
+                        patience = self.settings.load_seconds + self.settings.idle_seconds
+                        options, keep_alive = {"num_ctx": setup.num_ctx}, duration(self.settings.keep_alive)
+                        self.server.preload(setup.model, options, keep_alive, patience)
+                finally:
+                    self._turn.release()
+        except (LocalRagError, RuntimeError):
+            pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
+        finally:
+            self._connections.discard(connection)
+            self.loads_ahead = False
+
+    def first_patience(self, request: ChatRequest) -> float:
+        return self.patience + self.settings.load_seconds + estimate(request.messages) / READING
+
+    def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
+        yield from self.client(request).stream(list(request.messages), config, format=request.schema)
+
+    def client(self, request: ChatRequest) -> ChatOllama:
+        """The client for these options, built once: `bind(options=…)` would replace all of them, `num_ctx` too."""
+        key = (request.setup, request.cap, request.variant)
+        if key not in self._clients:
+            ollama()
+            from langchain_ollama import ChatOllama
+
+            self._clients[key] = ChatOllama(
+                model=request.setup.model,
+                base_url=self.server.address.url,
+                num_ctx=request.setup.num_ctx,
+                num_predict=request.cap + request.setup.thoughts,
+                temperature=0.7 if request.variant else 0.0,
+                seed=SEED + request.variant,
+                reasoning=request.setup.think,
+                keep_alive=duration(self.settings.keep_alive),
+                sync_client_kwargs={
+                    "transport": self.server.transport,
+                    "trust_env": False,
+                    "follow_redirects": False,
+                    "timeout": httpx.Timeout(None, connect=CONNECT),
+                },
+                async_client_kwargs={"transport": NoTransport(), "trust_env": False},
+            )
+        return self._clients[key]
+
+    def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
+        model, window = request.setup.model, request.setup.num_ctx
+        if not about.get("done"):
+            what = f"the reply of {model} broke off without an end, as Ollama does when a model repeats itself"
+            raise BrokenOff(what, hint=AGAIN)
+        counted, generated = about.get("prompt_eval_count"), int(about.get("eval_count") or 0)
+        if was_cut(request.messages, counted, window):
+            raise PromptTooLong()
+        cut = about.get("done_reason") == "length"
+        if cut and counted and counted + generated >= window:
+            raise PromptTooLong(counted, window)
+        if generated == 1 and not text.strip():
+            raise BrokenOff(f"{model} ended its reply at once, without a text", hint=AGAIN)
+        if generated and not text.strip():
+            told = f"think: {str(request.setup.think).lower()}"
+            raise EngineError(
+                f"{model} generated {plural(generated, 'token')} and returned no text, as models do that think "
+                f"(it was told '{told}')",
+                hint=f"write 'think: low' for it in your models.yaml, under ollama: models: {model}:, or take another "
+                "model: local-rag models",
+            )
+        return cut
+
+    def error_of(self, request: ChatRequest, error: Exception) -> Exception:
+        model = request.setup.model
+        if isinstance(error, ollama().ResponseError):
+            if refused := too_long(error.status_code, error.error):
+                return refused
+            if error.status_code == -1:
+                what = f"{model} failed in the middle of its reply: {one_line(error.error)}"
+                return BrokenOff(what, hint=AGAIN)
+        if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+            what = f"the connection to {self.server.address} was cut in the middle of a reply"
+            return BrokenOff(what, hint=AGAIN)
+        if isinstance(error, ValueError) and "No generation chunks" in str(error):
+            return BrokenOff(f"{model} ended its reply before it began", hint=AGAIN)
+        return project_error(error, self.server.address, model, "chat")
