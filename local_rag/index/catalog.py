@@ -88,15 +88,13 @@ class IndexStatus:
 
 def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
     """Its summary is read only where it is `outlined`, for that looks at every path."""
-    files, pages, documents, chunks, embedded = reads.counts(db)
+    counts = reads.counts(db)
     made, meta, roots = reads.settings(db), reads.meta(db), reads.roots(db)
     synced = meta.get("last_sync")
     text_pace, pace = (float(meta.get(name, 0)) for name in (TEXT_PACE, EMBEDDING_PACE))
     return IndexStatus(
         path=path,
-        files=files,
-        documents=documents,
-        chunks=chunks,
+        **counts._asdict(),
         bytes=folder.size(path),
         embedder=made.embedder,
         fingerprint=made.fingerprint,
@@ -106,14 +104,12 @@ def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
         roots=tuple(root.path for root in roots),
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
         cache_fresh=not vectors.is_due(db),
-        pages=pages,
         root_options=tuple(roots),
         about=meta.get(ABOUT, ""),
         summary=summary(outline(db)) if outlined else "",
-        embedded=embedded,
         text_pace=text_pace,
         embedding_pace=pace,
-        seconds_left=max(0, chunks - embedded) / pace if pace else None,
+        seconds_left=max(0, counts.chunks - counts.embedded) / pace if pace else None,
     )
 
 

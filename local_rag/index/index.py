@@ -202,12 +202,12 @@ class Index:
 
     def count(self) -> int:
         """How many passages there are."""
-        return self._store.read(reads.counts)[3]
+        return self._store.read(reads.counts).chunks
 
     def embedded_count(self) -> tuple[int, int]:
         """How many passages have a vector, and how many there are; the others are matched by their words only."""
-        *_, chunks, embedded = self._store.read(reads.counts)
-        return embedded, chunks
+        counts = self._store.read(reads.counts)
+        return counts.embedded, counts.chunks
 
     def waiting_notes(self) -> list[str]:
         """How many passages have no vector yet, in a line; empty where all have one."""

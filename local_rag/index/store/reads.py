@@ -66,15 +66,24 @@ def settings(db: Connection) -> IndexSettings:
         raise UnusableRow(f"its table meta lacks a row, or has one that is no number: {error}") from error
 
 
-def counts(db: Connection) -> tuple[int, int, int, int, int]:
-    """How many files there are on the disk, pages of the web, documents, chunks, and chunks that vector search sees."""
+class Counts(NamedTuple):
+    """Files on the disk, pages of the web, documents, chunks, and chunks that vector search sees."""
+
+    files: int
+    pages: int
+    documents: int
+    chunks: int
+    embedded: int
+
+
+def counts(db: Connection) -> Counts:
     page = "(path LIKE 'http://%' OR path LIKE 'https://%')"
-    on_disk = f"SELECT count(*) FROM files WHERE container = '' AND NOT {page}"
-    others = ", ".join(f"(SELECT count(*) FROM {table})" for table in ("documents", "chunks", "embedded"))
-    numbers: tuple[int, int, int, int, int] = db.execute(
-        f"SELECT ({on_disk}), (SELECT count(*) FROM files WHERE {page}), {others}"
+    numbers = db.execute(
+        f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}),"
+        f" (SELECT count(*) FROM files WHERE {page}), (SELECT count(*) FROM documents),"
+        " (SELECT count(*) FROM chunks), (SELECT count(*) FROM embedded)"
     ).fetchone()
-    return numbers
+    return Counts(*numbers)
 
 
 def content(db: Connection) -> str:
@@ -223,10 +232,6 @@ class Section(NamedTuple):
     start: int
     path: str
     level: int
-
-
-def is_empty(db: Connection) -> bool:
-    return db.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
 def chunks_by_file(db: Connection) -> dict[int, list[int]]:
