@@ -206,8 +206,9 @@ own = {name: os.environ[name] for name in os.environ.keys() - environment.keys()
 assert all(name.startswith(("KMP_", "TORCH")) for name in own), f"what PyTorch and others set: {own}"
 environment |= own
 unchanged(modules)
-from local_rag.engines.ollama.clients import chat_ollama
-chat_ollama()
+from local_rag.engines.ollama.server import ollama
+ollama()
+from langchain_ollama import ChatOllama
 import openvino
 assert openvino.convert_model, "of a library that others may use nothing is missing"
 unchanged(modules)

@@ -1,359 +1,588 @@
-"""An HTTP server on loopback that speaks Ollama's API, for tests: the protocol is as recorded, the model is a script.
+"""An HTTP server on loopback that speaks Ollama's API, for tests: recordings of real servers, and a script of replies.
 
     with OllamaServer() as server:
         server.script("yes", stall(2, 30), error(500, "out of memory"))
         ...  # a client that talks to server.host
         assert server.chats[0]["options"]["num_ctx"] == 4096
 
-What the server itself refuses (no such model, a prompt that does not fit) takes nothing from the script. Chats run
-one at a time, as with OLLAMA_NUM_PARALLEL=1.
+What the server itself refuses (no such model, a prompt that does not fit) takes nothing from the script. Chats run one
+at a time, as with OLLAMA_NUM_PARALLEL=1, and are streamed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import re
+import select
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
-from support.ollama_models import Model, digest, full_name, is_cloud, running, shown, tag
-from support.ollama_replies import (
-    Case,
-    Reply,
-    Turn,
-    cut,
-    empty,
-    error,
-    error_line,
-    no_done,
-    obedient,
-    raw,
-    recordings,
-    redirect,
-    replay,
-    reply_of,
-    say,
-    slow,
-    stall,
-    tokens,
-    too_long,
-)
-from support.ollama_schema import instance
-from support.ollama_wire import NDJSON, Closed, Gone, Http, Request, Wire, encode
+_DATA = Path(__file__).parents[1] / "data" / "ollama"
+_TEXT = "It costs 100 euros [1]."
+_NOW = "2026-11-20T23:18:14.686196969Z"
+NDJSON = "application/x-ndjson"
 
-__all__ = [
-    "Case",
-    "Model",
-    "OllamaServer",
-    "Reply",
-    "Request",
-    "cut",
-    "empty",
-    "error",
-    "error_line",
-    "instance",
-    "no_done",
-    "obedient",
-    "raw",
-    "recordings",
-    "redirect",
-    "replay",
-    "say",
-    "slow",
-    "stall",
-    "too_long",
-]
 
-Scripted = Reply | str | Callable[[dict[str, Any]], Reply | str]
-_ABROAD = "dial tcp: lookup ollama.com: no such host"
+def tokens(text):
+    """The test server's tokenizer: five letters or one mark, with the white space before; they join to the text."""
+    return re.findall(r"\s*(?:\w{1,5}|[^\w\s])|\s+", text)
+
+
+def full_name(name):
+    return name if ":" in name else f"{name}:latest"
+
+
+def digest(name):
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Model:
+    """An installed model. `harmony`: what it says is lost where it is told not to think and held to a schema.
+
+    `levels`: it can be told how much to think, and not only whether.
+    """
+
+    size: int = 2_000_000_000
+    window: int = 8192
+    capabilities: tuple[str, ...] = ("completion",)
+    family: str = "llama"
+    remote_host: str = ""
+    remote_model: str = ""
+    harmony: bool = False
+    levels: bool = True
+
+    def refuses(self, think):
+        """Why it does not take this `think`, with a place for its name; empty where it does."""
+        if think and "thinking" not in self.capabilities:
+            return '"{}" does not support thinking'
+        if isinstance(think, str) and not self.levels:
+            return f'think value "{think}" is not supported for this model'
+        return ""
+
+    def tag(self, name):
+        """An entry of /api/tags."""
+        details = {"family": self.family, "parameter_size": "3.2B", "quantization_level": "Q4_K_M"}
+        remote = {"remote_model": self.remote_model, "remote_host": self.remote_host} if self.remote_host else {}
+        return {"name": name, "model": name, "size": self.size, "digest": digest(name), "details": details} | remote
+
+    def card(self):
+        """The body of /api/show."""
+        info = {"general.architecture": self.family, f"{self.family}.context_length": self.window}
+        about = {"details": {"family": self.family}, "model_info": info, "capabilities": list(self.capabilities)}
+        return about | ({"remote_host": self.remote_host, "model_info": {}} if self.remote_host else {})
+
+
+@dataclass
+class Request:
+    """What came in. `aborted`: the client closed the connection before the reply had ended, which sets `ended`."""
+
+    method: str
+    path: str
+    body: object
+    headers: dict[str, str]
+    at: float = field(default_factory=time.monotonic)
+    aborted: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+# --- what a test lets it answer ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Turn:
+    """One chat that is answered; `room` is how many tokens may be generated."""
+
+    wire: object
+    body: dict
+    prompt_tokens: int = 12
+    load_ns: int = 1_000_000
+    room: int | None = None
+    thinks: bool = False
+    swallows: bool = False
+
+    def line(self, message, **more):
+        """One line of the stream; the first one starts it."""
+        if not self.wire.started:
+            self.wire.start(200, NDJSON)
+        told = {"model": self.body["model"], "created_at": _NOW, "message": {"role": "assistant"} | message}
+        self.wire.write(encoded(told | more) + b"\n")
+
+    def pieces(self, parts, kind="content", pace=0):
+        for part in parts:
+            self.wire.check(pace)
+            self.line({"content": part} if kind == "content" else {"content": "", "thinking": part}, done=False)
+
+    def finish(self, reason, output, prompt=None):
+        """The end of a good reply, with the counts (nanoseconds)."""
+        prompt = self.prompt_tokens if prompt is None else prompt
+        counts = {"load_duration": self.load_ns, "prompt_eval_count": prompt, "prompt_eval_duration": 20_000 * prompt}
+        counts |= {"eval_count": output, "eval_duration": 400_000 * output, "total_duration": 10**9}
+        self.line({"content": ""}, done=True, done_reason=reason, **{key: one for key, one in counts.items() if one})
+        self.wire.end()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent in answer to one chat: a function of its Turn."""
+
+    send: object
+
+
+def reply_of(value):
+    """A str is short for say(str)."""
+    return say(value) if isinstance(value, str) else value
+
+
+def say(text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pieces=None, pace=0):
+    """A reply that ends well, token by token, `pace` seconds apart, cut where num_predict or the window ends."""
+
+    def send(turn):
+        thought = tokens("First I look at the question.") if turn.thinks else []
+        content = tokens(text) if pieces is None else list(pieces)
+        if not turn.swallows:
+            turn.pieces(thought[: turn.room], "thinking", pace)
+            turn.pieces(content[: None if turn.room is None else max(0, turn.room - len(thought))], pace=pace)
+        whole = len(thought) + len(content)
+        if load_ms is not None:
+            turn.load_ns = int(load_ms * 1e6)
+        cut = turn.room is not None and whole > turn.room
+        output = min(whole, turn.room or whole) if output_tokens is None else output_tokens
+        turn.finish("length" if cut else done_reason, output, prompt_tokens)
+
+    return Reply(send)
+
+
+def empty(eval_count=14):
+    """Tokens were generated, and nothing of them came: gpt-oss with a schema and `think: false`."""
+
+    def send(turn):
+        turn.finish("stop", eval_count)
+
+    return Reply(send)
+
+
+def error(status, message):
+    """An HTTP error before anything was said."""
+    return Reply(lambda turn: turn.wire.json(status, {"error": message}))
+
+
+def error_line(after, message, text=_TEXT):
+    """An error in the middle of a stream, after `after` tokens."""
+
+    def send(turn):
+        turn.pieces(tokens(text)[:after])
+        turn.wire.write(encoded({"error": message}) + b"\n")
+        turn.wire.end()
+
+    return Reply(send)
+
+
+def no_done(text):
+    """The reply just stops: HTTP 200, no error, no `done: true`, no counts (a model that repeats one token)."""
+
+    def send(turn):
+        turn.pieces(tokens(text))
+        if not turn.wire.started:
+            turn.wire.start(200, NDJSON)
+        turn.wire.end()
+
+    return Reply(send)
+
+
+def cut(after, text=_TEXT):
+    """The connection ends after `after` tokens."""
+
+    def send(turn):
+        turn.pieces(tokens(text)[:after])
+        turn.wire.close_connection = True
+
+    return Reply(send)
+
+
+def stall(after, seconds, text=_TEXT):
+    """Silence after `after` tokens, then the rest."""
+
+    def send(turn):
+        parts = tokens(text)
+        turn.pieces(parts[:after])
+        turn.wire.check(seconds)
+        turn.pieces(parts[after:])
+        turn.finish("stop", len(parts))
+
+    return Reply(send)
+
+
+def slow(seconds, reply):
+    """Silence before the first byte: a model that loads, or a long prompt that is read."""
+
+    def send(turn):
+        turn.wire.check(seconds)
+        reply_of(reply).send(turn)
+
+    return Reply(send)
+
+
+def redirect(url, status=307):
+    return Reply(lambda turn: turn.wire.whole(status, "text/plain; charset=utf-8", b"", Location=url))
+
+
+def too_long(wording, *, n_prompt=2017, n_ctx=512):
+    """A 400 for a prompt that does not fit, worded as by the new server ("counts"), by the old one ("input"), or by
+    the new one where only `shift` is false ("available").
+    """
+    said = {
+        "counts": f"request ({n_prompt} tokens) exceeds the available context size ({n_ctx} tokens)",
+        "input": "the input length exceeds the context length",
+        "available": "the prompt is longer than the context length currently available to the model",
+    }[wording]
+    if wording == "counts":
+        inner = {"code": 400, "message": said, "type": "exceed_context_size_error"}
+        said = encoded({"error": inner | {"n_prompt_tokens": n_prompt, "n_ctx": n_ctx}}).decode()
+    return error(400, said)
+
+
+def raw(status, content_type, lines):
+    """Lines as they are, one chunk each."""
+    end = "\n" if content_type.startswith(NDJSON) else ""
+
+    def send(turn):
+        turn.wire.start(status, content_type)
+        for line in lines:
+            turn.wire.write((line + end).encode())
+        turn.wire.end()
+
+    return Reply(send)
+
+
+def obedient(body):
+    """The least reply that a schema of this project allows, else a short plain text."""
+    schema = body.get("format")
+    return say(json.dumps(_least(schema)) if schema else _TEXT)
+
+
+def _least(schema):
+    """The first word of an enumeration or of each group of a pattern, the least number, a short text."""
+    if "enum" in schema or "const" in schema:
+        return schema.get("const") or schema["enum"][0]
+    if "pattern" in schema:
+        return " ".join(group.split("|")[0] for group in re.findall(r"\(([^)]*)\)", schema["pattern"]))
+    if "properties" in schema:
+        return {key: _least(one) for key, one in schema["properties"].items()}
+    if schema["type"] == "array":
+        return ["aaa"] * schema["minItems"]
+    return {"integer": schema.get("minimum", 0), "boolean": False}.get(schema["type"], "aaa")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded exchange: {method, path, body}, and {status, content_type, transfer, lines}."""
+
+    case: str
+    request: dict
+    response: dict
+
+
+def recordings(version):
+    """The exchanges recorded with this version."""
+    lines = (_DATA / f"v{version}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Case(line["case"], line["request"], line["response"]) for line in map(json.loads, lines)]
+
+
+def replay(case):
+    """The recorded response as it came."""
+    return raw(case.response["status"], case.response["content_type"], case.response["lines"])
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+def encoded(value):
+    """JSON as Go writes it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").encode()
+
+
+class Gone(Exception):
+    """The connection has ended."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection; `check` waits, and notices when it ends."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    started = chunked = False
+
+    def do_POST(self):
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.started = False
+        body = None
+        with contextlib.suppress(ValueError):
+            body = json.loads(data)
+        self.server.owner.handle(self, Request(self.command, self.path.partition("?")[0], body, headers))
+
+    do_GET = do_POST
+
+    def check(self, seconds=0):
+        """Wait; raises Gone as soon as the connection has ended."""
+        ready, _, _ = select.select([self.connection], [], [], seconds)
+        if ready:
+            with contextlib.suppress(ConnectionError):
+                if self.connection.recv(1, socket.MSG_PEEK):
+                    return time.sleep(seconds)
+            raise Gone
+
+    def start(self, status, kind, length=None, **headers):
+        """Status and headers; without a length the body is sent in chunks."""
+        self.started, self.chunked = True, length is None
+        self.send_response(status)
+        framing = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": str(length)}
+        for name, value in ({"Content-Type": kind} | headers | framing).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def write(self, data):
+        """A part of the body, at once."""
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+
+    def end(self):
+        if self.chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def whole(self, status, kind, data, **headers):
+        self.start(status, kind, len(data), **headers)
+        self.write(data)
+
+    def json(self, status, value):
+        self.whole(status, "application/json; charset=utf-8", encoded(value))
+
+    def log_message(self, *_):
+        pass
+
+
+class Http(ThreadingHTTPServer):
+    """`open` are the connections whose threads run."""
+
+    daemon_threads = True
+
+    def __init__(self, owner, port):
+        self.owner, self.open = owner, {}
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def server_bind(self):
+        """Without the name lookup of HTTPServer."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address
+
+    def process_request(self, request, client_address):
+        self.open[request] = threading.Event()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request, client_address):
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.open.pop(request).set()
+
+    def handle_error(self, *_):
+        """A client that went away is no error; what the owner does not expect is among its failures."""
 
 
 class OllamaServer:
-    """One server; `version` decides between the habits of 0.24 and those from 0.30 on."""
+    """One server; an `old` one has the habits of 0.24, another those from 0.30 on. `instead`: path -> its reply."""
 
-    def __init__(self, version: str = "0.33.0-rc2", port: int = 0) -> None:
-        self.version = version
-        number = tuple(int(part.partition("-")[0]) for part in version.split(".")[:3])
-        self.old = number < (0, 30)
-        self.gives_logprobs = number >= (0, 12, 11)
-        self.requests: list[Request] = []
-        self.failures: list[BaseException] = []
-        self.models: dict[str, Model] = {"tiny:latest": Model()}
-        self.cloud: dict[str, Any] = {"disabled": False, "source": "none"}
+    def __init__(self, version="0.33.0-rc2", port=0):
+        self.version, self.old = version, version.startswith("0.2")
+        self.requests, self.failures = [], []
+        self.models = {"tiny:latest": Model()}
+        self.cloud = {"disabled": False, "source": "none"}
         self.registry = {"tiny", "llama3.2:3b"}
-        self.always: Scripted = obedient
-        self.instead: dict[str, Reply] = {}
-        """Path -> what answers there in place of the server."""
-        self.pull_pace = 0.0
-        """Seconds between two lines of a pull."""
-        self.loads = 0
-        self._script: deque[Scripted] = deque()
-        self._loaded: dict[str, tuple[Any, ...]] = {}
-        self._slot = threading.Lock()
-        self._changed = threading.Condition()
-        self._answering = 0
-        self._bell, self._ringer = socket.socketpair()
-        self._http = Http(("127.0.0.1", port), self.handle, self.failures.append, self._bell)
+        self.always, self.instead, self.pull_pace, self.loads = obedient, {}, 0.0, 0
+        self._script, self._loaded, self._answering = deque(), {}, 0
+        self._slot, self._changed = threading.Lock(), threading.Condition()
+        self._http = Http(self, port)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-        self._closed = False
         self._thread.start()
 
-    def __enter__(self) -> OllamaServer:
+    def __enter__(self):
         return self
 
-    def __exit__(self, kind: object, exception: BaseException | None, trace: object) -> None:
+    def __exit__(self, kind, exception, trace):
         self.close()
-        for failure in self.failures:
-            if exception is None:
-                raise AssertionError(f"the test server failed: {failure!r}") from failure
-            exception.add_note(f"the test server failed: {failure!r}")
+        if self.failures and exception is None:
+            raise AssertionError(f"the test server failed: {self.failures[0]!r}") from self.failures[0]
 
-    def close(self) -> None:
+    def close(self):
         """Every connection ends, in the middle of a reply too; may be called twice."""
-        if self._closed:
+        if not self._thread.is_alive():
             return
-        self._closed = True
-        self._ringer.send(b"!")
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
-        self._http.abort()
-        self._bell.close()
-        self._ringer.close()
+        for connection, ended in list(self._http.open.items()):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            ended.wait(5)
 
     @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self._http.server_address[1]}"
+    def host(self):
+        return f"127.0.0.1:{self._http.server_port}"
 
     @property
-    def chats(self) -> list[dict[str, Any]]:
+    def chats(self):
         """Bodies of /api/chat with messages, in the order in which they came, refused ones included."""
-        return [body for body in self._chat_bodies() if body.get("messages")]
+        return [body for body in self._bodies() if body.get("messages")]
 
     @property
-    def preloads(self) -> list[dict[str, Any]]:
-        return [body for body in self._chat_bodies() if not body.get("messages")]
+    def preloads(self):
+        return [body for body in self._bodies() if not body.get("messages")]
 
-    def _chat_bodies(self) -> list[dict[str, Any]]:
+    def _bodies(self):
         asked = [request.body for request in list(self.requests) if request.path == "/api/chat"]
         return [body for body in asked if isinstance(body, dict)]
 
-    def script(self, *replies: Scripted) -> None:
-        """Replies for the coming chats, in order, after those that are still waiting."""
+    def script(self, *replies):
+        """Replies for the coming chats, in order, after those that are still waiting: functions of a body, too."""
         self._script.extend(replies)
 
-    def unload(self) -> None:
+    def unload(self):
         """The next chat loads its model again."""
         self._loaded.clear()
 
-    def wait_for(self, n_chats: int, seconds: float = 60) -> None:
-        """Until so many chats in all have been let in and are being answered, or were."""
+    def wait_for(self, n_chats, seconds=60):
+        """Until so many chats in all are being answered, or were."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._answering >= n_chats, seconds):
-                raise AssertionError(f"{self._answering} chats were answered, expected {n_chats}")
+            assert self._changed.wait_for(lambda: self._answering >= n_chats, seconds), "too few chats"
 
-    def wait_idle(self, n_requests: int = 0, seconds: float = 60) -> None:
+    def wait_idle(self, n_requests=0, seconds=60):
         """Until so many requests have come, and all that came have ended; then their `aborted` is final."""
-        until = time.monotonic() + seconds
         with self._changed:
-            if not self._changed.wait_for(lambda: len(self.requests) >= n_requests, seconds):
-                raise AssertionError(f"{len(self.requests)} requests came, expected {n_requests}")
+            assert self._changed.wait_for(lambda: len(self.requests) >= n_requests, seconds), "too few requests"
         for request in list(self.requests):
-            if not request.ended.wait(max(0, until - time.monotonic())):
-                raise AssertionError(f"{request.method} {request.path} has not ended")
+            assert request.ended.wait(seconds), f"{request.path} has not ended"
 
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
+    def count(self, text):
         return len(tokens(text))
 
-    def render(self, messages: list[dict[str, Any]]) -> str:
+    def render(self, messages):
         """The prompt that the model reads."""
         return "".join(f"<|{m['role']}|>\n{m['content']}\n" for m in messages) + "<|assistant|>\n"
 
-    def handle(self, wire: Wire, request: Request, bad: bool) -> None:
-        """Record, then answer; `bad`: the body was not JSON."""
+    def handle(self, wire, request):
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
         try:
-            self._answer(wire, request, bad)
-        except Gone:
-            request.aborted = True
-            wire.drop()
-        except Closed:
-            wire.drop()
+            self._answer(wire, request)
+        except (Gone, ConnectionError):
+            request.aborted = wire.close_connection = True
         except Exception as failure:
             self.failures.append(failure)
-            if wire.started:
-                wire.drop()
-            else:
-                with contextlib.suppress(Gone):
-                    wire.json(500, {"error": f"the test server failed: {failure!r}"})
+            wire.close_connection = True
         finally:
             request.ended.set()
 
-    def _answer(self, wire: Wire, request: Request, bad: bool) -> None:
+    def _answer(self, wire, request):
         body = request.body if isinstance(request.body, dict) else {}
         if request.path in self.instead:
-            return self.instead[request.path].send(Turn(wire, {"model": ""} | body, old=self.old))
-        if bad:
-            return wire.json(400, {"error": "unexpected EOF"})
-        method = "GET" if request.method == "HEAD" else request.method
-        work = {
-            ("GET", "/"): lambda: wire.whole(200, "text/plain; charset=utf-8", b"Ollama is running"),
-            ("GET", "/api/version"): lambda: wire.json(200, {"version": self.version}),
-            ("GET", "/api/status"): lambda: wire.json(200, {"cloud": self.cloud}),
-            ("GET", "/api/tags"): lambda: wire.json(200, {"models": self._tags()}),
-            ("GET", "/api/ps"): lambda: wire.json(200, {"models": self._running()}),
-            ("POST", "/api/show"): lambda: self._show(wire, body),
-            ("POST", "/api/pull"): lambda: self._pull(wire, body),
-            ("POST", "/api/chat"): lambda: self._chat(wire, body),
-        }.get((method, request.path))
-        return work() if work else wire.whole(404, "text/plain", b"404 page not found")
+            return self.instead[request.path].send(Turn(wire, {"model": ""} | body))
+        name = full_name(str(body.get("model", "")))
+        lists = {
+            "/api/version": lambda: {"version": self.version},
+            "/api/status": lambda: {"cloud": self.cloud},
+            "/api/tags": lambda: {"models": [model.tag(name) for name, model in self.models.items()]},
+            "/api/ps": lambda: {"models": [self._running(name) for name in self._loaded if name in self.models]},
+        }
+        if request.path in lists:
+            return wire.json(200, lists[request.path]())
+        if request.path == "/":
+            return wire.whole(200, "text/plain; charset=utf-8", b"Ollama is running")
+        if request.path == "/api/show" and name in self.models:
+            return wire.json(200, self.models[name].card())
+        if request.path == "/api/show":
+            return wire.json(404, {"error": f"model '{name}' not found"})
+        if request.path == "/api/pull":
+            return self._pull(wire, str(body["model"]))
+        if request.path == "/api/chat":
+            return self._chat(wire, body)
+        return wire.whole(404, "text/plain", b"404 page not found")
 
-    def _tags(self) -> list[dict[str, Any]]:
-        return [tag(name, model, self.old) for name, model in self.models.items()]
+    def _running(self, name):
+        return self.models[name].tag(name) | {"size_vram": 0, "context_length": self._loaded[name][0]}
 
-    def _running(self) -> list[dict[str, Any]]:
-        known = [(name, key[0]) for name, key in list(self._loaded.items()) if name in self.models]
-        return [running(name, self.models[name], window) for name, window in known]
-
-    def _show(self, wire: Wire, body: dict[str, Any]) -> None:
-        asked = str(body.get("model", ""))
-        name = full_name(asked)
-        if name not in self.models:
-            return wire.json(404, {"error": f"model '{asked if self.old else name}' not found"})
-        wire.json(200, shown(name, self.models[name]))
-
-    def _pull(self, wire: Wire, body: dict[str, Any]) -> None:
-        name = str(body.get("model", ""))
-        layer, total = digest(name), Model().size
-        lines: list[dict[str, Any]] = [{"status": "pulling manifest"}]
-        if name in self.registry:
-            part = {"status": f"pulling {layer[:12]}", "digest": f"sha256:{layer}", "total": total}
-            lines += [part, *(part | {"completed": total * tenth // 10} for tenth in (3, 7, 10))]
-            lines += [{"status": status} for status in ("verifying sha256 digest", "writing manifest", "success")]
-        else:
-            lines.append({"error": "pull model manifest: file does not exist"})
-        if body.get("stream") is not False:
-            wire.start(200, NDJSON)
-            for line in lines:
-                wire.write(encode(line) + b"\n")
-                wire.check(self.pull_pace)
-        if name in self.registry:
+    def _pull(self, wire, name):
+        layer, total = f"sha256:{digest(name)}", Model().size
+        part = {"status": f"pulling {layer[7:19]}", "digest": layer, "total": total}
+        lines = [part, *(part | {"completed": total * tenth // 10} for tenth in (3, 7, 10))]
+        lines += [{"status": status} for status in ("verifying sha256 digest", "writing manifest", "success")]
+        wire.start(200, NDJSON)
+        known = name in self.registry
+        for line in [{"status": "pulling manifest"}, *(lines if known else [{"error": "file does not exist"}])]:
+            wire.write(encoded(line) + b"\n")
+            wire.check(self.pull_pace)
+        if known:
             self.models.setdefault(full_name(name), Model())
-        if body.get("stream") is not False:
-            wire.end()
-        else:
-            wire.json(200 if name in self.registry else 500, lines[-1])
+        wire.end()
 
-    def _chat(self, wire: Wire, body: dict[str, Any]) -> None:
-        refusal = self._refusal(body)
-        if refusal:
+    def _chat(self, wire, body):
+        if refusal := self._refusal(body):
             return wire.json(refusal[0], {"error": refusal[1]})
         while not self._slot.acquire(timeout=0.02):
             wire.check()
         try:
             wire.check()
-            self._run(self._turn(wire, body))
+            self._run(wire, body)
         finally:
             self._slot.release()
 
-    def _refusal(self, body: dict[str, Any]) -> tuple[int, str] | None:
+    def _refusal(self, body):
         """Status and message, where the server refuses before it loads anything."""
-        asked, options = str(body.get("model", "")), body.get("options") or {}
-        model = self.models.get(full_name(asked))
-        if not asked:
-            return 400, "model is required"
-        cloud = is_cloud(asked)
+        asked, tag = body["model"], full_name(body["model"]).rpartition(":")[2]
+        model, cloud = self.models.get(full_name(asked)), tag == "cloud" or tag.endswith("-cloud")
         if (cloud or (model and model.remote_host)) and self.cloud["disabled"]:
             return 403, "ollama cloud is disabled: remote model is unavailable"
         if cloud or (model and model.remote_host):
-            host = "https://ollama.com:443" if cloud or model is None else model.remote_host
-            return 502 if cloud else 500, f'Post "{host}/api/chat?ts={int(time.time())}": {_ABROAD}'
+            return 502, 'Post "https://ollama.com:443/api/chat": dial tcp: lookup ollama.com: no such host'
         if model is None:
             return 404, f"model '{asked}' not found"
-        for option in ("num_ctx", "num_predict", "num_batch", "seed"):
-            if not isinstance(options.get(option) or 0, int):
-                return 500, f'option "{option}" must be of type integer'
-        if body.get("top_logprobs", 0) > 20:
-            return 400, "top_logprobs must be between 0 and 20"
-        if refused := model.refuses(body.get("think")):
-            return 400, refused.format(asked)
-        if isinstance(form := body.get("format"), str) and form not in ("", "json"):
-            return 500, f'invalid format: {json.dumps(json.dumps(form))}; expected "json" or a valid JSON Schema object'
-        return None
+        refused = model.refuses(body.get("think"))
+        return (400, refused.format(asked)) if refused else None
 
-    def _load(self, name: str, body: dict[str, Any]) -> tuple[int, int]:
-        """The window, and the nanoseconds that loading took, or would have taken."""
-        options = body.get("options") or {}
-        window = min(options.get("num_ctx") or 4096, self.models[name].window)
-        others = tuple(options.get(option) for option in ("num_batch", "num_gpu", "num_thread"))
-        key = (window, others, None if self.old else body.get("shift", True))
-        if self._loaded.get(name) == key:
-            return window, 10_000_000 if self.old else 1_000_000
-        self._loaded[name] = key
-        self.loads += 1
-        return window, 345_000_000 if self.old else 259_000_000
-
-    def _turn(self, wire: Wire, body: dict[str, Any]) -> Turn:
-        model = self.models[full_name(body["model"])]
-        thinks = "thinking" in model.capabilities and body.get("think") is not False
-        swallows = (
-            (model.family == "gptoss" or model.harmony) and bool(body.get("format")) and body.get("think") is False
-        )
-        known = {"old": self.old, "gives_logprobs": self.gives_logprobs}
-        return Turn(wire, body, thinks=thinks, swallows=swallows, **known)
-
-    def _run(self, turn: Turn) -> None:
-        """Load and generate; with a keep_alive of nothing the model is gone before the reply ends, so that a test
-        sees it gone."""
-        body, name = turn.body, full_name(turn.body["model"])
-        leave, window = body.get("keep_alive") in (0, "0", "0s"), 0
-        if body.get("messages") or not leave:
-            window, turn.load_ns = self._load(name, body)
+    def _run(self, wire, body):
+        """Load and generate; with a keep_alive of nothing the model is gone before the reply ends."""
+        name, options = full_name(body["model"]), body.get("options") or {}
+        model, leave = self.models[name], body.get("keep_alive") in (0, "0", "0s")
+        window = min(options.get("num_ctx") or 4096, model.window)
+        others = [options.get(option) for option in ("num_batch", "num_gpu", "num_thread")]
+        key, turn = (window, others, None if self.old else body.get("shift", True)), Turn(wire, body)
+        if self._loaded.get(name) != key and (body.get("messages") or not leave):
+            self.loads += 1
+            turn.load_ns = 300_000_000
+            self._loaded[name] = key
         if leave:
             self._loaded.pop(name, None)
-        if body.get("_debug_render_only"):
-            debug = {"done": False, "_debug_info": {"rendered_template": self.render(body["messages"])}}
-            return turn.wire.json(200, turn.message({"role": "", "content": ""}) | debug)
-        if body.get("messages"):
-            return self._generate(turn, window)
-        end = {"done": True, "done_reason": "unload" if leave else "load"}
-        return turn.wire.json(200, turn.message({"content": ""}) | end)
-
-    def _generate(self, turn: Turn, window: int) -> None:
-        refused = self._fit(turn, window)
-        if refused:
-            return refused.send(turn)
-        predict = (turn.body.get("options") or {}).get("num_predict")
-        rooms = [] if predict is None or predict < 0 else [predict]
-        if turn.body.get("shift") is False:
-            rooms.append(max(1, window - turn.prompt_tokens))
-        turn.room = min(rooms, default=None)
+        if not body.get("messages"):
+            end = {"done": True, "done_reason": "unload" if leave else "load"}
+            return wire.json(200, {"model": body["model"], "message": {"role": "assistant", "content": ""}} | end)
+        turn.thinks = "thinking" in model.capabilities and body.get("think") is not False
+        turn.swallows = model.harmony and bool(body.get("format")) and body.get("think") is False
+        turn.prompt_tokens = self.count(self.render(body["messages"]))
+        if turn.prompt_tokens > window:
+            return too_long("input" if self.old else "counts", n_prompt=turn.prompt_tokens, n_ctx=window).send(turn)
+        turn.room = min(options.get("num_predict") or 10**6, max(1, window - turn.prompt_tokens))
         chosen = self._script.popleft() if self._script else self.always
         with self._changed:
             self._answering += 1
             self._changed.notify_all()
-        return reply_of(chosen(turn.body) if callable(chosen) else chosen).send(turn)
-
-    def _fit(self, turn: Turn, window: int) -> Reply | None:
-        """Counts the prompt: too long, it is refused, or loses its oldest messages and then its beginning."""
-        body, messages = turn.body, list(turn.body["messages"])
-        turn.prompt_tokens = whole = self.count(self.render(messages))
-        if whole > window and body.get("truncate") is False:
-            return too_long("input") if self.old else too_long("counts", n_prompt=whole, n_ctx=window)
-        while turn.prompt_tokens > window:
-            dropped = next((m for m in messages[:-1] if m["role"] != "system"), None)
-            if dropped is None:
-                if body.get("shift") is False and not self.old:
-                    return too_long("available")
-                turn.prompt_tokens = window if self.old else window // 2 + 2
-                return None
-            messages.remove(dropped)
-            turn.prompt_tokens = self.count(self.render(messages))
-        return None
+        return reply_of(chosen(body) if callable(chosen) else chosen).send(turn)

@@ -12,8 +12,7 @@ import threading
 
 import pytest
 from support.ollama_engine import QUESTION, answered, engine_on, passages
-from support.ollama_replies import Reply
-from support.ollama_server import OllamaServer, raw
+from support.ollama_server import OllamaServer, Reply, raw
 
 from local_rag.core import cancel
 from local_rag.core.errors import LocalRagError
