@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.kept_runs import Runs
     from local_rag.runtime.spans import Spans
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a second source in its place; a graph without a name may."""
@@ -58,7 +58,7 @@ def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
             raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
 
 
-def _opens_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
+def _opens_second_source(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.runtime.second_source import open_second_source
 
     return open_second_source(settings, embedder, display)
@@ -79,7 +79,7 @@ class Rag:
         index: Index,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
-        open_source: Callable[[], SecondSource] | None = None,
+        open_source: Callable[[], FallbackCorpus] | None = None,
         *,
         spans: Spans | None = None,
         folder: str | None = None,
@@ -95,7 +95,7 @@ class Rag:
         self.folders = (*settings.folders,) if folder is None else (folder,)
         self.folder = self.folders[0]
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
-        self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
+        self._open_source, self._source = open_source, None  # type: Callable[[], FallbackCorpus] | None, FallbackCorpus | None
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
@@ -250,7 +250,7 @@ class Rag:
         return self.recorder.following(run.events(), about)
 
     @property
-    def second_source(self) -> SecondSource | None:
+    def second_source(self) -> FallbackCorpus | None:
         """The source that is searched in place of the web, opened by now; None where the settings name none.
 
         Raises UsageError for one that is not there or empty, IndexMismatch.
@@ -263,7 +263,7 @@ class Rag:
                 self._opened.callback(self._source.close)
             return self._source
 
-    def second_source_of(self, graph: str) -> SecondSource | None:
+    def second_source_of(self, graph: str) -> FallbackCorpus | None:
         """The second source for a graph that searches one; for any other it is not opened. Raises as that does."""
         return self.second_source if graph in SEARCHING else None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Embedder
     from local_rag.index.index import Index
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
 FOLDER = "second-sources"
 """Below the data folder: an index for each folder that was ever a source."""
@@ -33,7 +33,7 @@ NAMED = 3
 """Files that could not be read of which the reason is shown."""
 
 
-def open_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
+def open_second_source(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
     """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
 
     Raises UsageError for what is neither a folder nor an index, is empty, or is the index that is asked, IndexMismatch
@@ -67,9 +67,9 @@ def place(settings: Settings) -> tuple[Path, bool]:
     )
 
 
-def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSource:
+def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCorpus:
     from local_rag.index.index import Index
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
     if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
         raise UsageError(
@@ -85,13 +85,13 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSourc
         hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
         raise UsageError(f"the second source {short_path(path)} is an empty index", hint=hint)
     is_named = path.parent == settings.data_folder / "indexes"
-    return SecondSource(index, path.name if is_named else str(path))
+    return FallbackCorpus(index, path.name if is_named else str(path))
 
 
-def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> SecondSource:
+def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import SHOWN
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
@@ -106,7 +106,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
         index.close()
         Index.destroy(index.path)
         raise UsageError(f"nothing in the second source {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
-    return SecondSource(index, str(folder))
+    return FallbackCorpus(index, str(folder))
 
 
 def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Path:

@@ -25,7 +25,6 @@ class SearchPage:
         self.location = ""
         self.hold = False
         self.asked = []
-        self.headers = []
         self.when_asked = lambda: None
         self._end = threading.Event()
 
@@ -34,8 +33,7 @@ class SearchPage:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-                page.answer(self, body)
+                page.answer(self, self.rfile.read(int(self.headers["Content-Length"])).decode())
 
             def do_GET(self):
                 page.answer(self, self.path.partition("?")[2])
@@ -55,16 +53,16 @@ class SearchPage:
         self._thread.join()
 
     @property
-    def root(self):
-        return f"http://127.0.0.1:{self._server.server_port}"
+    def url(self):
+        return f"http://127.0.0.1:{self._server.server_port}/html/"
 
     @property
-    def url(self):
-        return f"{self.root}/html/"
+    def child(self):
+        """For `search.CHILD`: the process that searches asks this page for every engine."""
+        return ("support.ddgs_on_page", self.url)
 
     def answer(self, handler, form):
         self.asked.append({name: values[0] for name, values in parse_qs(form, keep_blank_values=True).items()})
-        self.headers.append(dict(handler.headers))
         self.when_asked()
         if self.hold:
             self._end.wait(20)

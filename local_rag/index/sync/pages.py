@@ -14,11 +14,9 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped, IndexBusy
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse.parsed_file import clean, document
-from local_rag.index.parse.properties import stated
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, IndexSettings
 from local_rag.index.store.store import Store
@@ -27,8 +25,11 @@ from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
 from local_rag.text.urls import normal
 
-ReadPage = Callable[[str], WebPage]
-"""A URL -> its page. Raises FileSkipped with the reason why there is none, or Stopped."""
+ReadPage = Callable[[str], LoadedDocument]
+"""A URL -> its page, whose `url` is the last one, redirects followed.
+
+Raises FileSkipped with the reason why there is none, or Stopped.
+"""
 
 _BATCH = 100
 """Texts of a transaction."""
@@ -66,10 +67,10 @@ class PageSync:
             writes.set_meta(db, {"last_sync": str(time.time())})
         return self._report.finished()
 
-    def _take_in(self, root: str, page: WebPage) -> None:
+    def _take_in(self, root: str, page: LoadedDocument) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
-        text = document(clean(page.text), page.title or url, properties=stated(page.title, [page.author], page.date))
+        text = replace(page, title=page.title or url)
         with self._locked():
             known = {row.path: row for row in self._store.read(reads.pages, (root, url))}
             old = known.pop(url, None)

@@ -1,4 +1,4 @@
-"""A second source in place of the web: saved pages, or another index. Nothing leaves, so nothing is asked or logged.
+"""A corpus in place of the web: saved pages, or another index. Nothing leaves, so nothing is asked or logged.
 
 CRAG's "additional data source" (arXiv 2401.15884, section 4.5) behind the protocol of a web search.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 
-class SecondSource:
+class FallbackCorpus:
     """An index as a web search. It belongs to this object, which closes it."""
 
     enabled = True
