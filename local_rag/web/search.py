@@ -62,7 +62,7 @@ class Off:
 
     enabled = False
     engine = "off"
-    second_source = ""
+    fallback_corpus = ""
 
     def words(self, query: str) -> str:
         """The whole query: nothing leaves."""
@@ -77,7 +77,7 @@ class DdgsSearch:
     """The web, by ddgs. A search that fails has notes instead of documents."""
 
     enabled = True
-    second_source = ""
+    fallback_corpus = ""
 
     def __init__(self, settings: Web, folder: Path, read_page: Callable[[str], LoadedDocument]) -> None:
         """`folder` gets the log. `read_page` raises FileSkipped for a page that it cannot read."""
