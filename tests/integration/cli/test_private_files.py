@@ -16,7 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.core.private_files import make_folder
 from local_rag.index.embed.weights import remembered_sha256
-from local_rag.web.search import log_query
+from local_rag.web.search import QUERY_LOG, log_query
 
 pytestmark = [pytest.mark.usefixtures("converted"), pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")]
 
@@ -85,7 +85,10 @@ def test_what_every_command_writes_is_for_its_owner_alone(here, tmp_path, capsys
 
 
 def test_what_left_for_the_web_is_for_its_owner_alone(tmp_path):
-    log_query(tmp_path / "written" / "data", "rents", "duckduckgo")
+    folder = tmp_path / "written" / "data"
+    log_query(folder, "rents", "duckduckgo")
+    (folder / QUERY_LOG).chmod(0o644)
+    log_query(folder, "rents", "duckduckgo")
     assert modes(tmp_path / "written") == {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -15,10 +14,6 @@ from local_rag.config.values import ENGINES, Web
 from local_rag.core import cancel, child_process
 from local_rag.core.child_process import Finished
 from local_rag.core.errors import ConfigError, DeadlineExceeded, FileSkipped, Stopped
-from local_rag.core.events import WebQuery
-from local_rag.server.event_view import EventViews
-from local_rag.terminal.console import SafeConsole
-from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.web import search
 from local_rag.web.search import DdgsSearch
 
@@ -194,30 +189,11 @@ def test_one_line_of_200_characters_that_all_show_leaves(tmp_path, query, sent):
     assert searching(tmp_path).words(query) == sent
 
 
-def test_what_leaves_is_what_a_person_is_shown(tmp_path):
-    web, out = searching(tmp_path), io.StringIO()
-    query = WebQuery(web.words(f"the price {''.join(HIDDEN)} of a gate"), web.engine)
-    QuestionDisplay(SafeConsole(out, width=300)).may_search(query)
-    assert out.getvalue() == "asking duckduckgo: the price of a gate\n"
-    (_, view), *_ = EventViews(str, asks=True)(query)
-    assert view["query"] == "the price of a gate"
-
-
 def test_what_cannot_be_logged_is_not_sent(replies, tmp_path):
     assert searching(tmp_path).search(" \n", 3).notes == ("there are no words to search the web for",)
     (tmp_path / search.QUERY_LOG).mkdir()
     (note,) = searching(tmp_path).search("greenhouse", 1).notes
     assert "cannot be logged" in note and str(tmp_path / search.QUERY_LOG) in note
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
-def test_the_log_is_for_its_owner_only(replies, tmp_path):
-    log = tmp_path / search.QUERY_LOG
-    log.write_text("")
-    log.chmod(0o644)
-    replies.append(OK)
-    searching(tmp_path).search("greenhouse", 1)
-    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_engines_are_those_of_the_installed_library():
