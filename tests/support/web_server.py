@@ -5,7 +5,8 @@
         fetch(web.url("/slow"), seconds=1, addresses=loopback(web))
         assert web.requests[0].headers["host"] == web.netloc
 
-A page is a function of the Wire that it writes to. What nobody wrote ends the connection. Unknown paths answer 404.
+A page is a function of the Wire that it writes to. What nobody wrote ends the connection. "*" is the page of any other
+path, which answers 404 without it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ class Request:
     method: str
     path: str
     headers: dict[str, str]
+    body: str
 
 
 class Wire:
     """One connection; writing to a client that is gone ends the page."""
 
-    def __init__(self, connection, closing):
-        self.write, self._closing = connection.sendall, closing
+    def __init__(self, connection, request, closing):
+        self.write, self.request, self._closing = connection.sendall, request, closing
 
     def wait(self, seconds):
         """Raises ConnectionError when the server closes."""
@@ -124,9 +126,11 @@ class _Handler(socketserver.StreamRequestHandler):
         while (field := self.rfile.readline().decode("latin-1")).strip():
             name, _, value = field.partition(":")
             headers[name.strip().lower()] = value.strip()
-        self.server.requests.append(Request(line[0], line[1], headers))
-        answer = self.server.pages.get(line[1], reply(b"no such page", status=404))
-        answer(Wire(self.request, self.server.closing))
+        body = self.rfile.read(int(headers.get("content-length", "0"))).decode()
+        request = Request(line[0], line[1], headers, body)
+        self.server.requests.append(request)
+        answer = self.server.pages.get(line[1]) or self.server.pages.get("*") or reply(b"no such page", status=404)
+        answer(Wire(self.request, request, self.server.closing))
 
 
 def loopback(*servers, **names):

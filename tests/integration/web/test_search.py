@@ -50,9 +50,9 @@ def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_pa
     page.when_asked = lambda: seen.append(logged(folder))
     with SearchPage() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "DDGS_PROXY"):
-            monkeypatch.setenv(name, proxy.url)
+            monkeypatch.setenv(name, proxy.url())
         monkeypatch.setenv("NO_PROXY", "")
-        monkeypatch.setattr(search, "CHILD", (*page.child, proxy.url))
+        monkeypatch.setattr(search, "CHILD", (*page.child, proxy.url()))
         results = searching(folder).search("  cost of\n a greenhouse", 2)
         assert not proxy.asked
     assert page.asked == [{"q": "cost of a greenhouse", "b": "", "l": "wt-wt"}]
@@ -66,7 +66,7 @@ def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_pa
 def test_a_redirect_is_not_followed_the_next_engine_is_asked_and_links_stay_as_they_stand(page, tmp_path):
     page.results = [("kept", "https://a.test/c%23/x%20y?q=1%262", "b")]
     with SearchPage(FENCE) as elsewhere:
-        page.statuses, page.location = [307], elsewhere.url
+        page.statuses, page.location = [307], elsewhere.url()
         results = searching(tmp_path, engines=("brave", "duckduckgo")).search("greenhouse", 1)
         assert not elsewhere.asked
     assert [document.metadata["url"] for document in results.documents] == ["https://a.test/c%23/x%20y?q=1%262"]
