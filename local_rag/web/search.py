@@ -45,8 +45,8 @@ LIMITED = (202, 429)
 TITLE, BODY, ADDRESS = 300, 2000, 2000
 """Characters. A longer title or snippet is cut, a result with a longer address is not used."""
 
-CHILD = ("local_rag.web.ddgs_child",)
-"""The module that searches, in a process of its own, and its arguments."""
+COMMAND = tuple(child_process.command("local_rag.web.ddgs_child"))
+"""What starts the process that searches."""
 
 KEPT = ("PATH", "SYSTEMROOT", "TMP", "TEMP", "TMPDIR", "LANG", "LC_ALL", "PYTHONPATH")
 """Variables that the child gets. No proxy, no certificates of somebody's choice, nothing of ddgs's own."""
@@ -158,9 +158,8 @@ def ask_engine(engine: str, words: str, region: str, seconds: float) -> EngineRe
     """Results of one engine within so many seconds. Raises Stopped; anything else that goes wrong is in the reply."""
     request = {"engine": engine, "query": words, "region": region, "seconds": seconds}
     environment = {name: value for name, value in child_process.environment().items() if name.upper() in KEPT}
-    command = child_process.command(*CHILD)
     try:
-        finished = child_process.run(command, json.dumps(request).encode(), seconds, environment | NO_PROXY)
+        finished = child_process.run(COMMAND, json.dumps(request).encode(), seconds, environment | NO_PROXY)
     except OSError as error:
         return EngineReply(trouble=f"the process that searches could not be started ({reason_of(error)})")
     errors = finished.errors.decode("utf-8", "replace").strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from urllib.parse import parse_qs
 
+from local_rag.core import child_process
 from support.web_server import WebServer, reply
 
 RESULT = """
@@ -26,9 +27,9 @@ class SearchPage(WebServer):
         self.pages["*"] = self.answer
 
     @property
-    def child(self):
-        """For `search.CHILD`: the process that searches asks this page for every engine."""
-        return ("support.ddgs_on_page", self.url("/html/"))
+    def command(self):
+        """For `search.COMMAND`: the process that searches asks this page for every engine."""
+        return child_process.command("support.ddgs_on_page", self.url("/html/"))
 
     def answer(self, wire):
         form = wire.request.body or wire.request.path.partition("?")[2]

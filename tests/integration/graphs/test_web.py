@@ -65,7 +65,7 @@ def results(pages):
 def answering(results, pages, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over private passages, the stand-ins and the scripted model."""
     read = partial(read_page, seconds=5, addresses=loopback(pages))
-    monkeypatch.setattr(search, "CHILD", results.child)
+    monkeypatch.setattr(search, "COMMAND", results.command)
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
     def opened(engine, graph, files_first=False, **flags):

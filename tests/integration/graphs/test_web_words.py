@@ -69,7 +69,7 @@ def page():
 def answering(page, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over canaries, whose web is ddgs on a page that notes what it hears."""
     ollama.always = leaking
-    monkeypatch.setattr(search, "CHILD", page.child)
+    monkeypatch.setattr(search, "COMMAND", page.command)
 
     def unread(url):
         raise FileSkipped("not read")

@@ -29,7 +29,7 @@ def unread(url):
 @pytest.fixture
 def page(monkeypatch):
     with SearchPage(GREENHOUSE, FENCE) as server:
-        monkeypatch.setattr(search, "CHILD", server.child)
+        monkeypatch.setattr(search, "COMMAND", server.command)
         yield server
 
 
@@ -52,7 +52,7 @@ def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_pa
         for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "DDGS_PROXY"):
             monkeypatch.setenv(name, proxy.url())
         monkeypatch.setenv("NO_PROXY", "")
-        monkeypatch.setattr(search, "CHILD", (*page.child, proxy.url()))
+        monkeypatch.setattr(search, "COMMAND", (*page.command, proxy.url()))
         results = searching(folder).search("  cost of\n a greenhouse", 2)
         assert not proxy.asked
     assert page.asked == [{"q": "cost of a greenhouse", "b": "", "l": "wt-wt"}]
@@ -83,7 +83,7 @@ def test_a_search_that_waits_is_stopped(page, tmp_path):
 
 def test_an_engine_that_cannot_be_reached(page, tmp_path, monkeypatch):
     with SearchPage() as gone:
-        monkeypatch.setattr(search, "CHILD", gone.child)
+        monkeypatch.setattr(search, "COMMAND", gone.command)
     (note,) = searching(tmp_path).search("greenhouse", 1).notes
     assert note.startswith("duckduckgo cannot be reached: is this machine online? (") and note.isprintable()
 
