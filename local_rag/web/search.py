@@ -173,6 +173,12 @@ def ask_engine(engine: str, words: str, region: str, seconds: float) -> EngineRe
 
 def _engine_reply(engine: str, reply: dict[str, Any]) -> EngineReply:
     """What the child's reply means; its strings are what ddgs made of a page that anybody may have written."""
+    results: dict[str, SearchResult] = {}
+    for link, title, body in reply["results"]:
+        if url := _usable_url(link):
+            results.setdefault(url, SearchResult(url, _one_line(title, TITLE), _one_line(body, BODY)))
+    if results:
+        return EngineReply(tuple(results.values()))
     status, error = reply["status"], reply["error"]
     if status in LIMITED:
         trouble = f"{engine} takes no more searches for now (HTTP {status}): wait some minutes"
@@ -181,13 +187,7 @@ def _engine_reply(engine: str, reply: dict[str, Any]) -> EngineReply:
         return EngineReply(trouble=f"{engine} cannot be reached: is this machine online? ({_one_line(error, 160)})")
     if status != 200:
         return EngineReply(trouble=f"{engine} refused the search (HTTP {status}): try later, or set web.engines")
-    if error:
-        return EngineReply(trouble=_failed(engine, error))
-    results: dict[str, SearchResult] = {}
-    for link, title, body in reply["results"]:
-        if url := _usable_url(link):
-            results.setdefault(url, SearchResult(url, _one_line(title, TITLE), _one_line(body, BODY)))
-    return EngineReply(tuple(results.values()), "" if results else f"{engine} found nothing: try other words")
+    return EngineReply(trouble=_failed(engine, error) if error else f"{engine} found nothing: try other words")
 
 
 def _failed(engine: str, reason: str) -> str:

@@ -20,6 +20,7 @@ from local_rag.web.search import DdgsSearch
 GREENHOUSE = ("Greenhouses", "https://garden.test/greenhouse", "A greenhouse costs 4,200 euros.")
 FENCE = ("Fences", "https://garden.test/fence/oak", "An oak fence lasts for twenty years.")
 OK = {"status": 200, "results": [["https://a.test/", "A", "a snippet"]], "error": ""}
+NONE = OK | {"results": []}
 
 
 def unread(url):
@@ -100,12 +101,13 @@ LIMITED = "duckduckgo takes no more searches for now (HTTP 202): wait some minut
 UPDATE = "the search of duckduckgo failed: update ddgs (pip install -U ddgs)"
 REPLIES = [
     ([OK], "a snippet"),
-    ([OK | {"status": 202}, OK | {"status": 429}, OK], "a snippet"),
-    ([OK | {"status": 202}] * 3, LIMITED),
-    ([OK | {"status": 403}], "duckduckgo refused the search (HTTP 403): try later, or set web.engines"),
-    ([OK | {"results": []}], "duckduckgo found nothing: try other words"),
-    ([OK | {"error": "IndexError: x\n\x1b[31my"}], f"{UPDATE} (IndexError: x y)"),
-    ([OK | {"status": 0, "error": "no\nroute"}], "duckduckgo cannot be reached: is this machine online? (no route)"),
+    ([OK | {"status": 403, "error": "of a second request"}], "a snippet"),
+    ([NONE | {"status": 202}, NONE | {"status": 429}, OK], "a snippet"),
+    ([NONE | {"status": 202}] * 3, LIMITED),
+    ([NONE | {"status": 403}], "duckduckgo refused the search (HTTP 403): try later, or set web.engines"),
+    ([NONE], "duckduckgo found nothing: try other words"),
+    ([NONE | {"error": "IndexError: x\n\x1b[31my"}], f"{UPDATE} (IndexError: x y)"),
+    ([NONE | {"status": 0, "error": "no\nroute"}], "duckduckgo cannot be reached: is this machine online? (no route)"),
     ([Finished(None, b"", b"")], "duckduckgo did not answer in time: try again, or allow more with web.seconds"),
     ([Finished(1, b"", b"Traceback\nBoom: \x1b[31mno")], f"{UPDATE} (Boom: no)"),
     ([Finished(-6, b"", b"")], f"{UPDATE} (exit code -6)"),
@@ -151,7 +153,7 @@ def test_only_links_that_can_be_opened_are_used_and_their_text_cannot_drive_a_te
 
 def test_no_pause_goes_beyond_the_deadline_and_the_clock_of_the_run_ends_one(replies, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "PAUSES", (0.0, 60.0))
-    replies += [OK | {"status": 202}] * 2
+    replies += [NONE | {"status": 202}] * 2
     assert searching(tmp_path).search("greenhouse", 1).notes == (LIMITED,)
     with cancel.scope(cancel.Cancel(0.1)), pytest.raises(DeadlineExceeded):
         searching(tmp_path, seconds=100).search("greenhouse", 1)
