@@ -139,6 +139,13 @@ def test_a_slow_page_ends_in_time_and_its_connection_with_it(web, answer):
             assert not thread.is_alive()
 
 
+def test_a_handshake_that_never_ends():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://example.org:{silent.getsockname()[1]}/"
+        line = outcome(url, lambda host, port: [ip_address("127.0.0.1")], 0.3)
+    assert line == "example.org took longer than 0.3 s"
+
+
 def test_a_look_up_that_hangs_is_left_behind():
     woken = threading.Event()
     line = outcome("https://example.org/", lambda host, port: woken.wait(SOON), 0.2)
