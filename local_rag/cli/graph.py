@@ -10,7 +10,7 @@ import typer
 from local_rag.cli.options import settings_of, stderr_display
 
 SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
-"""The nodes that search the web, or the second source of the settings."""
+"""The nodes that search the web, or the fallback corpus of the settings."""
 
 
 def graph(

@@ -72,7 +72,6 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     from local_rag.terminal.kept import what_quotes
     from local_rag.text.display import plural
     from local_rag.text.urls import is_page
-    from local_rag.web.search_cache import SearchCache
 
     files, pages = named(words)
     paths = [real_path(path) for path in files]
@@ -102,8 +101,6 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
             "Some was found through a link out of an indexed folder, so the next local-rag index brings it back;"
             f" {sync} --no-follow-links leaves out what such links lead to."
         )
-    if pages and (count := SearchCache(settings.data_folder, settings.values.web.cache_hours).forget(pages)):
-        lines.append(f"{plural(count, 'stored web search', 'stored web searches')} with a page of these deleted, too")
     return [*lines, *what_quotes(settings, removed, words)]
 
 

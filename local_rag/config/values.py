@@ -174,7 +174,6 @@ class Web(_Section):
     engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
     seconds: float = Field(12.0, gt=0, description="longest time for one web search, without reading the pages")
     page_seconds: float = Field(10.0, gt=0, description="longest time for reading one page")
-    cache_hours: float = Field(24.0, ge=0, description="how long search results are used again; 0: never")
     region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,3}$", description="such as us-en; wt-wt for none")
 
     @field_validator("engines")

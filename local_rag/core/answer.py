@@ -28,7 +28,7 @@ class Citation:
 
     `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
     (a PDF page is one document); of a property of the file both are the start of the passage. `verified`: see
-    `citations.check`. `second_source` names the folder or index that was searched in place of the web, where the
+    `citations.check`. `fallback_corpus` names the folder or index that was searched in place of the web, where the
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index.
@@ -47,7 +47,7 @@ class Citation:
     origin: Origin = "files"
     located: QuoteMatch = "words"
     why: str = ""
-    second_source: str = ""
+    fallback_corpus: str = ""
     title: str = ""
     author: str = ""
     date: str = ""
@@ -102,7 +102,7 @@ class Answer:
     `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered,
     and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
-    were taken out for want of support. `used_web`: a query has left for a search engine; `second_source` names the
+    were taken out for want of support. `used_web`: a query has left for a search engine; `fallback_corpus` names the
     folder or index that was searched in its place, empty where none was. `conflicts` say where the files that it is
     from disagree. `run` is the ID of the record of this question
     (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
@@ -132,7 +132,7 @@ class Answer:
     thread: str = ""
     asked: str = ""
     language: str = "en"
-    second_source: str = ""
+    fallback_corpus: str = ""
     short: str = ""
     highlights: tuple[Highlight, ...] = ()
     conflicts: tuple[Conflict, ...] = ()

@@ -61,7 +61,7 @@ class Heading:
 class LoadedDocument:
     """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
 
-    `url` is where a saved page of the web is from. `author`, `date` and `subject` are what the file says of itself:
+    `url` is where a page of the web is from. `author`, `date` and `subject` are what the file says of itself:
     names; ISO 8601, as precise as it is known ("2023", "2023-03", "2023-03-31", for a mail with the time in UTC,
     "2023-03-31T09:30Z"); subject and keywords. All are empty where they are not known.
     """
@@ -114,19 +114,6 @@ class SyncReport:
     not_embedded: int = 0
     text_seconds: float = 0.0
     empty: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """What a page of the web says. `url` is its last one, redirects followed; `date` is YYYY-MM-DD or empty,
-    `author` names or empty.
-    """
-
-    url: str
-    title: str
-    text: str
-    date: str = ""
-    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)

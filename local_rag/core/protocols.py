@@ -179,7 +179,7 @@ class WebSearch(Protocol):
     """
 
     @property
-    def second_source(self) -> str:
+    def fallback_corpus(self) -> str:
         """The folder or index that is searched in place of the web, so that nothing leaves; empty for the web."""
 
     @property

@@ -251,13 +251,13 @@ def _calibration(settings: Settings) -> Iterator[Check]:
         yield Check("calibration", "ok", f"thresholds for the engine {engine} are {where}")
 
 
-def _second_source(settings: Settings) -> Iterator[Check]:
-    from local_rag.runtime.second_source import place
+def _fallback_corpus(settings: Settings) -> Iterator[Check]:
+    from local_rag.runtime.fallback_corpus import place
 
     if settings.values.web.source:
         path, is_index = place(settings)
         details = f"{short_path(path)}, {'an index' if is_index else 'a folder'}, is searched in place of the web"
-        yield Check("second source", "ok", details)
+        yield Check("fallback corpus", "ok", details)
 
 
 def _ollama(settings: Settings) -> Iterator[Check]:
@@ -295,7 +295,7 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("evaluator", _evaluator),
     ("index", _index),
     ("calibration", _calibration),
-    ("second source", _second_source),
+    ("fallback corpus", _fallback_corpus),
     ("trace.otlp", _trace),
     ("Ollama", _ollama),
 )

@@ -1,6 +1,6 @@
 """What is kept about a person's files besides their indexes: chats, recorded questions, traces, evaluation runs, …
 
-And the indexes of folders that were a second source, which nobody made by hand.
+And the indexes of folders that were a fallback corpus, which nobody made by hand.
 
 All of it quotes files, and none of it goes when a file leaves the index. What quotes a file is found by the paths that
 stand in it, what was asked of an index by the index that it names.
@@ -24,7 +24,7 @@ from local_rag.evaluation.corpus import FOLDER
 from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
-from local_rag.runtime import retention, second_source
+from local_rag.runtime import fallback_corpus, retention
 from local_rag.runtime.export import sources_of
 from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs, run_id
@@ -50,10 +50,10 @@ class Kept:
     """One of them: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
 
     `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
-    of a second source was made of.
+    of a fallback corpus was made of.
     """
 
-    kind: Literal["chat", "question", "feedback", "trace", "run", "export", "cases", "bundle", "second source"]
+    kind: Literal["chat", "question", "feedback", "trace", "run", "export", "cases", "bundle", "fallback corpus"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    kinds = (_chats, _questions, _feedback, _files, _second_sources)
+    kinds = (_chats, _questions, _feedback, _files, _fallback_corpora)
     return sorted((item for kind in kinds for item in kind(settings)), key=lambda item: item.at)
 
 
@@ -100,7 +100,7 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
             left += [] if retention.delete_trace(Path(item.name)) else [item]
         elif item.kind == "export":
             Path(item.name).unlink(missing_ok=True)
-        elif item.kind == "second source":
+        elif item.kind == "fallback corpus":
             Index.destroy(Path(item.name))
     forget_deleted(settings.data_folder)
     return left
@@ -155,10 +155,10 @@ def _threads(settings: Settings) -> Threads:
     return Threads.open(settings.data_folder)
 
 
-def _second_sources(settings: Settings) -> Iterator[Kept]:
+def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
     """The indexes of folders that were searched in place of the web."""
-    for database in (settings.data_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
-        item = Kept("second source", str(database.parent), "")
+    for database in (settings.data_folder / fallback_corpus.FOLDER).glob(f"*/{DATABASE}"):
+        item = Kept("fallback corpus", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
             with Index.open(database.parent) as index:
                 status, sources = index.status(), tuple(index.read(reads.paths))

@@ -19,9 +19,9 @@ from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, plural, short_path
 
 _COMPARED = (
-    "cases limit seed k depth engine evaluator gold judge index second_source settings models_yaml versions".split()
+    "cases limit seed k depth engine evaluator gold judge index fallback_corpus settings models_yaml versions".split()
 )
-_LEFT_OUT = set("cases.path cases.total index.path second_source.path engine.why models_yaml.text".split())
+_LEFT_OUT = set("cases.path cases.total index.path fallback_corpus.path engine.why models_yaml.text".split())
 """Says nothing of the figures."""
 
 _KINDS: Mapping[str, tuple[RecordKind, ...]] = {

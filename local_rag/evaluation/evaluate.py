@@ -1,6 +1,6 @@
 """An evaluation: ask every case that a run folder does not hold yet, and write the reports.
 
-Nothing leaves this machine: the web is off, whatever the settings say, and a second source takes its place.
+Nothing leaves this machine: the web is off, whatever the settings say, and a fallback corpus takes its place.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
         _check_embedded(rag, request)
         manifest = {**manifest_of(request.cases, used, plan, rag, request.command), "notes": request.notes}
         folder = _folder(manifest, used, request.out, settings)
-        searched = [rag.index, *([rag.second_source.index] if rag.second_source else [])]
+        searched = [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]
         for line in _unknown_files(used, [file.path for index in searched for file in index.files()]):
             display.say(line)
         if rag.embedder is not None:  # its weights are no part of the first search
@@ -108,7 +108,7 @@ def _check_embedded(rag: Rag, request: EvaluationRequest) -> None:
     """Raises UsageError where vectors are searched that are not all there, unless the person wants that."""
     if not request.plan.graphs and set(request.plan.modes) <= {"words"}:
         return
-    for index in [rag.index, *([rag.second_source.index] if rag.second_source else [])]:
+    for index in [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]:
         why = "so the figures would not be those of the whole index"
         part_embedded(rag.settings, index.status(), why, partial=request.partial)
 

@@ -80,7 +80,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "passages": "whole" if plan.whole else "chunks",
             **embedded_part(status) | _others(rag),
         },
-        "second_source": _second_source(rag),
+        "fallback_corpus": _fallback_corpus(rag),
         "settings": _settings(settings),
         "models_yaml": _models_yaml(settings),
         "versions": _versions(),
@@ -104,17 +104,17 @@ _WHERE = ("path", "others")
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
 _NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
-"""Settings that change no answer here: the web is off, and a second source and the engine speak for themselves."""
+"""Settings that change no answer here: the web is off, and a fallback corpus and the engine speak for themselves."""
 
 
-def _second_source(rag: Rag) -> dict[str, Any] | None:
+def _fallback_corpus(rag: Rag) -> dict[str, Any] | None:
     """What was searched in place of the web, and what tells it from others; None where nothing was."""
-    if rag.second_source is None:
+    if rag.fallback_corpus is None:
         return None
-    index = rag.second_source.index
+    index = rag.fallback_corpus.index
     status = index.status()
     return {
-        "path": rag.second_source.second_source,
+        "path": rag.fallback_corpus.fallback_corpus,
         "documents": status.files + status.pages,
         "chunks": status.chunks,
         "fingerprint": status.fingerprint,
@@ -145,7 +145,7 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     parts["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
     parts["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
     parts["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
-    for name in ("index", "second_source"):
+    for name in ("index", "fallback_corpus"):
         if manifest.get(name):
             parts[name] = {fact: value for fact, value in manifest[name].items() if fact not in _WHERE}
     return parts

@@ -35,7 +35,7 @@ _METADATA = (
     "rank_score",
     "origin",
     "url",
-    "second_source",
+    "fallback_corpus",
 )
 
 SHOWN = 10
@@ -106,7 +106,7 @@ def answer_record(
                 "gold": _gold(case, by_id.get(decision.chunk_id), single),
             }
             for decision in answer.decisions
-            if decision.kind == "relevance" or by_id.get(decision.chunk_id, {}).get("second_source")
+            if decision.kind == "relevance" or by_id.get(decision.chunk_id, {}).get("fallback_corpus")
         ],
         "steps": [{"node": step.node, "seconds": round(step.seconds, 4)} for step in events if isinstance(step, Step)],
         "events": [line.strip() for event in events if (line := trace_line(event))],

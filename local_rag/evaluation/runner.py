@@ -175,8 +175,8 @@ class Runner:
 
     @cached_property
     def _single(self) -> frozenset[str]:
-        """The files of the index, and of the second source, that are one passage."""
-        searched = [self.rag.index, *([self.rag.second_source.index] if self.rag.second_source else [])]
+        """The files of the index, and of the fallback corpus, that are one passage."""
+        searched = [self.rag.index, *([self.rag.fallback_corpus.index] if self.rag.fallback_corpus else [])]
         return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
     @cached_property

@@ -132,7 +132,7 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
         "support": _support(pairs),
         "citations": _citations(pairs),
         "grading": _grading([grade for _, record in pairs for grade in once_graded(record)]),
-        "second_source": _second_source(pairs),
+        "fallback_corpus": _fallback_corpus(pairs),
         "cost": _cost(pairs),
         "judge": None if judged is None else _judge(judged, pairs),
     }
@@ -233,11 +233,11 @@ def _grading(grades: Sequence[Mapping[str, Any]]) -> Figures | None:
     }
 
 
-def _second_source(pairs: Sequence[Pair]) -> Figures | None:
-    """How many questions a second source was searched for, and how many answers cite it; None where none was."""
+def _fallback_corpus(pairs: Sequence[Pair]) -> Figures | None:
+    """How many questions a fallback corpus was searched for, and how many answers cite it; None where none was."""
     answers = [record["answer"] for _, record in pairs]
-    searched = sum(bool(answer.get("second_source")) for answer in answers)
-    cited = sum(any(citation.get("second_source") for citation in answer["citations"]) for answer in answers)
+    searched = sum(bool(answer.get("fallback_corpus")) for answer in answers)
+    cited = sum(any(citation.get("fallback_corpus") for citation in answer["citations"]) for answer in answers)
     return {"searched": searched, "cited": cited} if searched else None
 
 

@@ -119,9 +119,9 @@ def _is_reference(document: Document) -> bool:
 
 
 def _is_of_a_file(document: Document) -> bool:
-    """Whether its text can be read again: of the index, or of a second source."""
+    """Whether its text can be read again: of the index, or of a fallback corpus."""
     metadata = document.metadata
-    return bool(metadata.get("chunk_id") and (metadata.get("origin") == "files" or metadata.get("second_source")))
+    return bool(metadata.get("chunk_id") and (metadata.get("origin") == "files" or metadata.get("fallback_corpus")))
 
 
 def _read(document: Document, corpus_of: CorpusOf) -> Document | None:

@@ -138,23 +138,23 @@ class Deps:
         return Narrowing.of(self.within)
 
     @property
-    def second_source(self) -> str:
+    def fallback_corpus(self) -> str:
         """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
-        return getattr(self.web, "second_source", "")
+        return getattr(self.web, "fallback_corpus", "")
 
     def corpus_of(self, document: Document) -> Corpus | None:
-        """Where the text of a passage can be read again: the index, or the second source that it comes from."""
-        source = document.metadata.get("second_source")
+        """Where the text of a passage can be read again: the index, or the fallback corpus that it comes from."""
+        source = document.metadata.get("fallback_corpus")
         if not source:
             return self.index
-        return getattr(self.web, "index", None) if source == self.second_source else None
+        return getattr(self.web, "index", None) if source == self.fallback_corpus else None
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there.
 
-        That of the web is the budget of a second source in its place, also for an index that is kept from the web.
+        That of the web is the budget of a fallback corpus in its place, also for an index that is kept from the web.
         """
-        kept = not self.second_source and any(map(self.kept_from_web, self.folders))
+        kept = not self.fallback_corpus and any(map(self.kept_from_web, self.folders))
         if kind == "web_searches" and (kept or not self.web.enabled):
             return 0
         return int(getattr(self.limits, kind))

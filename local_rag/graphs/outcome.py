@@ -157,7 +157,7 @@ def _worth_showing(draft: Draft, least: float | None) -> bool:
 
 def _why_nothing(state: State, deps: Deps, texts: AnswerTexts) -> str:
     """What came of each source that was asked, the files first."""
-    web = _why_no_web(state, texts.second_source if deps.second_source else texts.the_web, texts)
+    web = _why_no_web(state, texts.fallback_corpus if deps.fallback_corpus else texts.the_web, texts)
     if state.get("drafts"):
         return texts.and_also.join([texts.not_answered, *web])
     files = [_why_no_files(state, texts)] if files_searched(state) or not web else []

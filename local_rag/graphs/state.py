@@ -71,7 +71,7 @@ class Update(TypedDict, total=False):
     `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question; `query` is
     what is searched for, `tried` every query so far. `own` are those that the web may be told: the question made
     whole from the person's own questions alone, then what was written from that; see `own_words`. `own_stays`: they
-    were made for a second source, and never leave. `label` is what the last node decided for the edge behind it,
+    were made for a fallback corpus, and never leave. `label` is what the last node decided for the edge behind it,
     `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is how many
     passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` all passages
     seen, as they were retrieved, at the end the nearest first, `shown` the chunk ids of those retrieved last, in the

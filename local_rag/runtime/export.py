@@ -116,14 +116,14 @@ def document_line(citation: Citation) -> str:
 
 
 def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:
-    """The file or URL of a citation with its page, or else its heading, and the second source that it is of,
+    """The file or URL of a citation with its page, or else its heading, and the fallback corpus that it is of,
     or its index where several are asked as one.
 
     `clean` makes text from files harmless.
     """
-    if citation.second_source:
-        own = location(replace(citation, second_source=""), clean, texts)
-        return f"{own} ({texts.from_second_source.format(name=clean(citation.second_source))})"
+    if citation.fallback_corpus:
+        own = location(replace(citation, fallback_corpus=""), clean, texts)
+        return f"{own} ({texts.from_fallback_corpus.format(name=clean(citation.fallback_corpus))})"
     if citation.index:
         own = location(replace(citation, index=""), clean, texts)
         return f"{own} ({texts.in_index.format(name=clean(citation.index))})"

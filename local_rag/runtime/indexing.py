@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
-from local_rag.core.documents import SyncReport, WebPage
-from local_rag.core.errors import FileSkipped, IndexBusy, LocalRagError, UsageError
+from local_rag.core.documents import LoadedDocument, SyncReport
+from local_rag.core.errors import IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
 from local_rag.core.reasons import reason_of
 from local_rag.index.store.folder import has_database
 from local_rag.runtime.index_request import Request
-from local_rag.runtime.opening import open_embedder, open_index, status_of
+from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.description import kinds_in_words
 from local_rag.text.display import joined, plural, short_path, shorten, waiting_line
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
-    from local_rag.web.fetch import Fetcher
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
@@ -36,14 +35,14 @@ def index_files(
     settings: Settings,
     request: Request,
     display: Display,
-    fetcher: Fetcher | None = None,
+    read_page: ReadPage | None = None,
 ) -> tuple[SyncReport, int]:
     """Bring the index up to date; what changed, and how many pages were left as they are.
 
-    Pages are fetched only when they are named; tests give a `fetcher` of their own. Ctrl-C is answered at once, and
-    nothing new begins; what is in hand may end. Raises
-    UsageError for options that exclude each other, for a path that does not exist and is not indexed either, for URLs
-    where the settings keep this index from the web.
+    Pages are fetched only when they are named; `read_page` gets them, by default from the public web. Ctrl-C is
+    answered at once, and nothing new begins; what is in hand may end. Raises UsageError for options that exclude each
+    other, for a path that does not exist and is not indexed either, for URLs where the settings keep this index from
+    the web.
     """
 
     def stopping() -> None:
@@ -51,7 +50,7 @@ def index_files(
 
     request.check()
     try:
-        return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher), stopping)
+        return cancel.stoppable(lambda: _index_files(settings, request, display, read_page), stopping)
     except KeyboardInterrupt:
         _say_what_waits(settings, display)
         raise
@@ -72,7 +71,7 @@ def command_of(settings: Settings) -> str:
 
 
 def _index_files(
-    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None
+    settings: Settings, request: Request, display: Display, read_page: ReadPage | None
 ) -> tuple[SyncReport, int]:
     roots, urls, is_new = request.roots, request.urls, not has_database(settings.index_path)
     with _opened(settings, request, display) as index:
@@ -89,7 +88,12 @@ def _index_files(
             if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
                 raise NothingToIndex(report)
         if urls:
-            read = reader(settings, display, fetcher)
+            fetch = read_page or page_reader(settings.values.web.page_seconds)
+
+            def read(url: str) -> LoadedDocument:
+                display.say(f"fetching {url}")
+                return fetch(url)
+
             report = _joined(report, index.sync_pages(urls, read, prune=request.prune, embed=False))
         if report.chunks:
             display.say(_searchable(index, report))
@@ -199,25 +203,6 @@ def listed_urls(file: Path) -> list[str]:
     if not any(stripped):
         raise UsageError(f"the list {short_path(file)} names no URL", hint=hint)
     return [line for line in stripped if line]
-
-
-def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> ReadPage:
-    """What gets a page for the index; each URL is shown before it is fetched."""
-    from local_rag.web.body import FetchLimits, FetchRefused
-    from local_rag.web.extraction import extract
-    from local_rag.web.fetch import Fetcher
-
-    seconds = settings.values.web.page_seconds
-    used = fetcher or Fetcher(FetchLimits(seconds=seconds))
-
-    def read(url: str) -> WebPage:
-        display.say(f"fetching {url}")
-        try:
-            return extract(used.fetch(url), seconds)
-        except FetchRefused as refused:
-            raise FileSkipped(str(refused)) from refused
-
-    return read
 
 
 def _may_go_to_the_web(settings: Settings) -> None:

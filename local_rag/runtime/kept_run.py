@@ -91,8 +91,8 @@ class KeptRun:
 
     @property
     def folders(self) -> set[str]:
-        """Those of the indexes whose passages it may quote: all that were asked, and a second source."""
-        return {self.folder, *self.others, str(self.conditions.get("second_source_path", ""))} - {""}
+        """Those of the indexes whose passages it may quote: all that were asked, and a fallback corpus."""
+        return {self.folder, *self.others, str(self.conditions.get("fallback_corpus_path", ""))} - {""}
 
     @property
     def thread(self) -> str:

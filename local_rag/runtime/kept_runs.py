@@ -128,7 +128,7 @@ class Runs:
         return replay(self, name, may_search)
 
     def of_index(self, folder: Path) -> Sequence[Path]:
-        """The records of the runs that searched the index in a folder, also as a second source."""
+        """The records of the runs that searched the index in a folder, also as a fallback corpus."""
         return [path for path, run in self._ends() if str(folder.resolve()) in run.folders]
 
     def of_threads(self, names: Iterable[str]) -> Sequence[Path]:

@@ -24,7 +24,7 @@ from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
 from local_rag.text.display import those_there
 
 if TYPE_CHECKING:
-    from local_rag.core.documents import WebPage
+    from local_rag.core.documents import LoadedDocument
     from local_rag.core.protocols import Embedder, WebSearch
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.index.catalog import IndexStatus
@@ -228,7 +228,7 @@ def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSea
                 hint="take the index out of web.never, or ask without --web",
             )
         return Off()
-    return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
+    return DdgsSearch(web, settings.data_folder, read_page=page_reader(web.page_seconds))
 
 
 def spans_of(settings: Settings) -> Spans | None:
@@ -243,13 +243,13 @@ def spans_of(settings: Settings) -> Spans | None:
     return Spans(settings.values.trace.otlp)
 
 
-def _page_reader(seconds: float) -> Callable[[str], WebPage]:
-    def read(url: str) -> WebPage:
-        from local_rag.web.body import FetchLimits
-        from local_rag.web.extraction import extract
-        from local_rag.web.fetch import Fetcher
+def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
+    """What gets a page of the public web, `seconds` for fetching and for reading it; nothing is imported yet."""
 
-        return extract(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
+    def read(url: str) -> LoadedDocument:
+        from local_rag.web.pages import read_page
+
+        return read_page(url, seconds)
 
     return read
 

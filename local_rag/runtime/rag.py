@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.kept_runs import Runs
     from local_rag.runtime.spans import Spans
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
-"""The graphs that go to the web or to a second source in its place; a graph without a name may."""
+"""The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""
 
 
 def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
@@ -58,10 +58,10 @@ def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
             raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
 
 
-def _opens_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
-    from local_rag.runtime.second_source import open_second_source
+def _opens_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
+    from local_rag.runtime.fallback_corpus import open_fallback_corpus
 
-    return open_second_source(settings, embedder, display)
+    return open_fallback_corpus(settings, embedder, display)
 
 
 class Rag:
@@ -79,7 +79,7 @@ class Rag:
         index: Index,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
-        open_source: Callable[[], SecondSource] | None = None,
+        open_source: Callable[[], FallbackCorpus] | None = None,
         *,
         spans: Spans | None = None,
         folder: str | None = None,
@@ -95,7 +95,7 @@ class Rag:
         self.folders = (*settings.folders,) if folder is None else (folder,)
         self.folder = self.folders[0]
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
-        self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
+        self._open_source, self._source = open_source, None  # type: Callable[[], FallbackCorpus] | None, FallbackCorpus | None
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
@@ -127,7 +127,7 @@ class Rag:
         `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
         the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
-        prompts.yaml. A folder that is named as a second source (web__source) is indexed, as far as that is needed,
+        prompts.yaml. A folder that is named as a fallback corpus (web__source) is indexed, as far as that is needed,
         when a graph that searches is asked first; `display` is told how far that is.
 
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
@@ -150,7 +150,7 @@ class Rag:
                 opened.callback(spans.close)
             searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
             index = cast("Index", searched)
-            source = partial(_opens_second_source, settings, embedder, display or Silent())
+            source = partial(_opens_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             end = (None, reranker)  # what is loaded for a question is one of its events
             choice = choose_engine(settings, embedder, index, *end) if own is None else own_engine(settings, own, *end)
@@ -250,7 +250,7 @@ class Rag:
         return self.recorder.following(run.events(), about)
 
     @property
-    def second_source(self) -> SecondSource | None:
+    def fallback_corpus(self) -> FallbackCorpus | None:
         """The source that is searched in place of the web, opened by now; None where the settings name none.
 
         Raises UsageError for one that is not there or empty, IndexMismatch.
@@ -263,9 +263,9 @@ class Rag:
                 self._opened.callback(self._source.close)
             return self._source
 
-    def second_source_of(self, graph: str) -> SecondSource | None:
-        """The second source for a graph that searches one; for any other it is not opened. Raises as that does."""
-        return self.second_source if graph in SEARCHING else None
+    def fallback_corpus_of(self, graph: str) -> FallbackCorpus | None:
+        """The fallback corpus for a graph that searches one; for any other it is not opened. Raises as that does."""
+        return self.fallback_corpus if graph in SEARCHING else None
 
     @property
     def threads(self) -> Threads:
@@ -345,7 +345,7 @@ class Rag:
         return Deps(
             index=self.index,
             engine=self.engine,
-            web=self.second_source_of(graph) or self.web,
+            web=self.fallback_corpus_of(graph) or self.web,
             limits=values.limits,
             k=k or values.k,
             within=Narrowing.of(within),

@@ -169,7 +169,7 @@ def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) ->
     from local_rag.config.settings import names
 
     settings, embedder = rag.settings, rag.embedder
-    second_source = rag.second_source_of(of_call["graph"])
+    fallback_corpus = rag.fallback_corpus_of(of_call["graph"])
     values = {name: settings.get(name) for name in names()}
     return {
         "question": question,
@@ -183,8 +183,8 @@ def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) ->
             "content": _content(rag.index),
             "others": list(rag.folders[1:]),
         },
-        "second_source": _content(second_source.index) if second_source else "",
-        "second_source_path": str(second_source.index.path) if second_source else "",
+        "fallback_corpus": _content(fallback_corpus.index) if fallback_corpus else "",
+        "fallback_corpus_path": str(fallback_corpus.index.path) if fallback_corpus else "",
         "engine": {
             "name": rag.engine.name,
             "describe": rag.engine.describe,

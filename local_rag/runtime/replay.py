@@ -81,7 +81,9 @@ def _settings(run: KeptRun, settings: Settings) -> tuple[Settings, tuple[str, ..
     notes = [f"there is no setting {name} any more" for name in recorded if name not in known]
     if settings.origin["web.source"] == "flag":
         then, taken["web.source"] = taken.get("web.source", ""), settings.values.web.source
-        notes.append(f"the second source was {then or 'none'}, and is {taken['web.source'] or 'none'} now: --web-from")
+        notes.append(
+            f"the fallback corpus was {then or 'none'}, and is {taken['web.source'] or 'none'} now: --web-from"
+        )
     origins = run.conditions["origins"]
     origin = {name: origins.get(name, "default") if name in taken else settings.origin[name] for name in known}
     is_follow_up = run.standalone_question != run.question

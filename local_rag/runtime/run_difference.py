@@ -127,7 +127,7 @@ def _conditions(run: KeptRun) -> dict[str, Any]:
         "question": run.question,
         "index": ", ".join([then["index"]["path"], *run.others]),
         "index content": then["index"].get("content", ""),
-        "second source content": then.get("second_source", ""),
+        "fallback corpus content": then.get("fallback_corpus", ""),
         "graph": run.graph,
         "engine": then["engine"]["fingerprint"],
         "embedder": (then.get("embedder") or {}).get("fingerprint"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CHANGED = "the file has changed since"
 GONE = "no longer in the index"
-WEB = "a page of the web or of a second source, whose text is not kept"
+WEB = "a page of the web or of a fallback corpus, whose text is not kept"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ BEGINS = b'{"event": "asked"'
 """How every trace begins; whatever else lies under its name is not ours to delete."""
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
-ADDRESS = ("title", "url", "second_source")
+ADDRESS = ("title", "url", "fallback_corpus")
 
 
 class TraceFile:
@@ -137,7 +137,7 @@ def event_data(event: Event, *, texts: bool = True) -> Line:
 def shortened(value: Any, *, texts: bool = True) -> Any:
     """Plain values with every LangChain document in them as a passage of the trace.
 
-    Without `texts` its text is left out; a page of the web, or of a second source, has title and address then.
+    Without `texts` its text is left out; a page of the web, or of a fallback corpus, has title and address then.
     """
     if isinstance(value, list):
         return [shortened(item, texts=texts) for item in value]

@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-_SECOND = ("search of the second source", "searches of the second source")
+_FALLBACK = ("search of the fallback corpus", "searches of the fallback corpus")
 
 
 def trace_line(event: Event, label: PathLabel = short_path) -> str:
@@ -104,6 +104,6 @@ def _costs(answer: Answer) -> list[str]:
     if usage.unparsed:
         parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
-        kinds = _KINDS | ({"web_searches": _SECOND} if answer.second_source else {})
+        kinds = _KINDS | ({"web_searches": _FALLBACK} if answer.fallback_corpus else {})
         parts.append(joined(plural(count, *kinds[kind]) for kind, count in answer.tries.items()))
     return parts

@@ -137,7 +137,7 @@ def citation_view(citation: Citation, label: PathLabel, texts: AnswerTexts) -> C
         where = texts.page.format(page=citation.page)
     return CitationView(
         **own,
-        file_id=_file_id(citation.source, citation.origin, citation.second_source),
+        file_id=_file_id(citation.source, citation.origin, citation.fallback_corpus),
         label=citation.url if is_url(citation.url) else label(citation.source),
         where=where,
         line=document_line(citation),
@@ -145,9 +145,9 @@ def citation_view(citation: Citation, label: PathLabel, texts: AnswerTexts) -> C
     )
 
 
-def _file_id(source: str, origin: str, second_source: str = "") -> str:
+def _file_id(source: str, origin: str, fallback_corpus: str = "") -> str:
     """The ID of a file of the index; empty for what is none."""
-    return file_id(source) if origin == "files" and source and not second_source else ""
+    return file_id(source) if origin == "files" and source and not fallback_corpus else ""
 
 
 def _conflict_view(conflict: Conflict, label: PathLabel, texts: AnswerTexts) -> ConflictView:
@@ -195,7 +195,7 @@ def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, 
     source = str(known.get("source", ""))
     view = PassageView(
         chunk_id=str(known.get("chunk_id", "")),
-        file_id=_file_id(source, known.get("origin", "files"), known.get("second_source", "")),
+        file_id=_file_id(source, known.get("origin", "files"), known.get("fallback_corpus", "")),
         label=url if is_url(url) else label(source),
         page=known.get("page"),
         heading=str(known.get("heading", "")),

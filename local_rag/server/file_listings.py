@@ -17,7 +17,7 @@ from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
-from local_rag.runtime import second_source
+from local_rag.runtime import fallback_corpus
 from local_rag.server.endpoints import Request
 from local_rag.server.errors import NotFound
 from local_rag.server.file_ids import file_id
@@ -186,7 +186,7 @@ def _folders(place: Place, index: str | None) -> Iterator[Path]:
     settings = place.settings_of(index)
     first = list(settings.index_paths.values())
     yield from first
-    for below in ("indexes", second_source.FOLDER):
+    for below in ("indexes", fallback_corpus.FOLDER):
         for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
             if database.parent not in first:
                 yield database.parent

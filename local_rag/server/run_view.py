@@ -134,7 +134,7 @@ def passage_view(passage: Line, passages: RunPassages) -> RunPassageView:
     """A passage by its line of the record; texts are those of today."""
     text, why = passages.text(passage)
     url, source = str(passage.get("url") or ""), str(passage["source"])
-    of_index = passage["origin"] == "files" and not passage.get("second_source")
+    of_index = passage["origin"] == "files" and not passage.get("fallback_corpus")
     return RunPassageView(
         chunk_id=str(passage["chunk_id"]),
         file_id=file_id(source) if of_index else "",

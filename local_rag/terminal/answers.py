@@ -135,8 +135,8 @@ def _uncited(answer: Answer) -> list[Citation]:
 
 def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Text:
     web = texts.web if citation.origin == "web" else texts.web_page if citation.url else ""
-    if citation.second_source:
-        web = texts.from_second_source.format(name=short_path(citation.second_source))
+    if citation.fallback_corpus:
+        web = texts.from_fallback_corpus.format(name=short_path(citation.fallback_corpus))
     web = f" ({web})" if web else ""
     text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
     if (doubts and citation.located == "near") or citation.located == "property":

@@ -27,9 +27,13 @@ NOUNS = {
     "export": "exported chat",
     "cases": "file of cases",
     "bundle": "bundle",
-    "second source": "index of a second source",
+    "fallback corpus": "index of a fallback corpus",
 }
-MANY = {"feedback": "answers with feedback", "cases": "files of cases", "second source": "indexes of second sources"}
+MANY = {
+    "feedback": "answers with feedback",
+    "cases": "files of cases",
+    "fallback corpus": "indexes of fallback corpora",
+}
 
 FEW = 5
 """Files that a command names; of more, all that is kept is listed."""

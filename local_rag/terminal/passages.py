@@ -53,8 +53,8 @@ def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTex
 
 
 def _address(citation: Citation) -> str:
-    """What a click opens: of a second source the saved page, for which no network is needed."""
-    if citation.url and not (citation.second_source and Path(citation.source).is_absolute()):
+    """What a click opens: of a fallback corpus the saved page, for which no network is needed."""
+    if citation.url and not (citation.fallback_corpus and Path(citation.source).is_absolute()):
         return citation.url
     page = f"#page={citation.page}" if citation.page is not None else ""
     path = Path(citation.source)

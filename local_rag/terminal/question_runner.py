@@ -83,15 +83,15 @@ def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
     notes: list[str] = getattr(rag.index, "waiting_notes", list)()
     idle = idle_lines(rag.settings.values, rag.engine.name)
-    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *notes, *idle]
+    return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *notes, *idle]
 
 
-def _second_source(rag: Rag) -> list[str]:
+def _fallback_corpus(rag: Rag) -> list[str]:
     """What is searched in place of the web, and that a web which is on is not searched then."""
-    source = rag.second_source_of(rag.settings.values.graph)
+    source = rag.fallback_corpus_of(rag.settings.values.graph)
     if source is None:
         return []
-    line = f"  in place of the web: {short_path(source.second_source)} (nothing leaves this machine)"
+    line = f"  in place of the web: {short_path(source.fallback_corpus)} (nothing leaves this machine)"
     if rag.settings.values.web.enabled == "off":
         return [line]
     return [line, '  the web, which is on, is not searched; to search it: --web-from ""']

@@ -163,7 +163,7 @@ def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
 def _citation(passage: Line) -> Citation:
     names = ("source", "page", "heading", "start", "end")
     known: dict[str, Any] = {name: passage[name] for name in names}
-    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "second_source", "index")}
+    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "fallback_corpus", "index")}
     return Citation(number=0, quote="", verified=True, **known, **address)
 
 

@@ -41,7 +41,7 @@ class AnswerTexts:
     passages_gone: str
     not_answered: str
     the_web: str
-    second_source: str
+    fallback_corpus: str
     source_not_asked: str
     source_gave_nothing: str
     not_in_source: str
@@ -84,7 +84,7 @@ class AnswerTexts:
     page: str
     web: str
     web_page: str
-    from_second_source: str
+    from_fallback_corpus: str
     in_index: str
     doubts: Mapping[Support, str]
     located: Mapping[QuoteMatch, str]
@@ -125,7 +125,7 @@ ENGLISH = AnswerTexts(
     passages_gone="passages that it was written from have left the index",
     not_answered="what the passages say does not answer the question",
     the_web="the web",
-    second_source="the second source",
+    fallback_corpus="the fallback corpus",
     source_not_asked="{name} was not asked",
     source_gave_nothing="{name} gave nothing",
     not_in_source="what {name} gave does not contain it",
@@ -183,7 +183,7 @@ ENGLISH = AnswerTexts(
     page="p. {page}",
     web="web",
     web_page="web page",
-    from_second_source="from the second source {name}",
+    from_fallback_corpus="from the fallback corpus {name}",
     in_index="index {name}",
     doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
     located={
@@ -215,7 +215,7 @@ GERMAN = AnswerTexts(
     passages_gone="Textstellen, auf denen die Antwort beruht, stehen nicht mehr im Index",
     not_answered="was in den Textstellen steht, beantwortet die Frage nicht",
     the_web="das Web",
-    second_source="die zweite Quelle",
+    fallback_corpus="das Ersatzkorpus",
     source_not_asked="{name} wurde nicht befragt",
     source_gave_nothing="{name} lieferte nichts",
     not_in_source="was {name} lieferte, beantwortet die Frage nicht",
@@ -273,7 +273,7 @@ GERMAN = AnswerTexts(
     page="S. {page}",
     web="Web",
     web_page="Webseite",
-    from_second_source="aus der zweiten Quelle {name}",
+    from_fallback_corpus="aus dem Ersatzkorpus {name}",
     in_index="Index {name}",
     doubts={
         "no": "steht nicht in den Textstellen",

@@ -309,7 +309,7 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         verified=verified,
         sentence=shorten(sentence, 400),
         origin="web" if metadata.get("origin") == "web" else "files",
-        second_source=str(metadata.get("second_source", "")),
+        fallback_corpus=str(metadata.get("fallback_corpus", "")),
         title=str(metadata.get("title") or ""),
         author=str(metadata.get("author") or ""),
         date=str(metadata.get("date") or ""),

@@ -1,4 +1,4 @@
-"""Which hosts and addresses a page may be fetched from: public ones. Everything here is decided without a network."""
+"""Which addresses a page may be fetched from: public ones, outside of this machine's own network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import re
 import socket
 from contextlib import suppress
 
+from local_rag.core.errors import FileSkipped
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+PORTS = (80, 443)
 
 LOCAL_NAMES = frozenset(
     "localhost local localdomain internal intranet private corp home lan home.arpa onion test invalid".split()
@@ -17,32 +21,54 @@ LOCAL_NAMES = frozenset(
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 
-_CLOUD = {
-    ipaddress.ip_address("169.254.169.254"),  # AWS, Azure, Google, OpenStack and others
-    ipaddress.ip_address("169.254.170.2"),  # AWS, containers
-    ipaddress.ip_address("100.100.100.200"),  # Alibaba
-    ipaddress.ip_address("168.63.129.16"),  # Azure: a public address, answered by the host of a virtual machine
-    ipaddress.ip_address("192.0.0.192"),  # Oracle
-    ipaddress.ip_address("fd00:ec2::254"),  # AWS
-}
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""RFC 6052: the last 32 bits are the IPv4 address that is meant."""
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 """The only part of IPv6 out of which public addresses are given (IANA, IPv6 address space)."""
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""NAT64 (RFC 6052): the last 32 bits are the IPv4 address that is meant."""
-_SPECIAL = tuple(
+_NOT_PUBLIC = tuple(
     ipaddress.ip_network(block)
     for block in (
+        "168.63.129.16/32",  # Azure's metadata service, at a public address; those of other clouds are not public
         "192.0.0.0/24",  # IETF protocol assignments; some versions of Python count them as global
-        "192.88.99.0/24",  # relays of 6to4, given up (RFC 7526)
+        "192.88.99.0/24",  # relays of 6to4 (RFC 7526)
         "2001::/23",  # IETF protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4, which carries any IPv4 address (RFC 7526)
         "3fff::/20",  # documentation (RFC 9637)
     )
 )
 
 
+def public_addresses(host: str, port: int) -> list[Address]:
+    """The addresses of a host (in ASCII, no final dot), looked up once.
+
+    Raises FileSkipped for another port than the web's, a local name, and if only one of the addresses is not public.
+    """
+    if port not in PORTS:
+        raise FileSkipped(f"refused: {host} on port {port}; only {PORTS[0]} and {PORTS[1]} are the web's")
+    addresses = _looked_up(host, port)
+    for refused in (refused_address, refused_neighbour):
+        for address in addresses:
+            if reason := refused(address):
+                named = "" if str(address) == host else f"{address}, "
+                raise FileSkipped(f"refused: {host} is {named}{reason}")
+    return addresses
+
+
+def _looked_up(host: str, port: int) -> list[Address]:
+    with suppress(ValueError):
+        return [ipaddress.ip_address(host)]
+    if reason := refused_name(host):
+        raise FileSkipped(f"refused: {host} is {reason}")
+    try:
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [ipaddress.ip_address(text) for text in dict.fromkeys(str(entry[4][0]) for entry in entries)]
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot be written in a query
+        raise FileSkipped(f"{host} has no address") from error
+
+
 def refused_name(host: str) -> str:
-    """Why a host name (in ASCII, small letters, no final dot) is not even looked up; empty if it may be."""
+    """Why a host name (in small letters) is not even looked up; empty if it may be."""
     labels = host.split(".")
     if not all(_LABEL.fullmatch(label) for label in labels) or len(host) > 253:
         return "no name of a host"
@@ -54,54 +80,13 @@ def refused_name(host: str) -> str:
 
 
 def refused_address(address: Address) -> str:
-    """Why nothing is fetched from an address; empty for a public one.
-
-    An address that carries another (IPv4-mapped, NAT64, 6to4, Teredo) is refused for what it carries.
-    """
-    for reached in (address, *_carried(address)):
-        if reason := _refused(reached):
-            return reason
-    return ""
-
-
-def _carried(address: Address) -> tuple[Address, ...]:
-    """The IPv4 addresses inside an IPv6 address."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return ()
-    carried: list[Address] = [inner for inner in (address.ipv4_mapped, address.sixtofour) if inner is not None]
-    carried += address.teredo or ()
-    if address in _TRANSLATED:
-        carried.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return tuple(carried)
-
-
-def _refused(address: Address) -> str:
-    if address in _CLOUD:
-        return "an address of a cloud's metadata service"
-    if address.is_unspecified or address.is_loopback:
-        return "an address of this machine"
+    """Why nothing is fetched from an address; empty for a public one."""
+    if address in _NAT64:
+        address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    public = address.is_global and not address.is_multicast and not any(address in block for block in _NOT_PUBLIC)
     if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return _refused(address.ipv4_mapped) or "an IPv4 address in the form of IPv6"
-        if address in _TRANSLATED:
-            return ""
-        if address.scope_id is not None:
-            return "an address of one network only"
-    return _refused_block(address)
-
-
-def _refused_block(address: Address) -> str:
-    if address.is_link_local:
-        return "a link-local address"
-    if address.is_multicast:
-        return "a multicast address"
-    if any(address in block for block in _SPECIAL) or address.is_reserved:
-        return "a reserved address"
-    if address.is_private or not address.is_global:
-        return "an address of a private network"
-    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
-        return "a reserved address"
-    return ""
+        public = public and address in _GLOBAL_UNICAST and address.scope_id is None
+    return "" if public else "not a public address"
 
 
 def refused_neighbour(address: Address) -> str:
@@ -111,10 +96,9 @@ def refused_neighbour(address: Address) -> str:
     bits of this machine's address, in IPv4 the first 24.
     Nothing is sent: connecting a datagram socket only asks the routing table which address would be the sender's.
     """
-    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    family, prefix = (socket.AF_INET, 24) if address.version == 4 else (socket.AF_INET6, 64)
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((str(address), 443))
-        mine = probe.getsockname()[0]
-        if address in ipaddress.ip_network(f"{mine}/{24 if address.version == 4 else 64}", strict=False):
-            return "an address of this machine"
+        if address in ipaddress.ip_network(f"{probe.getsockname()[0]}/{prefix}", strict=False):
+            return "in the network of this machine"
     return ""

@@ -8,24 +8,24 @@ like a browser to the engine; who is asked learns this machine's address besides
 from __future__ import annotations
 
 import json
-import os
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urldefrag, urlsplit
 
 from local_rag.config.values import Web
-from local_rag.core import cancel
-from local_rag.core.documents import WebPage, WebResults
+from local_rag.core import cancel, child_process
+from local_rag.core.documents import LoadedDocument, WebResults
 from local_rag.core.errors import UsageError
-from local_rag.core.private_files import make_folder
+from local_rag.core.private_files import make_folder, opener
 from local_rag.core.reasons import reason_of
-from local_rag.text.display import seen_line
-from local_rag.text.words import query_key
-from local_rag.web import ddgs_process, page_documents
-from local_rag.web.ddgs_process import SearchResult, late
-from local_rag.web.search_cache import SearchCache
+from local_rag.text.display import printable, seen_line, shorten
+from local_rag.web import pages
+from local_rag.web.pages import SearchResult
 
 WORDS = 200
 """Characters of a query that leave this machine."""
@@ -39,13 +39,30 @@ QUERY_LOG = "web-queries.log"
 PAUSES = (0.0, 1.0, 2.0, 4.0)
 """Seconds before each try, as long as engines say that there were too many searches."""
 
+LIMITED = (202, 429)
+"""HTTP statuses of "too many searches": DuckDuckGo answers 202 and a riddle for humans (ddgs issues 264, 304, 318)."""
+
+TITLE, BODY, ADDRESS = 300, 2000, 2000
+"""Characters. A longer title or snippet is cut, a result with a longer address is not used."""
+
+COMMAND = tuple(child_process.command("local_rag.web.ddgs_child"))
+"""What starts the process that searches."""
+
+KEPT = ("PATH", "SYSTEMROOT", "TMP", "TEMP", "TMPDIR", "LANG", "LC_ALL", "PYTHONPATH")
+"""Variables that the child gets. No proxy, no certificates of somebody's choice, nothing of ddgs's own."""
+
+NO_PROXY = {"NO_PROXY": "*,0.0.0.0/0,::/0"}
+"""Against a proxy that the client finds elsewhere, as in the system's settings: * is any name, the rest any number."""
+
+_log = logging.getLogger(__name__)
+
 
 class Off:
     """No web: the budget for web searches is nothing."""
 
     enabled = False
     engine = "off"
-    second_source = ""
+    fallback_corpus = ""
 
     def words(self, query: str) -> str:
         """The whole query: nothing leaves."""
@@ -60,24 +77,11 @@ class DdgsSearch:
     """The web, by ddgs. A search that fails has notes instead of documents."""
 
     enabled = True
-    second_source = ""
+    fallback_corpus = ""
 
-    def __init__(
-        self,
-        settings: Web,
-        folder: Path,
-        read_page: Callable[[str], WebPage] | None = None,
-        command: Sequence[str] = ddgs_process.COMMAND,
-    ) -> None:
-        """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
-
-        `command` starts the process that searches; a test adds --search-url (see ddgs_child.py) and its own page.
-        """
-        self._settings = settings
-        self._folder = folder
-        self._read_page = read_page
-        self._command = tuple(command)
-        self._cache = SearchCache(folder, settings.cache_hours)
+    def __init__(self, settings: Web, folder: Path, read_page: Callable[[str], LoadedDocument]) -> None:
+        """`folder` gets the log. `read_page` raises FileSkipped for a page that it cannot read."""
+        self._settings, self._folder, self._read_page = settings, folder, read_page
 
     @property
     def engine(self) -> str:
@@ -91,18 +95,11 @@ class DdgsSearch:
     def search(self, query: str, k: int) -> WebResults:
         """Up to k pages, best first. Raises Stopped and DeadlineExceeded, and nothing else."""
         words = self.words(query)
-        if not words or k < 1:
+        if not words:
             return WebResults(notes=("there are no words to search the web for",))
-        key = (self._settings.engines, self._settings.region, query_key(words), k, self._read_page is not None)
-        if (kept := self._cache.get(*key)) and (results := _restored(*kept)):
-            return results
-        hits, troubles = self._ask(words)
-        documents, notes = page_documents.documents(hits[:k], self._read_page, self._settings.page_seconds)
-        notes = [*troubles, *notes]
-        if documents:
-            rows = [{"text": document.page_content, "metadata": document.metadata} for document in documents]
-            self._cache.put({"documents": rows, "notes": notes}, *key)
-        return WebResults(tuple(documents), tuple(notes))
+        results, troubles = self._ask(words)
+        documents, notes = pages.documents(results[:k], self._read_page)
+        return WebResults(tuple(documents), (*troubles, *notes))
 
     def _ask(self, words: str) -> tuple[tuple[SearchResult, ...], list[str]]:
         """The results of the first engine that has some, and why the others had none.
@@ -111,18 +108,13 @@ class DdgsSearch:
         """
         until = time.monotonic() + self._settings.seconds
         troubles: dict[str, str] = {}
-        left = list(self._settings.engines)
+        engines = self._settings.engines
         for pause in PAUSES:
-            if not left or time.monotonic() + pause >= until:
+            if not engines or time.monotonic() + pause >= until:
                 break
             cancel.current().wait(pause)
-            limited: list[str] = []
-            while left:
-                engine = left.pop(0)
-                seconds = (until - time.monotonic()) / (len(left) + 1)
-                if seconds <= 0:
-                    troubles.setdefault(engine, late(engine))
-                    continue
+            limited = []
+            for number, engine in enumerate(engines):
                 try:
                     log_query(self._folder, words, engine)
                 except OSError as error:
@@ -130,14 +122,13 @@ class DdgsSearch:
                     return (), [f"not searched, because it cannot be logged: make {log} writable ({reason_of(error)})"]
                 anywhere = self._settings.region == ANYWHERE and engine != "duckduckgo"
                 region = DEFAULT if anywhere else self._settings.region
-                reply = ddgs_process.search(self._command, engine, words, region, seconds)
+                reply = ask_engine(engine, words, region, (until - time.monotonic()) / (len(engines) - number))
                 if reply.results:
                     troubles.pop(engine, None)
                     return reply.results, list(troubles.values())
                 troubles[engine] = reply.trouble
-                if reply.limited:
-                    limited.append(engine)
-            left = limited
+                limited += [engine] if reply.limited else []
+            engines = tuple(limited)
         return (), list(troubles.values())
 
 
@@ -147,29 +138,71 @@ def log_query(folder: Path, query: str, engine: str) -> None:
     Raises OSError unless the whole line was written: what cannot be logged must not be sent.
     """
     row = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "engines": [engine], "query": query}
-    line = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     make_folder(folder)
     path = folder / QUERY_LOG
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
+    with open(path, "a", encoding="utf-8", opener=opener) as log:
         path.chmod(0o600)
-        if os.write(handle, line) != len(line):
-            raise OSError(f"only a part of a line was written to {path}")
-    finally:
-        os.close(handle)
+        log.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _restored(kept: float, value: Any) -> WebResults | None:
-    """What the cache holds, or None if that is not what was put there."""
-    from langchain_core.documents import Document
+@dataclass(frozen=True, slots=True)
+class EngineReply:
+    """Results, or in `trouble` why there are none and what to do. `limited`: asking again a little later may help."""
 
+    results: tuple[SearchResult, ...] = ()
+    trouble: str = ""
+    limited: bool = False
+
+
+def ask_engine(engine: str, words: str, region: str, seconds: float) -> EngineReply:
+    """Results of one engine within so many seconds. Raises Stopped; anything else that goes wrong is in the reply."""
+    request = {"engine": engine, "query": words, "region": region, "seconds": seconds}
+    environment = {name: value for name, value in child_process.environment().items() if name.upper() in KEPT}
     try:
-        rows = [(row["text"], {"author": "", **row["metadata"]}) for row in value["documents"]]  # once there was none
-        documents = tuple(Document(page_content=text, metadata=metadata) for text, metadata in rows)
-        notes = tuple(map(str, value["notes"]))
-        usable = all(document.metadata.keys() == page_documents.METADATA for document in documents)
-    except (KeyError, TypeError, ValueError):
-        return None
-    when = datetime.fromtimestamp(kept).astimezone()
-    first = f"from the cache of {when:%Y-%m-%d %H:%M}: nothing left this machine"
-    return WebResults(documents, (first, *notes)) if documents and usable else None
+        finished = child_process.run(COMMAND, json.dumps(request).encode(), seconds, environment | NO_PROXY)
+    except OSError as error:
+        return EngineReply(trouble=f"the process that searches could not be started ({reason_of(error)})")
+    errors = finished.errors.decode("utf-8", "replace").strip()
+    _log.debug("the search of %s said on stderr:\n%s", engine, errors)
+    if finished.code is None:
+        return EngineReply(trouble=f"{engine} did not answer in time: try again, or allow more with web.seconds")
+    if finished.code:
+        return EngineReply(trouble=_failed(engine, errors.rpartition("\n")[2] or f"exit code {finished.code}"))
+    return _engine_reply(engine, json.loads(finished.output))
+
+
+def _engine_reply(engine: str, reply: dict[str, Any]) -> EngineReply:
+    """What the child's reply means; its strings are what ddgs made of a page that anybody may have written."""
+    results: dict[str, SearchResult] = {}
+    for link, title, body in reply["results"]:
+        if url := _usable_url(link):
+            results.setdefault(url, SearchResult(url, _one_line(title, TITLE), _one_line(body, BODY)))
+    if results:
+        return EngineReply(tuple(results.values()))
+    status, error = reply["status"], reply["error"]
+    if status in LIMITED:
+        trouble = f"{engine} takes no more searches for now (HTTP {status}): wait some minutes"
+        return EngineReply(trouble=trouble, limited=True)
+    if not status:
+        return EngineReply(trouble=f"{engine} cannot be reached: is this machine online? ({_one_line(error, 160)})")
+    if status != 200:
+        return EngineReply(trouble=f"{engine} refused the search (HTTP {status}): try later, or set web.engines")
+    return EngineReply(trouble=_failed(engine, error) if error else f"{engine} found nothing: try other words")
+
+
+def _failed(engine: str, reason: str) -> str:
+    return f"the search of {engine} failed: update ddgs (pip install -U ddgs) ({_one_line(reason, 160)})"
+
+
+def _one_line(text: str, width: int) -> str:
+    return shorten(printable(text).encode("utf-8", "replace").decode(), width)
+
+
+def _usable_url(link: str) -> str:
+    """A link without its fragment, or empty if it is none that can be opened."""
+    try:
+        url = urldefrag(link.replace(" ", "%20")).url
+        usable = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
+    except ValueError:
+        return ""
+    return url if usable and len(url) <= ADDRESS and url.isprintable() else ""

@@ -86,7 +86,7 @@ class Passages:
 class Web:
     """A web that could be searched and never is: it is on offer, so that the router has a choice."""
 
-    enabled, engine, second_source = True, "none", ""
+    enabled, engine, fallback_corpus = True, "none", ""
 
     def words(self, query: str) -> str:
         return query

@@ -191,7 +191,7 @@ class FakeWeb:
     enabled: bool = True
     engine: str = "stand-in"
     found: int = 1
-    second_source: str = ""
+    fallback_corpus: str = ""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self):

@@ -1,11 +1,11 @@
 """The page over a scripted API on loopback: what a question does is decided by the test, step by step.
 
     with PageServer() as server:
-        server.script(started("retrieve", "searching your files"), server.hold, answer("Yes [1]."))
+        server.script(started("retrieve", "searching your files"), HOLD, answer("Yes"))
         ...  # a browser at server.url asks
         server.release()
 
-`hold` keeps the stream open until `release`. What arrived is in `server.posted`: (path, body).
+`HOLD` keeps the stream open until `release`. What arrived is in `server.posted`: (path, body).
 """
 
 from __future__ import annotations
@@ -15,72 +15,65 @@ import json
 import socket
 import threading
 from collections import deque
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import FileResponse, JSONResponse, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 import local_rag
+from local_rag.server.messages import POLICY
 
 PAGE = Path(local_rag.__file__).parent / "server" / "page"
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
 HOLD = object()
+PATH = ("retrieve", "grade_documents", "generate", "grade_generation")
+STEPS = ("__start__", *PATH, "__end__")
 GRAPH = {
-    "nodes": [
-        {"id": name, "label": name, "x": x, "y": y}
-        for name, x, y in (
-            ("__start__", 200, 0),
-            ("retrieve", 200, 70),
-            ("grade_documents", 200, 140),
-            ("transform_query", 60, 210),
-            ("generate", 240, 210),
-            ("grade_generation", 240, 280),
-            ("give_up", 80, 350),
-            ("__end__", 240, 420),
-        )
-    ],
+    "nodes": [{"id": name, "label": name, "x": 200, "y": 70 * row} for row, name in enumerate(STEPS)],
     "edges": [
-        {"from": begin, "to": end, "label": label, "conditional": conditional}
-        for begin, end, label, conditional in (
-            ("__start__", "retrieve", "", False),
-            ("retrieve", "grade_documents", "", False),
-            ("grade_documents", "generate", "", True),
-            ("grade_documents", "transform_query", "", True),
-            ("grade_documents", "give_up", "max retries", True),
-            ("generate", "grade_generation", "", False),
-            ("grade_generation", "generate", "not supported", True),
-            ("grade_generation", "__end__", "useful", True),
-            ("grade_generation", "transform_query", "not useful", True),
-            ("transform_query", "retrieve", "", False),
-            ("give_up", "__end__", "", False),
+        {"from": begin, "to": end, "label": label, "conditional": bool(label)}
+        for begin, end, label in (
+            *((begin, end, "") for begin, end in pairwise(STEPS)),
+            ("grade_generation", "generate", "not supported"),
         )
     ],
 }
 
 
-def passage(number: int = 1, label: str = "lease.pdf", text: str = "The rent is 900 euros a month.") -> dict[str, Any]:
+GRAPHS = ("plain", "self-rag", "crag", "adaptive")
+ANSWERS = {
+    "health": {},
+    "index": {"exists": True},
+    "choices": {
+        "graphs": [{"name": name, "about": ""} for name in GRAPHS],
+        "defaults": {"index": ["main"], "graph": "self-rag", "engine": "auto", "model": "", "web": "off", "k": 4},
+        "indexes": ["main", "mail"],
+        "models": ["qwen3:4b"],
+        "web": ["off", "ask"],
+    },
+    **{f"graphs/{name}": GRAPH for name in GRAPHS},
+}
+"""What is answered by path, until a test puts something else into `answers`."""
+
+
+def passage(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
     """A passage as the API shows it."""
     scores = {"score": 0.9 / number, "dense": 0.81, "sparse": 4.2}
     where = {"page": number, "heading": "", "url": "", "start": 0, "end": len(text)}
     return {"chunk_id": f"c{number}", "file_id": f"f{number}", "label": label, "text": text, **scores, **where}
 
 
-def quote(number: int = 1, label: str = "lease.pdf", text: str = "The rent is 900 euros a month.") -> dict[str, Any]:
+def quote(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
     """A citation as the API shows it."""
     place = {"file_id": f"f{number}", "label": label, "where": f"p. {number}", "line": "", "page": number}
     span = {"heading": "", "quote": text, "start": 0, "end": len(text), "url": "", "verified": True}
     return {"number": number, **place, **span, "origin": "files", "how": "word for word", "source": label}
 
 
-def answer(text: str = "The rent is 900 euros a month", *numbers: int, **values: Any) -> tuple[str, dict[str, Any]]:
+def answer(text="The rent is 900 euros a month", *numbers, **values):
     """The last event: an answer of one paragraph, with a mark for each number (1 unless given)."""
     marks = [{"t": "cite", "n": number} for number in numbers or (1,)]
     view = {
@@ -95,14 +88,13 @@ def answer(text: str = "The rent is 900 euros a month", *numbers: int, **values:
         "conflicts": [],
         "lines": {},
         "removed": [],
-        "path": ["retrieve", "grade_documents", "generate", "grade_generation"],
+        "path": [*PATH],
         "decisions": [
             {
                 "kind": "relevance",
                 "verdict": "relevant",
-                "why": "it names the rent",
                 "score": 0.91,
-                "chunk_id": "c1",
+                "why": "it names the rent",
                 "source": "lease.pdf",
             }
         ],
@@ -115,17 +107,17 @@ def answer(text: str = "The rent is 900 euros a month", *numbers: int, **values:
     return "answer", {**view, **values}
 
 
-def started(node: str, doing: str) -> tuple[str, dict[str, Any]]:
+def started(node, doing):
     """A node begins."""
     return "node_started", {"node": node, "doing": doing}
 
 
-def ended(node: str, seconds: float = 0.4) -> tuple[str, dict[str, Any]]:
+def ended(node, seconds=0.4):
     """A node ends."""
     return "node_ended", {"node": node, "seconds": seconds}
 
 
-def token(text: str, attempt: int = 1) -> tuple[str, dict[str, Any]]:
+def token(text, attempt=1):
     """A bit of a draft."""
     return "token", {"text": text, "attempt": attempt, "candidate": 1, "restart": False}
 
@@ -133,21 +125,20 @@ def token(text: str, attempt: int = 1) -> tuple[str, dict[str, Any]]:
 class PageServer:
     """One server; threads that its questions name are kept in `threads`."""
 
-    def __init__(self, port: int = 0) -> None:
-        self.hold = HOLD
-        self.threads: dict[str, dict[str, Any]] = {}
-        self.posted: list[tuple[str, Any]] = []
-        self.answers: dict[str, Any] = {}
+    def __init__(self, port=0):
+        self.threads = {}
+        self.posted = []
+        self.answers = {path: (200, value) for path, value in ANSWERS.items()}
         self.left = threading.Event()
         self._released = threading.Semaphore(0)
-        self._scripts: deque[tuple[Any, ...]] = deque()
+        self._scripts = deque()
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
         routes = [
-            Route("/", self._page),
-            Route("/favicon.ico", self._page),
-            Route("/page/{path:path}", self._page),
+            Route("/", lambda _: FileResponse(PAGE / "index.html", headers={"content-security-policy": POLICY})),
+            Route("/favicon.ico", lambda _: FileResponse(PAGE / "icon.svg")),
+            Mount("/page", StaticFiles(directory=PAGE)),
             Route("/api/ask", self._ask, methods=["POST"]),
             Route("/api/{path:path}", self._api, methods=["GET", "POST"]),
         ]
@@ -155,36 +146,28 @@ class PageServer:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def script(self, *steps: Any) -> None:
-        """What the next question does: events, and `hold`. `begun` comes by itself."""
+    def script(self, *steps):
+        """What the next question does: events, and `HOLD`. `begun` comes by itself."""
         self._scripts.append(steps)
 
-    def release(self) -> None:
-        """Let one `hold` end."""
+    def release(self):
+        """Let one `HOLD` end."""
         self._released.release()
 
-    def __enter__(self) -> PageServer:
+    def __enter__(self):
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._server.should_exit = True
         self._released.release(100)
         self._thread.join()
         self._socket.close()
 
-    def _serve(self) -> None:
+    def _serve(self):
         asyncio.run(self._server.serve(sockets=[self._socket]))
 
-    async def _page(self, request: Request) -> Response:
-        name = request.path_params.get("path") or ("icon.svg" if request.url.path == "/favicon.ico" else "index.html")
-        path = PAGE / name
-        if path.suffix not in KINDS or not path.is_file():
-            return PlainTextResponse("no such file", 404)
-        headers = {"content-security-policy": CSP, "cache-control": "no-store", "x-content-type-options": "nosniff"}
-        return Response(path.read_bytes(), media_type=KINDS[path.suffix], headers=headers)
-
-    async def _api(self, request: Request) -> Response:
+    async def _api(self, request):
         path = request.path_params["path"]
         if request.method == "POST":
             self.posted.append((path, await request.json()))
@@ -193,39 +176,27 @@ class PageServer:
             return JSONResponse(value, status)
         if path == "threads":
             return JSONResponse({"threads": [self._row(thread) for thread in reversed(self.threads.values())]})
-        if path == "choices":
-            return JSONResponse(self._choices())
-        if path == "index":
-            return JSONResponse({"exists": True})
-        if path.startswith("graphs/"):
-            return JSONResponse(GRAPH)
         action = path.split("/")
         if action[0] == "threads" and action[1] in self.threads:
             return self._thread_reply(*action[1:], body=self.posted[-1][1] if request.method == "POST" else None)
-        if path == "health" or request.method == "POST":
+        if request.method == "POST":
             return JSONResponse({})
         return JSONResponse({"error": {"code": "usage", "message": f"there is no {path}", "hint": ""}}, 404)
 
-    def _choices(self) -> dict[str, Any]:
-        graphs = [{"name": name, "about": ""} for name in ("plain", "self-rag", "crag", "adaptive")]
-        defaults = {"index": ["main"], "graph": "self-rag", "engine": "auto", "model": "", "web": "off", "k": 4}
-        known = {"indexes": ["main", "mail"], "models": ["qwen3:4b"], "web": ["off", "ask"]}
-        return {**known, "graphs": graphs, "defaults": defaults}
-
-    def _thread_reply(self, name: str, action: str = "", *rest: str, body: Any = None) -> Response:
+    def _thread_reply(self, name, action="", *rest, body=None):
         if action == "rename":
             self.threads[body["to"]] = {**self.threads.pop(name), "name": body["to"]}
         elif action == "delete":
             del self.threads[name]
         return JSONResponse({} if action else self.threads[name])
 
-    def _row(self, thread: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, thread):
         turns = thread["turns"]
         stopped = thread["stopped"] or ""
         first = turns[0]["question"] if turns else stopped
         return {"name": thread["name"], "turns": len(turns), "first": first, "at": "", "stopped": bool(stopped)}
 
-    async def _ask(self, request: Request) -> Response:
+    async def _ask(self, request):
         body = await request.json()
         self.posted.append(("ask", body))
         if "ask" in self.answers:
@@ -236,7 +207,7 @@ class PageServer:
         steps = self._scripts.popleft() if self._scripts else (answer(),)
         return StreamingResponse(self._events(body, thread, steps), media_type="text/event-stream")
 
-    async def _events(self, body: dict[str, Any], thread: dict[str, Any], steps: tuple[Any, ...]) -> Any:
+    async def _events(self, body, thread, steps):
         begun = {"id": "q1", "thread": thread["name"], "graph": "self-rag", "question": body["question"]}
         thread["stopped"] = body["question"]
         try:

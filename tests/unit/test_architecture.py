@@ -35,8 +35,7 @@ HOME_OF = {
     "langsmith": {
         "graphs/untraced",
         "index/langchain",
-        "engines/ollama/call",
-        "engines/chat_model/call",
+        "engines/calls",
         "runtime/langchain_tool",
     },
     "faiss": {"index/store/vectors", "index/catalog"},

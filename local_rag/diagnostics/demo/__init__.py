@@ -16,7 +16,7 @@ from local_rag.runtime.opening import open_embedder, open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SAVED_PAGES = Path(__file__).parent / "saved-pages"
-"""Pages that stand for the web: the second source of the demo."""
+"""Pages that stand for the web: the fallback corpus of the demo."""
 
 INDEX = "demo"
 CASES = Path(__file__).parent / "cases.jsonl"

@@ -125,7 +125,7 @@ def _rendered(number: int, document: Document, copy_of: int | None) -> str:
     """
     metadata = document.metadata
     source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    where = "a second source" if metadata.get("second_source") else "the web"
+    where = "a fallback corpus" if metadata.get("fallback_corpus") else "the web"
     web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
     title, heading = str(metadata.get("title") or ""), str(metadata.get("heading") or "")
     facts = {

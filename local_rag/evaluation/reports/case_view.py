@@ -164,7 +164,7 @@ def location_of(metadata: Record, root: str) -> str:
     page = f"p. {metadata['page']}" if metadata["page"] is not None else ""
     heading = f"§ {one_line(metadata['heading'], 120)}" if metadata["heading"] else ""
     web = "web" if metadata["origin"] == "web" else ""
-    web = "second source" if metadata.get("second_source") else web
+    web = "fallback corpus" if metadata.get("fallback_corpus") else web
     return ", ".join(filter(None, (_file(metadata["url"] or metadata["source"], root), page, heading, web)))
 
 

@@ -50,7 +50,7 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
         ("judge", manifest.get("judge") or "none"),
         ("index", _index(index)),
         ("fingerprint", index.get("fingerprint")),
-        ("second source", _second_source(manifest.get("second_source") or {})),
+        ("fallback corpus", _fallback_corpus(manifest.get("fallback_corpus") or {})),
         ("seed", manifest.get("seed")),
         ("models.yaml", _hash(manifest.get("models_yaml"))),
         ("versions", ", ".join(f"{name} {version}" for name, version in (manifest.get("versions") or {}).items())),
@@ -95,7 +95,7 @@ def warnings(manifest: Manifest, cases: Sequence[Case]) -> list[str]:
 
 def parts_embedded(manifest: Manifest) -> Iterator[str]:
     """A sentence for each index of the run of which only a part was embedded."""
-    for name, what in (("index", "the index"), ("second_source", "the second source")):
+    for name, what in (("index", "the index"), ("fallback_corpus", "the fallback corpus")):
         index = manifest.get(name) or {}
         if "embedded" in index:
             count = f"{index['embedded']:,} of {plural(index['chunks'], 'passage')} of {what}"
@@ -162,7 +162,7 @@ def _index(index: Manifest) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _second_source(source: Manifest) -> str:
+def _fallback_corpus(source: Manifest) -> str:
     """What was searched in place of the web; empty where nothing was."""
     if not source:
         return ""

@@ -184,10 +184,10 @@ COST = (
     Column("loads", "cost.loads", count, "times that a model was loaded, in all"),
     Column("retries", "cost.retries", count, "calls repeated because a reply was not usable, in all"),
 )
-SECOND_SOURCE = (
+FALLBACK_CORPUS = (
     Column("cases", "cases", count, "questions that did not fail"),
-    Column("searched", "second_source.searched", count, "questions for which the second source was searched"),
-    Column("cited", "second_source.cited", count, "answers that cite something of it"),
+    Column("searched", "fallback_corpus.searched", count, "questions for which the fallback corpus was searched"),
+    Column("cited", "fallback_corpus.cited", count, "answers that cite something of it"),
 )
 JUDGE = (
     Column("verdicts", "judge.verdicts", count, "answers that the judge was shown"),
@@ -199,7 +199,7 @@ JUDGE = (
 )
 
 
-_SEARCHED = "second_source.searched"
+_SEARCHED = "fallback_corpus.searched"
 
 
 def tables(summary: Figures) -> Iterator[Table]:
@@ -230,7 +230,7 @@ def tables(summary: Figures) -> Iterator[Table]:
         ("Support", f"{given} have reference answers", SUPPORT, "support.answers"),
         ("Citations", f"{given} name places", CITATIONS, "citations.answers"),
         ("Grading of passages", f"over {graded}", GRADING, "grading.verdicts"),
-        ("Second source", "counts of questions; it is searched in place of the web", SECOND_SOURCE, _SEARCHED),
+        ("Fallback corpus", "counts of questions; it is searched in place of the web", FALLBACK_CORPUS, _SEARCHED),
         ("Judge", "over the answers shown to a language model; no other figure uses it", JUDGE, "judge.verdicts"),
         ("Cost", "over the questions that did not fail; calls and tokens (read, written) per question", COST, "cases"),
     ):

@@ -58,7 +58,7 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     """Cut the passages of the files into strips, grade them in one call, keep the best in their order.
 
     Where it is off, and for pages of the web, which were selected strip by strip already, documents go through as they
-    are; those of a second source are cut as those of the files. Where no strip is good enough documents go through,
+    are; those of a fallback corpus are cut as those of the files. Where no strip is good enough documents go through,
     too: the grader found them relevant as a whole.
     """
     documents = state.get("documents", [])
@@ -82,4 +82,4 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
 
 def _is_page(document: Document) -> bool:
     """Whether a document is what was selected of a page of the web."""
-    return document.metadata.get("origin") == "web" and not document.metadata.get("second_source")
+    return document.metadata.get("origin") == "web" and not document.metadata.get("fallback_corpus")

@@ -25,16 +25,16 @@ REMEMBERED = 6
 def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
-    The last one is searched for. Only a question that the chat before it has changed costs a call. A second source may
-    be told the standalone question as it is, because nothing leaves. What was made for it is made anew for the web,
-    with which a question can go on after an interruption.
+    The last one is searched for. Only a question that the chat before it has changed costs a call. A fallback corpus
+    may be told the standalone question as it is, because nothing leaves. What was made for it is made anew for the
+    web, with which a question can go on after an interruption.
     """
-    if (own := state.get("own")) and (deps.second_source or not state.get("own_stays")):
+    if (own := state.get("own")) and (deps.fallback_corpus or not state.get("own_stays")):
         return own, Usage()
     question = state["question"]
     standalone = standalone_of(state)
     history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
-    if not history or standalone == question or deps.second_source:
+    if not history or standalone == question or deps.fallback_corpus:
         return [standalone], Usage()
     if once:
         query, usage = task(_made_whole)(question, history, deps).result()
@@ -45,7 +45,7 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
 
 def own_update(own: list[str], deps: Deps) -> Update:
     """The queries for the state, which notes for whom they were made."""
-    return {"own": own, "own_stays": bool(deps.second_source)}
+    return {"own": own, "own_stays": bool(deps.fallback_corpus)}
 
 
 def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str, Usage]:
@@ -57,9 +57,9 @@ def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
     """Why a thread with these turns never searches the web, empty where it may: the strictest of its indexes rules.
 
     A turn of an earlier version does not say of which index it was, and counts as one of any that is kept. It may
-    search a second source all the same.
+    search a fallback corpus all the same.
     """
-    if deps.second_source:
+    if deps.fallback_corpus:
         return ""
     for turn in turns:
         folders = turn.get("indexes") or [turn.get("index", "")]

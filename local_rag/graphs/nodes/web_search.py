@@ -1,6 +1,6 @@
-"""The nodes that search the web, or a second source in its place.
+"""The nodes that search the web, or a fallback corpus in its place.
 
-What may leave this machine is decided here and nowhere else; a search of a second source lets nothing leave.
+What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ WEB_RESULTS = 3
 
 
 def searching(state: State, deps: Deps) -> str:
-    """What a person is shown while the web, or a second source in its place, is searched."""
-    return f"searching {short_path(deps.second_source) if deps.second_source else 'the web'}"
+    """What a person is shown while the web, or a fallback corpus in its place, is searched."""
+    return f"searching {short_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
 
 
 @node(searching)
@@ -37,7 +37,7 @@ def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
     if TIME in update.get("spent", ()):
         return update
     known = state.get("documents", [])
-    ids = set(map(chunk_id, known))  # a second source may hold the same file
+    ids = set(map(chunk_id, known))  # a fallback corpus may hold the same file
     return {**update, "documents": [*known, *(page for page in update["documents"] if chunk_id(page) not in ids)]}
 
 
@@ -54,8 +54,8 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     """
     if not deps.limit("web_searches"):  # it was on when the question was interrupted before this node
         return _refused("the web is off")
-    if deps.second_source:
-        return _search_second_source(state, deps, emit)
+    if deps.fallback_corpus:
+        return _search_fallback_corpus(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return _refused(why)
     own, usage = own_queries(state, deps, once=consent.is_interrupted_to_ask(deps))
@@ -95,7 +95,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     return {**_looked(state, results, relevant, graded, "page"), **own_update(own, deps), "usage": usage}
 
 
-def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
+def _search_fallback_corpus(state: State, deps: Deps, emit: Emit) -> Update:
     """The relevant ones of the nearest passages there, as many as are retrieved from the files and graded alike."""
     own, usage = own_queries(state, deps)
     try:

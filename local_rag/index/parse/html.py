@@ -50,6 +50,7 @@ _ELEMENTS = 2000
 """<meta> elements that are looked at."""
 
 _GRAM = 3
+_SCRIPT = re.compile(r"<(script|style|noscript|template)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 _SAVED = re.compile(r"<!--\s*(?:saved from url=\(\d+\)|Page saved with SingleFile\s+url:\s*)(\S+)", re.IGNORECASE)
 """What Chromium and SingleFile write above a page that they save."""
@@ -167,7 +168,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
 def _bare(source: str) -> str:
     """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of 2,048 elements."""
-    text = html.unescape(_TAG.sub(" ", source))
+    text = html.unescape(_TAG.sub(" ", _SCRIPT.sub(" ", source)))
     return clean("\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n")))))
 
 

@@ -11,16 +11,14 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from sqlite3 import Connection
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse.parsed_file import clean, document
-from local_rag.index.parse.properties import stated
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, IndexSettings
 from local_rag.index.store.store import Store
@@ -29,8 +27,11 @@ from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
 from local_rag.text.urls import normal
 
-ReadPage = Callable[[str], WebPage]
-"""A URL -> its page. Raises FileSkipped with the reason why there is none, or Stopped."""
+ReadPage = Callable[[str], LoadedDocument]
+"""A URL -> its page, whose `url` is the last one, redirects followed.
+
+Raises FileSkipped with the reason why there is none, or Stopped.
+"""
 
 _BATCH = 100
 """Texts of a transaction."""
@@ -63,10 +64,10 @@ class PageSync:
                 self._leave(root, str(error), prune)
         return self.report.finished()
 
-    def _take_in(self, root: str, page: WebPage) -> None:
+    def _take_in(self, root: str, page: LoadedDocument) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
-        text = document(clean(page.text), page.title or url, properties=stated(page.title, [page.author], page.date))
+        text = replace(page, title=page.title or url)
         with self.locked(), self.store.writing() as db:
             known = {row.path: row for row in reads.pages(db, (root, url))}
             left = [path for path, row in known.items() if row.root == root and path != url]

@@ -18,7 +18,6 @@ from local_rag.config.settings import Settings
 from local_rag.evaluation.folder import held
 from local_rag.graphs.threads import Threads
 from local_rag.runtime.written import FILE, enter, forget_deleted, written
-from local_rag.web.search_cache import SearchCache
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -260,14 +259,6 @@ def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
     (here / "data/threads.sqlite").write_bytes(b"not a database, by any means" * 99)
     report = said(capsys, "remove", "notes/plan.md")
     assert "1 file removed" in report and "Chats may quote it, and cannot be read" in report
-
-
-def test_a_page_that_is_removed_takes_its_stored_searches_along(tmp_path):
-    cache = SearchCache(tmp_path, 24)
-    for url in ("https://a.test/ä", "https://b.test/"):
-        cache.put({"documents": [{"metadata": {"url": url}}]}, url)
-    assert cache.forget(["https://a.test/ä"]) == 1
-    assert cache.get("https://a.test/ä") is None and cache.get("https://b.test/") is not None
 
 
 def test_a_list_that_cannot_be_written_or_read_stops_nothing(tmp_path):

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from support.evaluation_cases import CASES, cases_file, notes_in
-from support.search_page import SearchPage
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import keep
@@ -17,8 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.core.private_files import make_folder
 from local_rag.index.embed.weights import remembered_sha256
-from local_rag.web import ddgs_process
-from local_rag.web.search import DdgsSearch
+from local_rag.web.search import QUERY_LOG, log_query
 
 pytestmark = [pytest.mark.usefixtures("converted"), pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")]
 
@@ -86,13 +84,12 @@ def test_what_every_command_writes_is_for_its_owner_alone(here, tmp_path, capsys
     assert modes(out) == {}
 
 
-def test_what_the_web_brings_and_what_left_is_for_its_owner_alone(tmp_path):
-    folder = tmp_path / "written"
-    with SearchPage(("Rents", "http://127.0.0.1:1/", "Rents.")) as page:
-        command = [*ddgs_process.COMMAND, "--search-url", page.url]
-        assert DdgsSearch(Settings.load().values.web, folder / "data", None, command).search("rents", 1).documents
-    assert len(list(folder.rglob("*"))) == 4
-    assert modes(folder) == {}
+def test_what_left_for_the_web_is_for_its_owner_alone(tmp_path):
+    folder = tmp_path / "written" / "data"
+    log_query(folder, "rents", "duckduckgo")
+    (folder / QUERY_LOG).chmod(0o644)
+    log_query(folder, "rents", "duckduckgo")
+    assert modes(tmp_path / "written") == {}
 
 
 def test_calibrated_thresholds_are_for_their_owner_alone(here, tmp_path):

@@ -62,10 +62,10 @@ def test_an_ablation_tables_each_way_of_answering_with_intervals(tmp_path, capsy
 def test_the_lines_name_what_was_left_out_and_how_to_compare(tmp_path):
     figures = {"balanced": Estimate(0.75, 0.7, 0.8, 40), "short_f1": Estimate(0.5, None, None, 1)}
     graphs = {"plain": {OFF: figures, ON: {"balanced": Estimate(0.8, 0.75, 0.85, 40)}}, "crag": {}}
-    made = Ablation(graphs, {OFF: tmp_path / "a", ON: tmp_path / "b"}, {"ollama, grading list": "no server answers"})
+    made = Ablation(graphs, {OFF: tmp_path / "a", ON: tmp_path / "b"}, {"ollama, grading packed": "no server answers"})
     lines = shown(*ablation_parts(made), width=200)
     assert any(line.startswith("  balanced accuracy  ") and "0.750 (0.700 to 0.800)" in line for line in lines)
-    assert "Left out: ollama, grading list: no server answers" in lines
+    assert "Left out: ollama, grading packed: no server answers" in lines
     assert f"is it more than chance: local-rag eval compare {tmp_path / 'a'} {tmp_path / 'b'}" in lines
     assert "Answers, crag" not in lines
 
@@ -73,7 +73,7 @@ def test_the_lines_name_what_was_left_out_and_how_to_compare(tmp_path):
 def test_ollama_is_asked_unless_the_extractive_engine_was_named():
     assert [variant.name for variant in variants(Settings.load(engine="extractive", evaluator="off"))] == [OFF, ON]
     more = [variant for variant in variants(Settings.load()) if variant.engine == "ollama"]
-    assert [variant.grading for variant in more] == ["list", "evaluator"]
+    assert [variant.grading for variant in more] == ["packed", "evaluator"]
 
 
 def test_a_balanced_accuracy_lies_in_the_interval_of_both_its_shares():

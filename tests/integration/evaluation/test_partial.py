@@ -90,7 +90,7 @@ def test_calibrate_refuses_or_keeps_with_the_thresholds_how_much_was_embedded(ca
     assert entry["embedded"] == "1 of 2 passages embedded" and entry["files"] == [str(cases)]
 
 
-def test_a_second_source_that_is_half_embedded_is_refused_too(cases, tmp_path, capsys):
+def test_a_fallback_corpus_that_is_half_embedded_is_refused_too(cases, tmp_path, capsys):
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "page.txt").write_text("The lighthouse is 48 metres tall.", "utf-8")
     assert run(["index", str(tmp_path / "saved"), "--index", "pages", "--no-embed"]) == 0

@@ -252,18 +252,18 @@ def test_a_question_that_waited_for_the_web_ends_where_it_is_off_now():
 
 
 class SavedPages(FakeWeb):
-    """A second source, whose passages can be read again."""
+    """A fallback corpus, whose passages can be read again."""
 
     def __init__(self):
-        super().__init__(second_source="saved pages")
-        kept = {"origin": "web", "url": "saved/plan.html", "second_source": self.second_source}
+        super().__init__(fallback_corpus="saved pages")
+        kept = {"origin": "web", "url": "saved/plan.html", "fallback_corpus": self.fallback_corpus}
         self.index = FakeCorpus([passage(70, SECRET, **kept)])
 
     def search(self, query, k):
         return WebResults(tuple(self.index.search(query, k)))
 
 
-def test_no_checkpoint_holds_the_text_of_a_second_source(tmp_path):
+def test_no_checkpoint_holds_the_text_of_a_fallback_corpus(tmp_path):
     engine = ScriptedEngine(relevant=["nnnn", "y"], drafts=["It costs 100 euros [1]."])
     world, config = World(engine), {"configurable": {"thread_id": "1"}}
     world.web = SavedPages()
@@ -284,7 +284,7 @@ class Rewording(ScriptedEngine):
         return Rewrite("What does the zebra cost?" if seen else "What else does the plan cost?")
 
 
-def test_what_was_asked_of_a_second_source_never_leaves_for_the_web():
+def test_what_was_asked_of_a_fallback_corpus_never_leaves_for_the_web():
     """A standalone question has read the answers; a query for the web is made anew of the person's own words."""
     engine = Rewording(relevant=["yyyy", "nnnn", "y"])
     world, saver, config = World(engine, memory=True), InMemorySaver(), {"configurable": {"thread_id": "1"}}

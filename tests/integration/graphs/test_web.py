@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 from support.fakes import FakeCorpus, passage
@@ -12,7 +13,7 @@ from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
 from support.search_page import SearchPage
-from support.web_server import WebServer, html, redirect, silence
+from support.web_server import WebServer, html, loopback, redirect, silence
 
 from local_rag.cli.app import run
 from local_rag.cli.options import with_web
@@ -27,10 +28,8 @@ from local_rag.runtime.opening import open_web
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.words import words as words_of
-from local_rag.web import ddgs_process
-from local_rag.web.body import FetchLimits
-from local_rag.web.extraction import extract as read
-from local_rag.web.fetch import Fetcher
+from local_rag.web import search
+from local_rag.web.pages import read_page
 from local_rag.web.search import QUERY_LOG, DdgsSearch
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -63,9 +62,10 @@ def results(pages):
 
 
 @pytest.fixture
-def answering(results, pages, tmp_path, ollama):
+def answering(results, pages, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over private passages, the stand-ins and the scripted model."""
-    fetch = Fetcher(FetchLimits(seconds=2), allow=[pages.netloc])
+    read = partial(read_page, seconds=5, addresses=loopback(pages))
+    monkeypatch.setattr(search, "COMMAND", results.command)
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
     def opened(engine, graph, files_first=False, **flags):
@@ -76,8 +76,7 @@ def answering(results, pages, tmp_path, ollama):
             corpus,
             Choice(engine or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), corpus)),
         )
-        command = [*ddgs_process.COMMAND, "--search-url", results.url]
-        rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)
+        rag.web = DdgsSearch(settings.values.web, tmp_path, read)
         return rag
 
     with engine_on(ollama) as model:
@@ -190,7 +189,7 @@ def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
         (redirect("http://169.254.169.254/latest/meta-data/"), "169.254.169.254"),
         pytest.param(redirect("http://127.0.0.1:22/"), "127.0.0.1", marks=pytest.mark.slow),
         pytest.param(silence, "took longer|no answer|within|timed out|seconds", marks=pytest.mark.slow),
-        (html("<html></html>"), "no readable text"),
+        (html("<html></html>"), "is empty"),
     ],
     ids=["metadata", "loopback", "silence", "empty"],
 )

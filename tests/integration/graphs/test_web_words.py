@@ -14,12 +14,13 @@ from support.search_page import SearchPage
 
 from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
+from local_rag.core.errors import FileSkipped
 from local_rag.core.events import Note
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.graphs.threads import Threads
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.web import ddgs_process
+from local_rag.web import search
 from local_rag.web.search import QUERY_LOG, DdgsSearch
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -65,14 +66,18 @@ def page():
 
 
 @pytest.fixture
-def answering(page, tmp_path, ollama):
+def answering(page, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over canaries, whose web is ddgs on a page that notes what it hears."""
     ollama.always = leaking
+    monkeypatch.setattr(search, "COMMAND", page.command)
+
+    def unread(url):
+        raise FileSkipped("not read")
 
     def opened(engine, graph, **flags):
         settings, corpus = Settings.load(**{"graph": graph, "web__enabled": "on"} | flags), aviary()
         rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
-        rag.web = DdgsSearch(settings.values.web, tmp_path, None, [*ddgs_process.COMMAND, "--search-url", page.url])
+        rag.web = DdgsSearch(settings.values.web, tmp_path, unread)
         return rag
 
     with engine_on(ollama) as model:

@@ -11,7 +11,7 @@ from support.fakes_index import HashingEmbedder
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.core.documents import WebPage
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexMismatch
 from local_rag.index.index import Index
 
@@ -27,7 +27,7 @@ def earlier(home):
         (notes / f"{letter}.txt").write_text(f"The letter {letter}.")
     with Index.open(folder, HashingEmbedder(window=300), create=True) as index:
         index.sync([notes], excludes=["b.*"])
-        index.sync_pages([URL], lambda url: WebPage(url, "Boats", "Boats float."))
+        index.sync_pages([URL], lambda url: LoadedDocument("Boats float.", "Boats", url=url))
     with closing(sqlite3.connect(folder / "index.sqlite")) as db, db:
         db.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
     (folder / "vectors.cache.0123456789abcdef").touch()

@@ -87,7 +87,7 @@ def test_a_node_that_waits_for_a_person_has_not_failed():
     assert "web_search_node" in codes and set(codes.values()) == {1}
 
 
-def test_what_the_router_and_a_second_source_are_searched_for_are_retrievals_too(tmp_path):
+def test_what_the_router_and_a_fallback_corpus_are_searched_for_are_retrievals_too(tmp_path):
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "plan.txt").write_text("The plan costs 100 euros a year.", encoding="utf-8")
     with collector() as collected:
@@ -101,7 +101,7 @@ def test_what_the_router_and_a_second_source_are_searched_for_are_retrievals_too
         for span, attributes in spans.values()
         if attributes[KIND] == "RETRIEVER"
     }
-    assert {("index", "route_question"), ("second source", "web_search_node")} <= places
+    assert {("index", "route_question"), ("fallback corpus", "web_search_node")} <= places
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_is_no_url_of_a_collector_is_refused(url):
         opened(url)
 
 
-def test_a_collector_is_looked_at_before_a_second_source_is_indexed():
+def test_a_collector_is_looked_at_before_a_fallback_corpus_is_indexed():
     with pytest.raises(UsageError, match="takes the URL of a collector"):
         opened("phoenix", web__source="a folder that is not there")
 

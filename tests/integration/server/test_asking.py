@@ -218,7 +218,7 @@ def corrected(**script):
 @pytest.mark.parametrize("send", [True, False])
 def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(send, tmp_path):
     web = FakeWeb()
-    web.words = DdgsSearch(Web(), tmp_path).words
+    web.words = DdgsSearch(Web(), tmp_path, None).words
     place = place_of(corrected(), web=web)
     with served(place) as address, signed_in(place, address) as client:
         with streamed(client, "What does the\u200b pl\u202ean\U000e0041 cost?", graph="crag", web=True) as events:

@@ -6,6 +6,7 @@ import pytest
 from support.fakes import passage
 
 from local_rag.core.verdicts import Grade
+from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.graphs.grades import without_unsupported
 from local_rag.text.citations import check, renumbered
@@ -83,7 +84,7 @@ def test_a_row_without_support_goes_with_its_line():
 
 
 def test_a_grader_is_told_the_headings_of_a_row():
-    task = Prompts().check_task(TABLE, 2)
+    task = Prompts().check_task(TABLE, Passages.plain([passage(1), passage(2)]))
     assert "1. | Plan A | 5 euros | (columns: item | price) [1]\n" in task
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 
 import pytest
 from support.fakes_index import HashingEmbedder
 from support.screen import shown as lines_shown
 from support.syncing import done, told
-from support.web_server import WebServer, fetcher, redirect, reply
+from support.web_server import WebServer, html, loopback, redirect, reply
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
-from local_rag.core.documents import Heading, LoadedDocument, WebPage
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped, IndexMismatch, Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store import connection
@@ -24,6 +25,7 @@ from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.text.urls import is_url, normal
+from local_rag.web.pages import read_page
 
 SITE = "https://a.test"
 BOATS, WHALES = "Rescue boats leave when the keeper lights the lamp.", "Whales sing below the ice."
@@ -48,7 +50,7 @@ class Web:
         if path not in self.pages:
             raise FileSkipped("a.test answered 404 Not Found")
         to, text = self.pages[path]
-        return WebPage(f"{SITE}/{to}", to.title(), text)
+        return LoadedDocument(text, to.title(), url=f"{SITE}/{to}")
 
     def take(self, expected, *paths, **options):
         report = self.index.sync_pages([f"{SITE}/{path}" for path in paths], self.read, **options)
@@ -169,7 +171,8 @@ def run(web, monkeypatch):
     def door(*paths, urls=()):
         shown = io.StringIO()
         request = Request(paths, [web.url(path) for path in urls])
-        report, left = index_files(Settings.load(), request, TerminalDisplay(SafeConsole(shown)), fetcher(web))
+        read = partial(read_page, seconds=20, addresses=loopback(web))
+        report, left = index_files(Settings.load(), request, TerminalDisplay(SafeConsole(shown)), read)
         return shown.getvalue().splitlines(), lines_shown(*report_parts(report, left))
 
     return door
@@ -182,13 +185,26 @@ def test_pages_and_folders_in_one_report(run, notes, web):
     assert said[:3] == [f"fetching {web.url(path)}" for path in urls]
     assert said[3].startswith("searchable: 1 file, 1 web page, 2 passages (")
     assert report[0].startswith("2 new, 0 updated, 0 unchanged, 0 removed, 2 skipped")
-    assert "answered 404" in "".join(report) and "image/png is not read" in " ".join(report)
+    assert "answered 404" in "".join(report) and "image/png, which is not read" in " ".join(report)
     requests = len(web.requests)
     assert run()[1] == [
         "0 new, 0 updated, 1 unchanged, 0 removed, 0 skipped",
         "1 web page left as indexed: pages are fetched only when they are named.",
     ]
     assert len(web.requests) == requests
+
+
+def test_title_and_text_count_and_not_what_a_server_changes_around_them(index, web):
+    page = "<html><head><title>The lamp</title></head><h2>Boats</h2><p>%s</p><script>var n = %d</script></html>"
+    read = partial(read_page, seconds=20, addresses=loopback(web))
+    for number in (1, 2):
+        web.pages["/"] = html(page % (BOATS * 5, number))
+        assert index.sync_pages([web.url("/")], read).unchanged == number - 1
+    document = index.search("lamp", 1)[0]
+    assert [document.metadata[name] for name in ("title", "heading")] == ["The lamp", "Boats"]
+    assert "var" not in document.page_content
+    report = index.sync_pages(["ftp://a.test/", "https://10.0.0.1/", "http://[::1", "https://a:b@a.test/"], read)
+    assert len(report.skipped) == 4 and all(skipped.reason for skipped in report.skipped)
 
 
 def test_a_list_of_urls(tmp_path):

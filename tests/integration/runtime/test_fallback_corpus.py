@@ -1,4 +1,4 @@
-"""A second source in place of the web: real folders, real indexes, real MiniLM; nothing leaves."""
+"""A fallback corpus in place of the web: real folders, real indexes, real MiniLM; nothing leaves."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from local_rag.core.events import Retrieved, Started, WebQuery
 from local_rag.core.progress import Silent
 from local_rag.diagnostics import kept
 from local_rag.index.index import Index
+from local_rag.runtime.fallback_corpus import FOLDER, index_of_folder, open_fallback_corpus
 from local_rag.runtime.kept_runs import Runs
 from local_rag.runtime.rag import Rag
-from local_rag.runtime.second_source import FOLDER, index_of_folder, open_second_source
 from local_rag.web.search import QUERY_LOG
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -67,9 +67,9 @@ class Said(Silent):
 
 
 def opened(source, **flags):
-    """The second source by itself, with the lines that were shown."""
+    """The fallback corpus by itself, with the lines that were shown."""
     said = Said()
-    return open_second_source(Settings.load(web__source=str(source), **flags), remembering_minilm(), said), said.lines
+    return open_fallback_corpus(Settings.load(web__source=str(source), **flags), remembering_minilm(), said), said.lines
 
 
 def answered(graph="crag", **flags):
@@ -79,12 +79,12 @@ def answered(graph="crag", **flags):
 
 
 @pytest.mark.parametrize("graph", ["crag", "adaptive"])
-def test_what_only_the_second_source_says_is_answered_from_it(notes, saved, home, graph):
+def test_what_only_the_fallback_corpus_says_is_answered_from_it(notes, saved, home, graph):
     answer, events = answered(graph, web__source=str(saved))
     assert answer.status == "grounded" and "48 metres" in answer.text
-    assert (answer.used_web, answer.second_source) == (False, str(saved))
+    assert (answer.used_web, answer.fallback_corpus) == (False, str(saved))
     (citation,) = answer.citations
-    assert (citation.origin, citation.url, citation.second_source) == ("web", URL, str(saved))
+    assert (citation.origin, citation.url, citation.fallback_corpus) == ("web", URL, str(saved))
     assert citation.source == str(saved / "lighthouse.html")
     assert TALL[citation.start : citation.end] == citation.quote
     assert not [event for event in events if isinstance(event, WebQuery)]
@@ -94,7 +94,7 @@ def test_what_only_the_second_source_says_is_answered_from_it(notes, saved, home
 
 def test_without_it_the_files_do_not_say(notes):
     answer, _ = answered()
-    assert (answer.status, answer.second_source) == ("abstained", "")
+    assert (answer.status, answer.fallback_corpus) == ("abstained", "")
 
 
 def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(notes, saved):
@@ -104,7 +104,7 @@ def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(note
         follow_up = rag.ask(QUESTION, graph="crag", thread="lamps")
         again = rag.ask("And how old is it?", graph="crag", thread="lamps")
     assert answer.status == follow_up.status == "grounded"
-    assert again.second_source and not again.used_web
+    assert again.fallback_corpus and not again.used_web
 
 
 def test_the_standalone_question_is_searched_for_as_it_is(notes, saved):
@@ -119,16 +119,18 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     index(saved, "lamps")
     by_name, _ = answered(web__source="lamps")
     by_path, _ = answered(web__source=str(home / "data" / "indexes" / "lamps"))
-    assert by_name.second_source == by_path.second_source == "lamps"
+    assert by_name.fallback_corpus == by_path.fallback_corpus == "lamps"
     assert by_name.text == by_path.text and by_name.status == "grounded"
     with Index.open(Settings.load(index="lamps").index_path, remembering_minilm()) as lamps:
-        assert Runs.open().get(by_name.run).conditions["second_source"] == lamps.content()
-    assert len(Runs.open().of_index(home / "data" / "indexes" / "lamps")) == 2, "its runs go with a second source, too"
+        assert Runs.open().get(by_name.run).conditions["fallback_corpus"] == lamps.content()
+    assert len(Runs.open().of_index(home / "data" / "indexes" / "lamps")) == 2, (
+        "its runs go with a fallback corpus, too"
+    )
 
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     source, lines = opened(saved)
-    assert lines == [f"second source {saved}: 1 file new"]
+    assert lines == [f"fallback corpus {saved}: 1 file new"]
     source.close()
     before = sorted(path.name for path in saved.iterdir())
     again, lines = opened(saved)
@@ -137,7 +139,7 @@ def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     (saved / "lighthouse.html").unlink()
     (saved / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
     last, lines = opened(saved)
-    assert lines == [f"second source {saved}: 1 file new and 1 file removed"]
+    assert lines == [f"fallback corpus {saved}: 1 file new and 1 file removed"]
     assert [found.page_content for found in last.search(QUESTION, 4).documents] == ["The boat comes on Monday."]
     last.close()
 
@@ -184,7 +186,7 @@ def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path, name,
     source.close()
 
 
-def test_what_is_no_second_source_is_said_in_one_line(notes, saved, tmp_path):
+def test_what_is_no_fallback_corpus_is_said_in_one_line(notes, saved, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "photo.png").write_bytes(b"\x89PNG\r\n")
@@ -193,19 +195,19 @@ def test_what_is_no_second_source_is_said_in_one_line(notes, saved, tmp_path):
         pass
     for source, error, message in [
         (tmp_path / "gone", UsageError, "is neither a folder nor an index (flag)"),
-        ("gone", UsageError, "the second source gone is neither"),
+        ("gone", UsageError, "the fallback corpus gone is neither"),
         (saved / "lighthouse.html", UsageError, "is a file"),
-        (empty, UsageError, f"nothing in the second source {empty} can be read"),
+        (empty, UsageError, f"nothing in the fallback corpus {empty} can be read"),
         ("nothing", UsageError, "is an empty index"),
         ("default", UsageError, "is the index that is asked"),
-        ("other", IndexMismatch, "the second source cannot be searched: the index at"),
+        ("other", IndexMismatch, "the fallback corpus cannot be searched: the index at"),
     ]:
         with pytest.raises(error) as raised:
             opened(source)
         assert message in str(raised.value) and raised.value.hint, source
 
 
-def test_a_graph_that_does_not_search_needs_no_second_source(notes, tmp_path, capsys):
+def test_a_graph_that_does_not_search_needs_no_fallback_corpus(notes, tmp_path, capsys):
     asked = ["ask", "When does the bakery open?", "--engine", "extractive", "--web-from", str(tmp_path / "gone")]
     assert run([*asked, "--graph", "self-rag"]) != 2
     assert run([*asked, "--graph", "plain"]) == 0
@@ -220,22 +222,22 @@ def test_a_folder_is_opened_by_the_first_question_that_searches_once(notes, save
     with Rag.open(engine="extractive", web__source=str(saved)) as rag:
         rag.ask("When does the bakery open?", graph="self-rag")
         assert not (home / "data" / FOLDER).exists()
-        asked = [threading.Thread(target=lambda: opened.append(rag.second_source_of("crag"))) for _ in range(4)]
+        asked = [threading.Thread(target=lambda: opened.append(rag.fallback_corpus_of("crag"))) for _ in range(4)]
         for thread in asked:
             thread.start()
         for thread in asked:
             thread.join()
         assert len(opened) == 4 and len(set(map(id, opened))) == 1
-        assert rag.ask(QUESTION, graph="crag").second_source == str(saved)
+        assert rag.ask(QUESTION, graph="crag").fallback_corpus == str(saved)
 
 
 def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
     with Rag.open(engine="extractive", web__source=str(saved)) as rag:
-        index = rag.second_source.index
+        index = rag.fallback_corpus.index
         with Index.open(index.path, HashingEmbedder(window=250), reembed=True, chunk_size=None) as other:
             other.reembed()
         answer = rag.ask(QUESTION, graph="crag")
-    assert answer.status == "abstained" and answer.second_source == str(saved)
+    assert answer.status == "abstained" and answer.fallback_corpus == str(saved)
 
 
 def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
@@ -243,7 +245,7 @@ def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
     opened(saved)[0].close()
     here = index_of_folder(settings, saved, remembering_minilm())
     (item,) = kept.about(kept.kept(settings), folders=[str(saved)])
-    assert (item.kind, item.name, item.sources) == ("second source", str(here), (str(saved / "lighthouse.html"),))
+    assert (item.kind, item.name, item.sources) == ("fallback corpus", str(here), (str(saved / "lighthouse.html"),))
     assert kept.delete(settings, [item]) == [] and not (here / "index.sqlite").exists()
 
 
@@ -251,19 +253,19 @@ def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
     asked = ["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]
     assert run([*asked, "--web"]) == 0
     shown = capsys.readouterr()
-    assert URL in shown.out and f"(from the second source {saved})" in " ".join(shown.out.split())
+    assert URL in shown.out and f"(from the fallback corpus {saved})" in " ".join(shown.out.split())
     assert f"in place of the web: {saved} (nothing leaves this machine)" in shown.err
     assert "the web, which is on, is not searched" in shown.err and f"searching {saved}" in shown.err
     assert run([*asked, "--json", "--thread", "lamps"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["used_web"], answer["second_source"]) == (False, str(saved))
+    assert (answer["used_web"], answer["fallback_corpus"]) == (False, str(saved))
     assert run(["threads", "export", "lamps"]) == 0
-    assert "from the second source" in capsys.readouterr().out
+    assert "from the fallback corpus" in capsys.readouterr().out
     assert run(["ask", QUESTION, "--engine", "extractive", "--web-from", str(saved)]) == 3
     assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
 
 
-def test_a_run_is_replayed_with_its_second_source_or_another(notes, saved, tmp_path, monkeypatch, capsys):
+def test_a_run_is_replayed_with_its_fallback_corpus_or_another(notes, saved, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]) == 0
     assert run(["runs", "case", "last", "mine.jsonl", "--yes"]) == 0
@@ -273,7 +275,7 @@ def test_a_run_is_replayed_with_its_second_source_or_another(notes, saved, tmp_p
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
     assert run(["runs", "replay", "last", "--web-from", str(tmp_path / "others")]) == 4
-    assert f"the second source was {saved}, and is {tmp_path / 'others'} now" in " ".join(
+    assert f"the fallback corpus was {saved}, and is {tmp_path / 'others'} now" in " ".join(
         capsys.readouterr().err.split()
     )
 

@@ -1,4 +1,4 @@
-"""A second source in the graphs, with a scripted engine: no consent, its own budget, passages as those of files."""
+"""A fallback corpus in the graphs, with a scripted engine: no consent, its own budget, passages as those of files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ QUESTION = "What does the plan cost?"
 
 
 class Source(FakeWeb):
-    """A second source that brings two passages; the first has the id of the first one of the files."""
+    """A fallback corpus that brings two passages; the first has the id of the first one of the files."""
 
     def search(self, query, k):
         self.queries.append((query, k))
-        about = {"origin": "web", "url": "https://example.org/plan", "second_source": self.second_source}
+        about = {"origin": "web", "url": "https://example.org/plan", "fallback_corpus": self.fallback_corpus}
         return WebResults((passage(1, **about), passage(90, "One. Two. Three. Four.", start=7, **about)))
 
 
 def asked(graph, engine, web=None, **parts):
-    web = web or Source(second_source="/pages")
+    web = web or Source(fallback_corpus="/pages")
     deps = Deps(FakeCorpus(), engine, web, parts.pop("limits", Limits()), may_search=refuse, **parts)
     events, state = [], {}
     app = compiled(graph, Options())

@@ -1,4 +1,4 @@
-"""What a second source gives CRAG and Adaptive RAG: questions of which a third of the answers lie only there.
+"""What a fallback corpus gives CRAG and Adaptive RAG: questions of which a third of the answers lie only there.
 
 From SQuAD 2.0 (Rajpurkar and others, 2018, `--squad FILE`, which is not part of this repository). Half of the questions
 are answered by a paragraph of the main folder, a quarter by one of the second folder alone, a quarter by neither:
@@ -55,14 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, data: Path) -> Report:
     """Ask all questions with each graph, without and with the second folder; a stopped run goes on."""
-    place = data / f"second-source-{options.squad.stem}-{options.by}-{options.questions}-{options.seed}"
+    place = data / f"fallback-corpus-{options.squad.stem}-{options.by}-{options.questions}-{options.seed}"
     groups, rest = drawn(options)
     if options.more:
         rest += [paragraph for article in articles(options.more) for paragraph in article]
     laid_out(place, groups, rest)
     runs = {how: evaluated(place, how, options.engine) for how in ("without", "with")}
     graded = {f"{graph}, {how}": values(folder, graph) for how, folder in runs.items() for graph in ASKED[how]}
-    report = Report("second-source", "the same questions without a second source, and the graphs that never search it")
+    report = Report(
+        "fallback-corpus", "the same questions without a fallback corpus, and the graphs that never search it"
+    )
     report.facts = {"engine": options.engine, "by": options.by, "questions": sum(map(len, groups.values()))}
     counts = {group: len(groups[group]) for group in GROUPS}
     report.notes.append(f"questions answered by: {counts}; {len(rest)} more paragraphs in the main folder")
@@ -192,7 +194,7 @@ def values(folder: Any, graph: str) -> Values:
 
 
 def overview(graded: Mapping[str, Values]) -> Table:
-    """Each graph, without the second source and with it: the figures, and by group where they are not one group's."""
+    """Each graph, without the fallback corpus and with it: the figures, and by group where they are not one group's."""
     columns = ["", "right", "contains: main", "second", "cited: main", "second", "answered: main", "second", "refused"]
     rows: list[list[Cell]] = []
     for name, found in graded.items():

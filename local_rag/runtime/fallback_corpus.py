@@ -1,4 +1,4 @@
-"""The second source that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
+"""The fallback corpus that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
 
 The index of a folder lies in the data folder, as all that quotes files. It is brought up to date whenever the source is
 opened, and knows nothing but what lies in the folder now: a file that is gone is gone from it.
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Embedder
     from local_rag.index.index import Index
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
-FOLDER = "second-sources"
+FOLDER = "fallback-corpora"
 """Below the data folder: an index for each folder that was ever a source."""
 
 NAMED = 3
 """Files that could not be read of which the reason is shown."""
 
 
-def open_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
+def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
     """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
 
     Raises UsageError for what is neither a folder nor an index, is empty, or is the index that is asked, IndexMismatch
@@ -62,36 +62,36 @@ def place(settings: Settings) -> tuple[Path, bool]:
         return folder, False
     what = "is a file" if folder.exists() else "is neither a folder nor an index"
     raise UsageError(
-        f"the second source {source} {what} ({settings.origin['web.source']})",
+        f"the fallback corpus {source} {what} ({settings.origin['web.source']})",
         hint='--web-from "" asks without it; --web-from takes a folder, or the NAME of local-rag index --index NAME',
     )
 
 
-def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSource:
+def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCorpus:
     from local_rag.index.index import Index
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
     if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
         raise UsageError(
-            f"the second source is the index that is asked, {short_path(path)}",
+            f"the fallback corpus is the index that is asked, {short_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",
         )
     try:
         index = Index.open(path, embedder, chunk_size=None, chunk_overlap=None)
     except IndexMismatch as error:
-        raise IndexMismatch(f"the second source cannot be searched: {error}", hint=error.hint) from error
+        raise IndexMismatch(f"the fallback corpus cannot be searched: {error}", hint=error.hint) from error
     if not index.count():
         index.close()
         hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
-        raise UsageError(f"the second source {short_path(path)} is an empty index", hint=hint)
+        raise UsageError(f"the fallback corpus {short_path(path)} is an empty index", hint=hint)
     is_named = path.parent == settings.data_folder / "indexes"
-    return SecondSource(index, path.name if is_named else str(path))
+    return FallbackCorpus(index, path.name if is_named else str(path))
 
 
-def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> SecondSource:
+def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import SHOWN
-    from local_rag.web.second_source import SecondSource
+    from local_rag.web.fallback_corpus import FallbackCorpus
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
@@ -105,8 +105,8 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     if not index.count():
         index.close()
         Index.destroy(index.path)
-        raise UsageError(f"nothing in the second source {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
-    return SecondSource(index, str(folder))
+        raise UsageError(f"nothing in the fallback corpus {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
+    return FallbackCorpus(index, str(folder))
 
 
 def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Path:
@@ -131,7 +131,7 @@ def _lines(name: str, report: SyncReport) -> Iterator[str]:
     counts = (("new", report.new), ("changed", report.updated), ("removed", report.removed))
     changes = [f"{plural(len(files), 'file')} {what}" for what, files in counts if files]
     if changes:
-        yield f"second source {name}: {joined(changes)}"
+        yield f"fallback corpus {name}: {joined(changes)}"
     skipped = [file for file in report.skipped if file.new]
     for file in skipped[:NAMED]:
         yield f"  not read: {short_path(file.path)} {file.reason}"

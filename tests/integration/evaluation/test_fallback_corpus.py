@@ -44,37 +44,37 @@ def asked(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_run_with_a_second_source_measures_it_and_another_one_is_compared_aloud(asked):
+def test_a_run_with_a_fallback_corpus_measures_it_and_another_one_is_compared_aloud(asked):
     without, shown = asked("without")
-    assert "1 of 2 cases names a file that is not in the index" in shown.err and "Second source" not in shown.out
+    assert "1 of 2 cases names a file that is not in the index" in shown.err and "Fallback corpus" not in shown.out
     folder, shown = asked("with", "The lighthouse of Skerryvore is 48 metres tall.")
     assert "names a file that is not in the index" not in shown.err
-    assert "Second source" in shown.out
+    assert "Fallback corpus" in shown.out
 
     record = folder.record(("answer", "tower", "crag"))
-    assert record["answer"]["second_source"] and not record["answer"]["used_web"]
+    assert record["answer"]["fallback_corpus"] and not record["answer"]["used_web"]
     assert [cited["holds"] for cited in record["cited"]] == [[0]]
     (graded,) = [grade for grade in record["grades"] if grade["gold"]]
     assert graded["verdict"] == "relevant"
     report = json.loads((folder.path / "report.json").read_text("utf-8"))
-    assert report["summary"]["graphs"]["crag"]["second_source"] == {"searched": 1, "cited": 1}
-    assert report["summary"]["graphs"]["plain"]["second_source"] is None
-    assert (report["run"]["second_source"]["documents"], report["run"]["second_source"]["chunks"]) == (1, 1)
-    assert without.manifest["second_source"] is None
-    assert "second source" in (folder.path / "report.md").read_text("utf-8")
+    assert report["summary"]["graphs"]["crag"]["fallback_corpus"] == {"searched": 1, "cited": 1}
+    assert report["summary"]["graphs"]["plain"]["fallback_corpus"] is None
+    assert (report["run"]["fallback_corpus"]["documents"], report["run"]["fallback_corpus"]["chunks"]) == (1, 1)
+    assert without.manifest["fallback_corpus"] is None
+    assert "fallback corpus" in (folder.path / "report.md").read_text("utf-8")
 
     other, _ = asked("other", "The lighthouse of Skerryvore is 12 metres tall.")
     for left in (without, other):
         differences = {entry.name for entry in compare(left.path, folder.path).made}
-        assert "second_source.content" in differences
+        assert "fallback_corpus.content" in differences
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_only_with_the_same_second_source(asked, tmp_path, capsys):
+def test_a_run_goes_on_only_with_the_same_fallback_corpus(asked, tmp_path, capsys):
     asked("run", "The lighthouse of Skerryvore is 48 metres tall.")
     asked("run", "The lighthouse of Skerryvore is 48 metres tall.")
     (tmp_path / "saved" / "lighthouse.html").write_text("<body><p>It is 12 metres tall.</p></body>", "utf-8")
     command = ["eval", str(tmp_path / "cases.jsonl"), "--engine", "extractive", "--out", str(tmp_path / "run")]
     assert run([*command, "--web-from", str(tmp_path / "saved")]) == 2
-    assert "holds another run: it differs in second_source.content" in capsys.readouterr().err
+    assert "holds another run: it differs in fallback_corpus.content" in capsys.readouterr().err
     assert run([*command]) == 2
