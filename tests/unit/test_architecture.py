@@ -72,7 +72,7 @@ HOME_OF = {
     "aiohttp": set(),
     "ddgs": {"web/ddgs_child"},
     "primp": set(),
-    "ollama": {"engines/ollama/clients"},
+    "ollama": {"engines/ollama/server"},
     "langchain_ollama": {"engines/ollama"},
 }
 """The only modules and packages that may import a library."""
