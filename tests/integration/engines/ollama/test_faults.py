@@ -51,12 +51,6 @@ def impatient(monkeypatch):
     return {"idle_seconds": 0.3, "load_seconds": 0.7}
 
 
-def test_a_good_reply_is_taken(ollama):
-    verdicts = graded(ollama, '{"r": "yes no"}')
-    assert labels(verdicts) == ["relevant", "irrelevant"]
-    assert (verdicts[0].usage.calls, verdicts[0].usage.retries, verdicts[0].usage.notes) == (1, 0, ())
-
-
 # --- the server and the model -----------------------------------------------------------------------------------------
 
 
@@ -115,14 +109,6 @@ def test_no_memory_for_the_model(ollama):
     assert len(ollama.chats) == 2, "a 500 is not asked for again"
 
 
-def test_trouble_while_the_model_is_loaded_ahead_shows_with_the_first_question(ollama):
-    with soon(), engine_on(ollama) as engine:
-        ollama.instead = {"/api/chat": error(500, OUT_OF_MEMORY)}
-        engine.prepare()
-        with pytest.raises(EngineError, match="more system memory"):
-            engine.relevance(QUESTION, passages())
-
-
 # --- silence ----------------------------------------------------------------------------------------------------------
 
 
@@ -152,10 +138,6 @@ def test_a_stall_in_the_middle(ollama, impatient):
         answered(engine)
 
 
-def test_pauses_shorter_than_the_limit_are_none(ollama, impatient):
-    assert labels(graded(ollama, say(YES, pace=0.05), **impatient)) == ["relevant", "relevant"]
-
-
 # --- replies that break off -------------------------------------------------------------------------------------------
 
 BREAKS = {
@@ -183,16 +165,6 @@ def test_a_verdict_that_breaks_off_is_asked_for_once_more(ollama, broken):
 
 
 @every_break
-def test_a_verdict_that_always_breaks_off_is_unparsed(ollama, broken):
-    verdicts = graded(ollama, broken, broken)
-    assert labels(verdicts) == ["unparsed", "unparsed"]
-    assert all(verdict.why for verdict in verdicts)
-    usage = verdicts[0].usage
-    assert (usage.calls, usage.retries, usage.unparsed) == (2, 1, 1)
-    assert "retrieval_grader: no usable verdict of tiny" in " ".join(usage.notes)
-
-
-@every_break
 def test_an_answer_that_breaks_off_begins_anew_and_warmer(ollama, broken):
     ollama.script(broken, ANSWER)
     with soon(), engine_on(ollama) as engine:
@@ -214,12 +186,6 @@ def test_an_answer_that_always_breaks_off_is_an_error(ollama, broken):
     assert "tiny" in str(met.value) or "was cut in the middle" in str(met.value)
     assert "ask again" in met.value.hint
     assert len(ollama.chats) == 2
-
-
-def test_the_words_of_a_reply_without_end(ollama):
-    assert WITHOUT_END in graded(ollama, no_done("{"), no_done("{"))[0].why
-    assert RUNNER_DIED in graded(ollama, error_line(1, RUNNER_DIED), error_line(1, RUNNER_DIED))[0].why
-    assert "was cut in the middle of a reply" in graded(ollama, cut(1), cut(1))[0].why
 
 
 class Dying(BaseHTTPRequestHandler):
@@ -318,15 +284,6 @@ def test_a_model_that_is_allowed_by_name_is_asked(ollama):
         assert ollama.chats[-1]["model"] == model
 
 
-def test_a_server_that_refuses_cloud_models(ollama):
-    ollama.cloud = {"disabled": True, "source": "env"}
-    ollama.models["afar:latest"] = Model(remote_host="https://elsewhere.test")
-    refused = pytest.raises(NotLocal, match="Ollama refuses afar: ollama cloud is disabled")
-    with soon(), engine_on(ollama, model="afar", allow_cloud=("afar",)) as engine, refused as met:
-        answered(engine)
-    assert "local-rag models" in met.value.hint
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(ollama, status):
     with OllamaServer() as elsewhere, soon(), engine_on(ollama) as engine:
@@ -340,13 +297,6 @@ def test_a_redirect_is_not_followed(ollama, status):
         with pytest.raises(NotLocal, match="redirects to"), engine_on(ollama):
             pass
         assert elsewhere.requests == []
-
-
-def test_a_later_attempt_is_told_what_was_wrong(ollama):
-    with soon(), engine_on(ollama) as engine:
-        answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
-    assert ollama.chats[0]["options"]["temperature"] == 0.7
-    assert "- It is free. (rejected: not supported)" in contents(ollama.chats[0])[1][1]
 
 
 def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):

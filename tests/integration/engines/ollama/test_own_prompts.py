@@ -10,7 +10,6 @@ from support.ollama_engine import QUESTION, contents, engine_on
 from support.ollama_mind import mind
 
 from local_rag.config.calibrated import (
-    calibrated_with_other_prompts,
     fingerprint_of,
     keep,
     thresholds_for,
@@ -18,7 +17,7 @@ from local_rag.config.calibrated import (
 )
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.core.errors import ConfigError, ConfigUnreadable
+from local_rag.core.errors import ConfigError
 from local_rag.core.events import Called, Done
 from local_rag.diagnostics.prompts import check_prompts
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
@@ -93,28 +92,6 @@ def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, mo
     again.engine.close()
 
 
-@pytest.mark.parametrize(
-    ("kept", "otherwise"),
-    [
-        ((), False),
-        (("ollama 3; tiny@1; list, levels",), True),
-        (("ollama 3; tiny@1; list, levels; minilm 1",), True),
-        (("ollama 3 with prompts a; tiny@1; list, levels; minilm 1",), False),
-        (("ollama 3; tiny@1; list, levels", "ollama 3 with prompts a; tiny@1; list, levels"), False),
-        (("ollama 3; tiny@2; list, levels",), False),
-        (("ollama 3; tiny@1; list, levels, explain",), False),
-        (("langchain 3; tiny@1; list, levels",), False),
-        (("extractive 3",), False),
-    ],
-)
-def test_which_thresholds_were_calibrated_with_other_prompts(kept, otherwise):
-    settings = Settings.load()
-    for fingerprint in kept:
-        keep(settings, fingerprint, Thresholds(relevance=0.5), {})
-    now = "ollama 3 with prompts a; tiny@1; list, levels"
-    assert calibrated_with_other_prompts(settings, now) == otherwise
-
-
 def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
     settings = replace(Settings.load(), prompts={"rewriter": "Write one query."})
     prompt_file(settings).parent.mkdir(parents=True, exist_ok=True)
@@ -148,14 +125,3 @@ def test_a_hostile_file_is_one_clear_line(content, wrong):
         prompt_texts(settings)
     assert wrong in str(raised.value)
     assert str(prompt_file(settings)) in str(raised.value) and "\n" not in str(raised.value)
-
-
-def test_what_is_no_regular_file_is_not_read(tmp_path):
-    settings = Settings.load()
-    prompt_file(settings).mkdir(parents=True)
-    with pytest.raises(ConfigUnreadable, match="not a regular file"):
-        prompt_texts(settings)
-    prompt_file(settings).rmdir()
-    prompt_file(settings).symlink_to(tmp_path / "gone")
-    with pytest.raises(ConfigError, match="cannot read"):
-        prompt_texts(settings)

@@ -210,11 +210,6 @@ def test_a_recorded_refusal_of_a_long_prompt(servers, engines, version, name):
         assert len(server.chats) - before <= 3, "its counts leave room for two passages at most"
 
 
-def test_the_recorded_refusal_of_shifting(servers, engines):
-    servers[NEW].always = replay(CASES[NEW, "long-shift-false"])
-    assert "does not fit the window" in verdict(engines[NEW])
-
-
 CUT = [(NEW, "long-default"), (OLD, "long-default"), (OLD, "long-shift-false")]
 
 

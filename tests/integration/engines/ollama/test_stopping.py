@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from support.ollama_engine import FULLY, QUESTION, YES, answered, engine_on, labels, passages, soon
+from support.ollama_engine import QUESTION, YES, answered, engine_on, labels, passages, soon
 from support.ollama_server import say, slow, stall
 
 from local_rag.core import cancel
@@ -175,14 +175,3 @@ def test_a_question_that_waits_can_be_stopped(ollama):
         engine.close()
         with pytest.raises(EngineError):
             first.result()
-
-
-def test_many_threads_are_served(ollama):
-    ollama.always = lambda body: say(FULLY if "<answer>" in body["messages"][1]["content"] else YES)
-    with soon(20), engine_on(ollama) as engine, ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: engine.relevance(QUESTION, passages()), range(24)))
-        grades = list(pool.map(lambda _: engine.grade(QUESTION, passages(), "It costs 100 euros [1]."), range(24)))
-    assert {tuple(labels(verdicts)) for verdicts in found} == {("relevant", "relevant")}
-    assert {grade.support for grade in grades} == {"fully"}
-    assert sum(verdicts[0].usage.calls for verdicts in found) == 24
-    wait_for_threads()

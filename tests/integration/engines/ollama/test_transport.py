@@ -328,14 +328,6 @@ def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, 
     assert ollama.loads == 1
 
 
-@pytest.mark.parametrize(("given", "sent"), [("-1", "-1s"), ("0", "0s"), ("300", "300s"), ("1.5h", "1.5h")])
-def test_a_duration_without_a_unit_is_in_seconds(ollama, given, sent):
-    with soon(), engine_on(ollama, keep_alive=given) as engine:
-        load_ahead(engine, ollama)
-        engine.relevance(QUESTION, passages())
-    assert {body["keep_alive"] for body in [*ollama.chats, *ollama.preloads]} == {sent}
-
-
 def test_verdicts_have_a_schema_and_texts_have_none(ollama):
     with soon(), engine_on(ollama) as engine:
         every_task(engine)
@@ -351,10 +343,3 @@ def test_other_requests_are_left_as_they_are(ollama):
     assert bodies["/api/show"] == {"model": "tiny"}
     assert not {"truncate", "shift"} & bodies["/api/pull"].keys()
     assert bodies["/api/version"] is bodies["/api/ps"] is None
-
-
-def test_letters_of_all_kinds_arrive_as_they_are(ollama):
-    question = "Was kostet „das“ Größte? 値段は? \U0001f600 \u2028 \x00 {braces} %s"
-    with soon(), engine_on(ollama) as engine:
-        engine.rewrite(question, [question], "web")
-    assert question in ollama.chats[0]["messages"][1]["content"]

@@ -21,7 +21,7 @@ from support.ollama_engine import (
     passages,
     soon,
 )
-from support.ollama_server import Model, OllamaServer, empty, say, too_long
+from support.ollama_server import Model, empty, say, too_long
 
 from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
@@ -107,13 +107,6 @@ def test_thoughts_in_the_content_are_left_out(ollama, thought):
         assert engine.grade(QUESTION, passages(), ANSWER).support == "fully"
         assert engine.rewrite(QUESTION, [QUESTION], "web").text == "plan cost euros"
     assert not any(piece.restart for piece in pieces)
-
-
-def test_thoughts_that_come_in_pieces_are_left_out(ollama):
-    pieces = ["<", "thi", "nk", ">", "Is it", " so?", "</th", "ink", ">", "It costs", " 100 euros [1]."]
-    ollama.script(say("", pieces=pieces))
-    with soon(), engine_on(ollama) as engine:
-        assert answered(engine)[1] == ANSWER
 
 
 def test_thoughts_that_never_end_are_no_reply(ollama):
@@ -244,11 +237,6 @@ def test_an_answer_that_was_cut_off_says_so(ollama):
     assert pieces[-1].usage.notes[0].startswith("the answer was cut off after 512 tokens, the most")
 
 
-def test_a_long_bad_reply_is_quoted_in_part(ollama):
-    graded(ollama, json.dumps({"r": ["no " * 15] * 2}) + " and so on" * 2, YES)
-    assert len(contents(ollama.chats[1])[-2][1]) <= 400
-
-
 # --- prompts that do not fit ------------------------------------------------------------------------------------------
 
 
@@ -311,17 +299,6 @@ def test_a_prompt_that_never_fits_is_an_error(ollama, wording):
         grade = engine.grade(QUESTION, passages(3), ANSWER)
     assert (grade.support, grade.usefulness) == ("unparsed", 0), "the answer stands"
     assert "does not fit the window" in grade.why
-
-
-def test_the_servers_own_counting_and_the_engine_agree_in_the_end():
-    for version in ("0.33.0-rc2", "0.24.0"):
-        with OllamaServer(version) as server, soon(), engine_on(server, num_ctx=1024) as engine:
-            tight = passages(6, 40)
-            for one in tight:
-                one.page_content += " ,;:!?" * 40  # one token a mark for this server, more than is estimated
-            assert labels(engine.relevance(QUESTION, tight)) == ["relevant"] * 6
-        assert any(len(numbers_in(body)) > 1 for body in server.chats)
-        assert len(server.chats) <= 12
 
 
 def test_what_is_estimated_too_long_is_never_sent(ollama):

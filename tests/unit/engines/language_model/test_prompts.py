@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from support.fakes import passage
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape, Turn
+from local_rag.core.generation import Attempt, Turn
 from local_rag.engines.language_model import prompts, schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.passages import rendered as all_rendered
@@ -134,17 +134,6 @@ def test_a_reason_stands_behind_the_verdict():
     assert schemas.with_reasons(schemas.GradeNeed).model_validate_json(long).needed == "no"
 
 
-def test_a_schema_is_made_once():
-    assert schemas.of_length(schemas.GradeDocuments, 4) is schemas.of_length(schemas.GradeDocuments, 4)
-    assert schemas.with_reasons(schemas.of_length(schemas.GradeDocuments, 4), 4) is schemas.with_reasons(
-        schemas.of_length(schemas.GradeDocuments, 4), 4
-    )
-    assert schemas.wire(schemas.of_length(schemas.GradeDocuments, 4)) is schemas.wire(
-        schemas.of_length(schemas.GradeDocuments, 4)
-    )
-    assert schemas.most_tokens(schemas.of_length(schemas.GradeDocuments, 100)) > 400
-
-
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
@@ -181,13 +170,6 @@ def test_an_answer_cannot_close_its_fence():
         assert checked(forged, check).count("</answer>") == 1
 
 
-def test_a_passage_tells_where_it_is_from():
-    document = passage(1, "Text.", source='C:\\notes\\a "b".md', page=4, heading='The "costs"\nof it')
-    shown = rendered(3, document)
-    assert shown == """<passage n="3" from="a 'b'.md" page="4" heading="The 'costs' of it">\nText.\n</passage>"""
-    assert "/notes" not in rendered(1, passage(1, "Text.")), "a path says who somebody is"
-
-
 def test_a_passage_shows_what_its_document_says_of_itself():
     said = {"title": "The plan", "author": "Ada Lovelace <ada@example.org>", "date": "2023-03-31"}
     shown = rendered(1, passage(1, "Text.", **said))
@@ -203,42 +185,12 @@ def test_a_passage_shows_what_its_document_says_of_itself():
     assert hostile.count("</passage>") == 1 and len(hostile) < 300
 
 
-def test_a_dollar_or_a_comparison_is_left_as_it_is():
-    text = "if a < b and <b>c</b> > 3: passages </p> cost $4"
-    assert text in rendered(1, passage(1, text))
-
-
-def test_all_prompts_about_one_question_begin_alike():
-    documents = [passage(1), passage(2)]
-    shown = [rendered(number, document) for number, document in enumerate(documents, start=1)]
-    opening = "\n\n".join([*shown, f"Question: {QUESTION}"])
-    tasks = [OURS.grade_task(2), OURS.answer_task(Attempt()), checked("It is so [1].")]
-    tasks += [OURS.reason_task(["It is so."])]
-    chats = [OURS.chat(task, QUESTION, documents, [0, 1]) for task in tasks]
-    assert {chat[0] for chat in chats} == {("system", OURS.texts.system)}
-    for chat, task in zip(chats, tasks, strict=True):
-        assert chat[1] == ("user", f"{opening}\n\nTask: {task}")
-
-
-def test_passages_keep_their_numbers():
-    documents = [passage(1), passage(2), passage(3)]
-    (_, (_, content)) = OURS.chat("", QUESTION, documents, [0, 2])
-    assert re.findall(r'<passage n="(\d)"', content) == ["1", "3"]
-    assert "Passage 2 says" not in content
-
-
 def test_a_copy_of_a_passage_is_read_once():
     documents = [passage(1, "It costs 7 euros.\n"), passage(2, "It costs  7 euros."), passage(3, "It costs 8 euros.")]
     (_, (_, content)) = OURS.chat("", QUESTION, documents, [0, 1, 2])
     assert content.count("7 euros") == 1 and "8 euros" in content
     assert '<passage n="2" from="2.md">\nThe same text as passage 1.\n</passage>' in content
     assert "7 euros" in OURS.chat("", QUESTION, documents, [1, 2])[1][1], "where the first is not shown"
-
-
-def test_the_task_names_the_fixed_reply():
-    assert NOT_IN_PASSAGES in OURS.answer_task(Attempt())
-    assert NOT_IN_PASSAGES in OURS.answer_task(Attempt(2, (("It is free.", "not supported"),)))
-    assert NOT_IN_PASSAGES not in OURS.direct_task(Shape())
 
 
 def test_long_texts_are_shown_in_part():
@@ -298,29 +250,6 @@ def test_the_router_is_asked_what_there_is_a_choice_of():
     assert prompts.files_in_words(Catalog(**known)) == f"The person's own files: {shown}"
     assert "headings" not in prompts.files_in_words(Catalog(2, 3, ("Plan",), ("fee",)))
     assert 'choose "vectorstore"' in OURS.route_task(Catalog(**known, allowed=web))
-
-
-def test_the_router_is_shown_what_the_index_is_about_and_what_comes_near():
-    catalog = Catalog(
-        files=5000,
-        about="Papers on cells.",
-        folders=("papers",),
-        kinds=(".pdf 5,000",),
-        topics=("Mitosis",),
-        terms=("cell",),
-    )
-    assert prompts.files_in_words(catalog) == (
-        "The person's own files: Papers on cells.\n"
-        "5,000 files (.pdf 5,000) in papers; among them: Mitosis; frequent words: cell"
-    )
-    near = (
-        passage(1, "SECRET", title="Cells", heading="Parts > Walls", score=0.712),
-        passage(2, "SECRET", source="/papers/2.pdf", score=0.4),
-    )
-    shown = prompts.files_in_words(replace(catalog, passages=near))
-    assert shown.startswith(prompts.files_in_words(catalog)), "what is the same for every question stands first"
-    assert shown.endswith(":\n- Cells, Walls: similarity 0.71\n- 2.pdf: similarity 0.40")
-    assert "SECRET" not in shown
 
 
 def test_the_thoughts_so_far_are_in_the_task():

@@ -41,13 +41,6 @@ def said(text):
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
-@given(st.text(max_size=200), st.text(max_size=200))
-def test_a_longer_prompt_is_never_estimated_shorter(text, more):
-    assert estimate(said(text)) <= estimate(said(text + more))
-    assert estimate(said(text)) < estimate([*said(text), *said(more)])
-    assert estimate([]) == 0
-
-
 def test_an_estimate_is_on_the_careful_side():
     english = "The quick brown fox jumps over the lazy dog. "
     assert estimate(said(english * 10)) > 10 * len(english.split())
@@ -73,55 +66,6 @@ def test_recorded_prompts_that_were_cut(key, counted):
     body = json.loads(CASES[key].response["lines"][-1])
     assert body["prompt_eval_count"] == counted
     assert was_cut(messages_of(CASES[key]), counted, 512)
-
-
-def test_recorded_prompts_that_were_read_as_a_whole():
-    """The `-th-` templates drop or add messages of their own."""
-    seen = 0
-    for key, case in CASES.items():
-        body = case.request["body"]
-        last = case.response["lines"][-1]
-        if key in CUT or case.request["path"] != "/api/chat" or "prompt_eval_count" not in last or "-th-" in key[1]:
-            continue
-        if last.endswith("}"):
-            window = body["options"]["num_ctx"]
-            assert not was_cut(messages_of(case), json.loads(last)["prompt_eval_count"], window), key
-            seen += 1
-    assert seen > 50
-
-
-LETTERS = [
-    ("abcdefghij", 4),
-    ("деёжзиклмн", 2),
-    ("कखगघङचछजझञ", 3),
-    ("ğüşöçıâîû", 2),
-    ("我你他是在有", 1),
-    ("ぁあぃいぅう", 1),
-]
-
-
-@st.composite
-def natural(draw):
-    """Text with the tokens that a tokenizer with a large vocabulary makes of it: (text, tokens)."""
-    letters, per_token = draw(st.sampled_from(LETTERS))
-    words = draw(st.lists(st.text(letters, min_size=1, max_size=14), min_size=1, max_size=60))
-    gap = draw(st.sampled_from([" ", "\n", ", ", ". ", "  "]))
-    filler = draw(st.sampled_from(["", "." * 60, " " * 80, "-" * 40, "=" * 30, "\n" * 9]))
-    tokens = sum(-(-len(word) // per_token) for word in words) + len(words) * (len(gap.strip()) + 1)
-    return gap.join(words) + filler * len(words), tokens + len(words)
-
-
-@given(natural(), natural())
-def test_natural_text_that_was_read_as_a_whole_was_not_cut(one, other):
-    """Also tables of contents, padded columns, and scripts of three bytes a letter."""
-    messages = [("system", one[0]), ("user", other[0])]
-    assert not was_cut(messages, one[1] + other[1] + 8, 32_768)
-
-
-@given(natural())
-def test_a_window_that_is_full_was_cut(text):
-    assert was_cut(said(text[0]), 4096, 4096)
-    assert was_cut(said(text[0]), 4100, 4096)
 
 
 def test_a_server_that_does_not_count_is_believed():
@@ -192,17 +136,6 @@ def test_shrinking_ends(sizes, said):
     assert "num_ctx" in met.value.hint
 
 
-@given(st.integers(2, 12), st.integers(100, 900), st.floats(1.05, 4.0))
-def test_with_exact_counts_one_shrink_is_enough(count, size, dense):
-    """Where the passages are alike, and the estimate is wrong by the same factor throughout."""
-    setup = ModelSetup("tiny", 100_000)
-    fit = FittedPrompt(prompt_of([size] * count), range(count), setup, cap)
-    prompt = round(estimate(fit.messages) * dense)
-    window = prompt * 2 // 3 + CAP
-    fit.shrink(PromptTooLong(prompt, window))
-    assert len(fit.kept) == 1 or estimate(fit.messages) * dense <= window - CAP + dense
-
-
 def test_room_for_the_reply_and_for_thoughts_is_kept():
     sizes = [700] * 8
     plain = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048), cap)
@@ -216,33 +149,6 @@ def test_a_prompt_without_passages_that_does_not_fit():
         FittedPrompt(lambda numbers: said("x" * 10_000), (), SETUP, cap)
     assert "passage" not in str(met.value)
     assert "shorter question" in met.value.hint
-
-
-NEW_WORDS = "request (2017 tokens) exceeds the available context size (512 tokens), try increasing it"
-NEW_ERROR = {
-    "code": 400,
-    "message": NEW_WORDS,
-    "type": "exceed_context_size_error",
-    "n_prompt_tokens": 2017,
-    "n_ctx": 512,
-}
-
-
-@pytest.mark.parametrize(
-    ("message", "figures"),
-    [
-        (json.dumps({"error": NEW_ERROR}), (2017, 512)),
-        (NEW_WORDS, (None, None)),
-        ("the input length exceeds the context length", (None, None)),
-        ("the prompt is longer than the context length currently available to the model; shorten it", (None, None)),
-        ("model is required", None),
-        ("", None),
-    ],
-)
-def test_the_wordings_of_a_prompt_that_is_too_long(message, figures):
-    error = too_long(400, message)
-    assert (error and error.args) == figures
-    assert too_long(500, message) is None
 
 
 @pytest.mark.parametrize("key", [key for key in CASES if re.match(r"long-.*false", key[1])], ids=str)
@@ -281,23 +187,6 @@ def test_thoughts_stand_at_the_beginning(reply, text):
 
 
 # --- lines, names, durations -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "line"),
-    [
-        ("plan cost", "plan cost"),
-        ("\n\n  plan cost  \nmore", "plan cost"),
-        ('"plan cost"', "plan cost"),
-        ("**plan cost**", "plan cost"),
-        ("“plan cost”", "plan cost"),
-        ("", ""),
-        ("\n \n", ""),
-        ("x" * 999, "x" * 300),
-    ],
-)
-def test_the_first_line_that_says_something(reply, line):
-    assert first_line(reply) == line
 
 
 @pytest.mark.parametrize(
@@ -352,8 +241,3 @@ def test_keep_alive_as_people_write_it(keep_alive, sent):
 def test_keep_alive_as_ollama_would_refuse_it(wrong):
     with pytest.raises(ValueError, match="keep_alive"):
         Ollama(keep_alive=wrong)
-
-
-def test_numbers_are_long():
-    table = " ".join(str(number) for number in range(10_000, 10_300))
-    assert estimate([("user", table)]) > 1500
