@@ -1,4 +1,4 @@
-"""PDF by pdfium, by pypdf where pdfium refuses; one document per page, lines joined into paragraphs.
+"""PDF by pdfium: one document per page, lines joined into paragraphs.
 
 Its title is what the file says, else what the first page shows; a page is headed by its first line of its own.
 """
@@ -99,8 +99,11 @@ def _read(path: Path) -> tuple[Properties, list[_Page]]:
 
     try:
         file = pypdfium2.PdfDocument(path)
-    except pypdfium2.PdfiumError:
-        return _read_by_pypdf(path)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error):
+            hint = "take the password off: qpdf --decrypt --password=PASSWORD IN.pdf OUT.pdf"
+            raise FileSkipped("is encrypted with a password", hint=hint) from error
+        raise FileSkipped("is damaged", hint="try to mend it: qpdf IN.pdf OUT.pdf") from error
     with closing(file):
         properties = _properties(file.get_metadata_dict())
         pages = [_pdfium_page(file, number) for number in range(len(file))]
@@ -119,17 +122,6 @@ def _pdfium_page(file: Any, number: int) -> _Page:
         return _Page(text, "" if is_empty else _NO_TEXT)
     except (pypdfium2.PdfiumError, ValueError):
         return _Page("", _DAMAGED)
-
-
-def _read_by_pypdf(path: Path) -> tuple[Properties, list[_Page]]:
-    from pypdf import PdfReader
-
-    reader = PdfReader(path, strict=False)
-    if reader.is_encrypted and not reader.decrypt(""):
-        hint = "take the password off: qpdf --decrypt --password=PASSWORD IN.pdf OUT.pdf"
-        raise FileSkipped("is encrypted with a password", hint=hint)
-    properties = _properties({name.lstrip("/"): str(value) for name, value in (reader.metadata or {}).items()})
-    return properties, [_Page(page.extract_text(), _NO_TEXT) for page in reader.pages]
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
