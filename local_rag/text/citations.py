@@ -13,14 +13,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Citation, Status
-from local_rag.text.alignment import verbatim
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, begins_item, claims, marks, without_bullet, without_marks
 from local_rag.text.parts import heading_at
 from local_rag.text.properties import properties
 from local_rag.text.sentences import Span, sentences, stripped
-from local_rag.text.verification import evidence, supports
+from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:
@@ -237,7 +236,11 @@ def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[
 
 
 def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
-    return tuple(number for number in cited if verbatim(text, documents[number - 1].page_content))
+    return tuple(number for number in cited if _is_copied(text, documents[number - 1]))
+
+
+def _is_copied(text: str, document: Document) -> bool:
+    return evidence(text, document.page_content).located == "exact"
 
 
 def _cite(sentence: str, number: int, document: Document) -> Citation:
@@ -245,7 +248,7 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
 
     The bullet or number of a list item is the answer's, unless the passage has it, too.
     """
-    if begins_item(sentence) and not verbatim(sentence, document.page_content):
+    if begins_item(sentence) and not _is_copied(sentence, document):
         sentence = without_bullet(sentence)
     citations = []
     for strip in _strips(document):
@@ -267,7 +270,7 @@ _CLOSER = {"exact": 2, "near": 1, "words": 0, "property": 0}
 def _of_property(sentence: str, number: int, document: Document) -> Citation | None:
     """The property of the file that says a sentence, "Author: Ada Quill"; None where none does."""
     for known in properties(document):
-        if supports([known.sentence], sentence):
+        if evidence(sentence, known.sentence).verified:
             citation = _citation(number, document, Span(0, 0), verified=True, sentence=sentence)
             return replace(citation, quote=known.quote, page=None, heading="", located="property")
     return None

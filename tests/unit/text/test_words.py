@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from local_rag.text.display import shorten
 from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.names import names
-from local_rag.text.numbers import numbers
+from local_rag.text.numbers import numbers, quantities
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, stem
 
@@ -113,6 +113,11 @@ def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
 
 def test_numbers_and_names():
     assert numbers("It costs 1,200 euros for two [3].") == {"1200", "2"}
+    assert [quantities(text)[0].values for text in ("a dozen eggs", "two dozen", "three hundred and fifty")] == [
+        ("12",),
+        ("24",),
+        ("350",),
+    ]
     assert names("The board met Marie Dupont at ACME [2].") == {"marie", "dupont", "acme"}
 
 
