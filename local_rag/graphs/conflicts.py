@@ -17,9 +17,8 @@ from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Support
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.disagreement import disagreeing
+from local_rag.graphs.disagreement import Statement, disagreeing
 from local_rag.graphs.state import State, Update, standalone_of
-from local_rag.graphs.statements import Statement
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten
 from local_rag.text.marks import claims
@@ -80,7 +79,7 @@ def _position(side: Sequence[Statement], documents: Sequence[Document]) -> Posit
     statements = sorted(side, key=lambda statement: _dated(statement.passage)[0], reverse=True)
     date, dated = _dated(statements[0].passage)
     return Position(
-        statements[0].answer.text,
+        statements[0].text,
         date,
         tuple(
             citations.quotation(statement.document + 1, documents[statement.document], statement.quote)

@@ -56,7 +56,8 @@ UNITS = {
         "s second seconds sec sekunde sekunden|min minute minutes mins minuten|h hour hours hr hrs stunde stunden|"
         "day days tag tage tagen|week weeks woche wochen|month months monat monate monaten|"
         "year years yr yrs jahr jahre jahren|mm millimetres|cm centimetres centimeters|km kilometres kilometers|"
-        "m metre metres meter meters|mile miles|foot feet ft|g gram grams gramm|kg kilogram kilograms kilo kilos|"
+        "m metre metres meter meters|mile miles|foot feet ft|mg milligram milligrams|g gram grams gramm|"
+        "kg kilogram kilograms kilo kilos|"
         "tonne tonnes tons|litre litres liter liters l|ml|kb|mb|gb|tb"
     ).split("|")
     for unit in [line.split()]

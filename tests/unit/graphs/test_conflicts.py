@@ -13,10 +13,6 @@ from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.disagreement import disagreeing
-from local_rag.graphs.statements import holds_answer
-from local_rag.text.answer_values import ShortAnswer
-from local_rag.text.parts import stored
-from local_rag.text.short_answers import highlights_of
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
@@ -160,35 +156,9 @@ def test_years_and_versions_in_the_names_of_files_do_not_tell_things_apart(first
 
 def test_two_documents_in_words_of_their_own_disagree():
     first = "Either side may end the lease; the notice period is three months to the end of a quarter."
-    second = "Remember: notice period for the lease six months, so write to them in June."
+    second = "Remember: notice period for the lease six months, so write to them early."
     sides = disagreeing(QUESTION, [lease(1, first), lease(2, second)], ScriptedEvaluator(ANSWERS))
-    assert [[statement.answer.text for statement in side] for side in sides] == [["three months"], ["six months"]]
-
-
-def test_first_words_of_sentences_are_no_names():
-    first = "Tenants of the office pay a rent of 4 million."
-    second = "Payments for the office are due early, and the rent is 5 million."
-    evaluator = ScriptedEvaluator({"4 million": 0.99, "5 million": 0.99})
-    assert len(disagreeing("What is the rent of the office?", [passage(1, first), passage(2, second)], evaluator)) == 2
-
-
-def test_versions_are_told_from_texts_made_of_one_template_by_their_headers():
-    titles = (("Lease v1", "Lease v2"), ("Lease of Mill House", "Lease of Oak House"))
-    sides = [
-        disagreeing(QUESTION, [lease(1, OLD, title=first), lease(2, NEW, title=second)], ScriptedEvaluator(ANSWERS))
-        for first, second in titles
-    ]
-    assert [len(side) for side in sides] == [2, 0]
-
-
-def test_an_abstention_says_nothing_of_disagreement():
-    state = state_of(relevant=["n"])
-    assert state["status"] == "abstained" and not state.get("conflicts")
-
-
-def test_without_an_evaluator_nothing_is_compared():
-    deps = Deps(FakeCorpus(VERSIONS), ScriptedEngine(drafts=["Three months [1]."]), FakeWeb(enabled=False), Limits())
-    assert not final_state(compiled("plain"), deps, QUESTION).get("conflicts")
+    assert [[statement.text for statement in side] for side in sides] == [["three months"], ["six months"]]
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
@@ -225,31 +195,10 @@ def test_the_next_question_of_a_chat_begins_without_conflicts():
     assert not second.get("conflicts") and "conflicts" not in second["turns"][1]
 
 
-def test_the_answers_of_all_sides_are_highlighted_in_the_text():
-    state = state_of()
-    places = highlights_of(state["generation"], state["conflicts"])
-    assert [state["generation"][place.start : place.end] for place in places] == ["six months", "three months"]
-
-
 def test_a_file_that_agrees_with_one_side_stands_there_though_it_opposes_nobody():
     note = lease(3, "Summary for the landlord: six months, no dogs.", "2024-03-01")
     sides = disagreeing(QUESTION, [*VERSIONS, note], ScriptedEvaluator(ANSWERS))
-    assert [[statement.source for statement in side] for side in sides] == [
+    assert [[statement.passage.metadata["source"] for statement in side] for side in sides] == [
         ["/notes/lease 1.md"],
         ["/notes/lease 2.md", "/notes/lease 3.md"],
     ]
-
-
-@pytest.mark.parametrize("answer", ["3 May 2021", "Bank of England"])
-def test_an_answer_with_a_function_word_is_seen_in_a_text(answer):
-    assert holds_answer(ShortAnswer(answer, answer), f"They wrote to the {answer} twice.")
-    assert not holds_answer(ShortAnswer(answer, answer), "They wrote to the Bank in 2021.")
-
-
-def test_a_passage_that_text_was_taken_out_of_is_read_as_it_is():
-    parts = (
-        {"chunk_id": "a", "start": 0, "end": 20, "heading": ""},
-        {"chunk_id": "b", "start": 20, "end": 99, "heading": ""},
-    )
-    refined = passage(1, "What is left of two.", parts=parts, pieces=[(0, 8), (60, 72)])
-    assert stored(refined) == [refined]
