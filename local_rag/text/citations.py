@@ -202,23 +202,14 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
 def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The claims of an answer without marks, with their numbers; of a sentence with several marks its clauses.
 
-    Where the passage of a mark says the claims before it and its own word for word (an introduction with its list),
-    they are one; any other claim without a mark is cited with those of the answer whose passages say it so.
+    A claim without a mark is cited with those of the answer whose passages say it word for word.
     """
     everywhere = dict.fromkeys(number for _, cited in placed for number in cited)
-    waiting: list[Claim] = []
     for claim in claims(text, placed):
-        waiting.append(claim)
-        if not claim.numbers:
-            continue
-        joint = without_marks(text[waiting[0].span.start : claim.span.end]).strip()
-        if len(waiting) > 1 and _copied_from(joint, claim.numbers, documents):
-            yield joint, claim.numbers
-        else:
-            yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting[:-1])
+        if claim.numbers:
             yield from _clauses(text, claim, placed)
-        waiting = []
-    yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting)
+        else:
+            yield claim.text, tuple(n for n in everywhere if _is_copied(claim.text, documents[n - 1]))
 
 
 def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -233,10 +224,6 @@ def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[
             yield without_marks(text[start : span.end]).strip(" \n,;"), tuple(numbers)
             start, numbers = span.end, {}
     yield without_marks(text[start : claim.span.end]).strip(" \n,;"), tuple(numbers)
-
-
-def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
-    return tuple(number for number in cited if _is_copied(text, documents[number - 1]))
 
 
 def _is_copied(text: str, document: Document) -> bool:

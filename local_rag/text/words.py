@@ -12,7 +12,7 @@ from threading import Lock
 from local_rag.text.lexicon import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
-BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-zA-Z])[.)])"
+BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
 """What an item of a list begins with, as a regular expression; a blank follows."""
 IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Turn
-from local_rag.text.description import LONGEST_ABOUT, summary
-from local_rag.text.display import shorten
+from local_rag.text.display import LONGEST_ABOUT, shorten, summary
 from local_rag.text.fences import fenced
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.numbers import numbers
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.urls import is_page
-from local_rag.text.words import words
+from local_rag.text.words import BULLET, words
 
 ENGLISH = 0.15
 """Least share of English function words in English text; tables and other languages have fewer."""
@@ -74,7 +74,7 @@ def is_in_english(passage: Passage) -> bool:
 
 def plain_line(sentence: str) -> str:
     """On one line, without the marks of a list, of links and of emphasis."""
-    plain = re.sub(r"^(?:[-*+•◦▪‣–>]|\(?\d{1,3}[.)])\s+", "", " ".join(sentence.split()))
+    plain = re.sub(rf"^(?:>|{BULLET})\s+", "", " ".join(sentence.split()))
     plain = re.sub(r"!?\[([^\]]+)\]\([^)\s]*\)", r"\1", plain)
     return re.sub(r"(?<!\w)([*_`]{1,3})(?=\S)([^*`]*?\S)\1(?!\w)", r"\2", plain)
 

@@ -32,8 +32,7 @@ from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import LEADS_OUT, Walk, walk
 from local_rag.text.chunking import Chunk
-from local_rag.text.description import by_count, kinds_in_words
-from local_rag.text.display import plural
+from local_rag.text.display import by_count, kinds_in_words, plural
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""

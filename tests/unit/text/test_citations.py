@@ -219,11 +219,15 @@ def test_a_mark_within_a_sentence_cites_the_sentence_and_of_several_each_its_cla
     assert [(citation.number, citation.verified) for citation in checked.citations] == cited and not checked.uncited
 
 
-def test_a_list_copied_from_the_passage_is_one_claim():
-    text = "The tool has three modes:\n- fast\n- slow\n- off"
-    citation = only(f"{text} [2]")
-    assert citation.quote == "The tool has [12] three modes:\n\n- fast\n- slow\n- off"
-    assert citation.verified
+def test_a_mark_behind_a_list_that_a_passage_has_cites_all_its_items():
+    checked = check("The tool has three modes:\n- fast\n- slow\n- off [2]", [WARRANTY, OTHER])
+    assert checked.status == "grounded"
+    assert [citation.sentence for citation in checked.citations] == [
+        "The tool has three modes:",
+        "- fast",
+        "- slow",
+        "- off",
+    ]
 
 
 def test_two_marks_cite_two_passages():
