@@ -35,6 +35,7 @@ TEXT = (
     sentences,
     chunks,
     marks.claims,
+    marks.tables,
     numbers.quantities,
     names.names,
     names.written_names,
