@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from local_rag.core.answer import Citation, Status
+from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, begins_item, claims, marks, without_bullet, without_marks
@@ -242,16 +242,11 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
         best = evidence(sentence, strip.page_content)
         citation = _citation(number, strip, best.span, verified=best.verified, sentence=sentence)
         citations.append(replace(citation, located=best.located))
-    stems = set(content_stems(sentence))
-
-    def closeness(citation: Citation) -> tuple[bool, int, int]:
-        return citation.verified, _CLOSER[citation.located], len(stems & set(content_stems(citation.quote)))
-
-    closest = max(citations, key=closeness)
+    closest = max(citations, key=lambda citation: (citation.verified, _CLOSER.index(citation.located)))
     return closest if closest.verified else _of_property(sentence, number, document) or closest
 
 
-_CLOSER = {"exact": 2, "near": 1, "words": 0, "property": 0}
+_CLOSER: tuple[QuoteMatch, ...] = ("property", "words", "near", "exact")
 
 
 def _of_property(sentence: str, number: int, document: Document) -> Citation | None:
