@@ -42,6 +42,7 @@ Judge = Callable[[str, Sequence[str]], bool]
 
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
 _TRAIL = re.compile(r"[\s.!…。！\"'“”’»)\]*_:;,|]")
+_CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
 _ITEM = re.compile(rf"{BULLET}\s")
 
 
@@ -238,17 +239,17 @@ def _holds_names(quote: str, sentence: str) -> bool:
 
 
 def _same_order(sentence: str, quote: str) -> bool:
-    """Whether what both texts hold once stands in the same order: names and numbers (who sold to whom), and where
-    something is denied all words.
+    """Whether what both texts hold once stands in the same order: names and numbers (who sold to whom), and all words
+    where one thing is set against another.
     """
     names = set(map(fold, written_names(sentence) + written_names(quote))) - lexicon.STOP_WORDS
-    orders = []
+    orders, contrasts = [], bool(_CONTRAST.search(sentence))
     for text in (sentence, quote):
         tokens = [fold(match.group()).removesuffix("'s") for match in TOKEN.finditer(text)]
         named = [
             (position, token if token in names else stem(token))
             for position, token in enumerate(tokens)
-            if token in names or (denies(sentence) and token not in lexicon.STOP_WORDS and not is_number(token))
+            if token in names or (contrasts and token not in lexicon.STOP_WORDS and not is_number(token))
         ]
         counted = [(quantity.position, quantity.values[0]) for quantity in quantities(text)]
         orders.append([name for _, name in sorted(named + counted)])
