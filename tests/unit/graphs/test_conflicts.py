@@ -29,16 +29,15 @@ def lease(number, text, date="", **about):
 VERSIONS = [lease(1, OLD, "2019-05-01"), lease(2, NEW, "2023-02-01")]
 
 
-def state_of(graph="self-rag", passages=VERSIONS, question=QUESTION, evaluator=None, options=None, **engine):
+def deps_of(passages=VERSIONS, evaluator=None, **engine):
     engine = {"drafts": ["The notice period of the lease is three months [1]."]} | engine
-    deps = Deps(
-        FakeCorpus(list(passages)),
-        ScriptedEngine(**engine),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=evaluator or ScriptedEvaluator(ANSWERS),
-    )
-    return final_state(compiled(graph, options or Options()), deps, question)
+    evaluator = evaluator or ScriptedEvaluator(ANSWERS)
+    web = FakeWeb(enabled=False)
+    return Deps(FakeCorpus(list(passages)), ScriptedEngine(**engine), web, Limits(), evaluator=evaluator)
+
+
+def state_of(graph="self-rag", question=QUESTION, **about):
+    return final_state(compiled(graph, Options()), deps_of(**about), question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -146,30 +145,22 @@ def test_two_true_answers_are_about_two_things(first, second, question):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [("lease-2019.txt", "lease-2023.txt"), ("lease.txt", "lease amended.txt"), ("old.md", "new.md")],
+    ("first", "second", "sides"),
+    [
+        ("lease-2019", "lease-2023", 2),
+        ("lease", "lease amended", 2),
+        ("old", "new", 2),
+        ("Lease of Mill House", "Lease of Oak House", 0),
+    ],
 )
-def test_years_and_versions_in_the_names_of_files_do_not_tell_things_apart(first, second):
-    passages = [lease(1, OLD, source=f"/notes/{first}", title=first), lease(2, NEW, source=f"/notes/{second}")]
-    assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == 2
-
-
-def test_two_documents_in_words_of_their_own_disagree():
-    first = "Either side may end the lease; the notice period is three months to the end of a quarter."
-    second = "Remember: notice period for the lease six months, so write to them early."
-    sides = disagreeing(QUESTION, [lease(1, first), lease(2, second)], ScriptedEvaluator(ANSWERS))
-    assert [[statement.text for statement in side] for side in sides] == [["three months"], ["six months"]]
+def test_names_in_titles_tell_things_apart_and_years_and_versions_do_not(first, second, sides):
+    passages = [lease(1, OLD, title=first), lease(2, NEW, title=second)]
+    assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == sides
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
     evaluator = ScriptedEvaluator(error=LocalRagError("its weights are damaged"))
-    deps = Deps(
-        FakeCorpus(VERSIONS),
-        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=evaluator,
-    )
+    deps = deps_of(evaluator=evaluator)
     app = compiled("self-rag")
     events = list(app.stream({"question": QUESTION}, context=deps, stream_mode="custom"))
     assert [event.text for event in events if isinstance(event, Note)] == [
@@ -182,23 +173,8 @@ def test_the_next_question_of_a_chat_begins_without_conflicts():
 
     app = compiled("self-rag", Options(memory=True), InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
-    deps = Deps(
-        FakeCorpus(VERSIONS),
-        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=ScriptedEvaluator(ANSWERS),
-    )
+    deps = deps_of()
     first = final_state(app, deps, QUESTION, config)
     assert first["turns"][0]["conflicts"][0]["positions"][0]["text"] == "six months"
     second = final_state(app, deps, "Are pets welcome?", config)
     assert not second.get("conflicts") and "conflicts" not in second["turns"][1]
-
-
-def test_a_file_that_agrees_with_one_side_stands_there_though_it_opposes_nobody():
-    note = lease(3, "Summary for the landlord: six months, no dogs.", "2024-03-01")
-    sides = disagreeing(QUESTION, [*VERSIONS, note], ScriptedEvaluator(ANSWERS))
-    assert [[statement.passage.metadata["source"] for statement in side] for side in sides] == [
-        ["/notes/lease 1.md"],
-        ["/notes/lease 2.md", "/notes/lease 3.md"],
-    ]

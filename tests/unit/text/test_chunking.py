@@ -103,13 +103,6 @@ def test_a_heading_alone_is_never_a_passage_if_text_follows():
     assert [text[p.start : p.end].split("\n")[0] for p in chunks if text[p.start] == "#"] == ["# Title", "# Next"]
 
 
-def test_small_paragraphs_of_a_section_are_packed_and_big_ones_kept_whole():
-    small = "\n\n".join(f"Paragraph {number} is short." for number in range(6))
-    assert len(cut(small)) == 1
-    twice = "\n\n".join(["Seven words are in this very sentence. " * 4] * 2)
-    assert [twice[p.start : p.end].count("sentence") for p in cut(twice)] == [4, 4]
-
-
 def test_a_tiny_section_shares_its_passage_with_the_next_one():
     text = "# A\n\nYes.\n\n# B\n\n" + "It goes on here. " * 6
     assert [piece.heading for piece in cut_markdown(text)] == ["A"]

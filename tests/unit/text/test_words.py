@@ -96,11 +96,6 @@ def test_wrapped_lines_are_one_sentence_and_a_heading_above_them_is_not_part_of_
     assert sentence.startswith("The notice") and sentence.endswith("say so.")
 
 
-def test_a_line_longer_than_any_page_is_a_paragraph_of_its_own():
-    first = "word " * 40 + "end without a full stop"
-    assert split(f"{first}\nNext paragraph\n{first}") == [first, "Next paragraph", first]
-
-
 @given(st.text(alphabet=" \n.!?:-#|ab1AB\"'”()[]…`=", max_size=200))
 def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
     spans = sentences(text)
