@@ -71,16 +71,15 @@ def _digits(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
 def _readings(number: str) -> list[str]:
     """A number in digits with a decimal point: 1,200 and 1.200,50; "1.200" may be two, "1.2.3" stays as it is."""
     number = re.sub("[' ]", "", number)
-    signs = re.findall(r"[.,]", number)
     whole = re.sub(r"[.,]", "", number)
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", number):
         return [whole]
     if re.fullmatch(r"\d{1,3}\.\d{3}", number):
         return [number, whole]
-    if not whole.isdecimal() or signs != sorted(signs, key=signs.index) or signs.count(signs[-1] if signs else "") > 1:
+    parts = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:[.,](\d+))?", number)
+    if parts is None:
         return [number]
-    head, _, decimals = number.rpartition(signs[-1]) if signs else (number, "", "")
-    return [re.sub(r"[.,]", "", head) + (f".{decimals}" if decimals.strip("0") else "")]
+    return [re.sub(r"[.,]", "", parts[1]) + (f".{parts[2]}" if (parts[2] or "").strip("0") else "")]
 
 
 def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
