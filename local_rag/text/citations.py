@@ -34,6 +34,9 @@ BETWEEN = "\n\n"
 NEAR = 0.2
 """Cosine below which a passage is not worth naming as near."""
 
+NEAREST = 3
+"""Passages that are named as near."""
+
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
 
@@ -122,24 +125,21 @@ def _known_marks(text: str, documents: Sequence[Document], numbers: Sequence[int
 
 
 def nearest(
-    documents: Iterable[Document],
-    question: str,
-    whys: Mapping[str, str] | None = None,
-    texts: AnswerTexts = ENGLISH,
-    limit: int = 3,
+    documents: Iterable[Document], question: str, whys: Mapping[str, str], texts: AnswerTexts = ENGLISH
 ) -> tuple[Citation, ...]:
     """The passages that came closest to a question that nothing answered, each with its best sentence.
 
     `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
     """
-    citations: list[Citation] = []
-    near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
-    for number, document in enumerate(near, start=1):
-        span = _best_sentence(question, document.page_content)
-        score = float(document.metadata.get("score", 0.0))
-        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), texts.similarity.format(score=score))
-        citations.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
-    return tuple(citations[:limit])
+    scores = [(float(document.metadata.get("score", 0.0)), document) for document in documents]
+    near = [(score, document) for score, document in scores if score >= NEAR][:NEAREST]
+    return tuple(
+        replace(
+            _citation(number, document, _best_sentence(question, document.page_content), verified=False, sentence=""),
+            why=whys.get(str(document.metadata.get("chunk_id", "")), texts.similarity.format(score=score)),
+        )
+        for number, (score, document) in enumerate(near, start=1)
+    )
 
 
 def quotation(number: int, document: Document, span: Span) -> Citation:

@@ -221,7 +221,7 @@ def test_the_status_that_citations_allow(text, status):
 
 
 def test_the_nearest_passages_are_named_with_their_best_sentence():
-    first, second = nearest([WARRANTY, OTHER], "Which seals are covered?")
+    first, second = nearest([WARRANTY, OTHER], "Which seals are covered?", {})
     assert first.quote == "It does not cover the seals."
     assert (second.number, second.verified) == (2, False)
 
