@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local_rag.text.urls import is_url, normal
+from local_rag.text.words import fold
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -90,7 +91,7 @@ def _border(text: str, position: int) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(fold(text).split())
 
 
 def held(case: Case, passage: Document) -> tuple[int, ...]:

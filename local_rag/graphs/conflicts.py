@@ -11,15 +11,14 @@ from typing import Literal
 
 from langchain_core.documents import Document
 
-from local_rag.core.answer import Conflict, Position
+from local_rag.core.answer import Citation, Conflict, Position
 from local_rag.core.errors import DeadlineExceeded, LocalRagError, Stopped
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Support
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.disagreement import disagreeing
+from local_rag.graphs.disagreement import Statement, disagreeing
 from local_rag.graphs.state import State, Update, standalone_of
-from local_rag.graphs.statements import Statement
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten
 from local_rag.text.marks import claims
@@ -57,37 +56,24 @@ def compared_files(state: State, deps: Deps) -> tuple[Update, list[Graded], list
 def renumbered(conflicts: Sequence[Conflict], before: Sequence[Document], after: Sequence[Document]) -> list[Conflict]:
     """The same with numbers that count in the documents `after` instead of in those `before`, which are the same."""
     places = {id(document): number for number, document in enumerate(after, start=1)}
+
+    def moved(citation: Citation) -> Citation:
+        return replace(citation, number=places[id(before[citation.number - 1])])
+
     return [
-        replace(
-            conflict,
-            positions=tuple(
-                replace(
-                    position,
-                    citations=tuple(
-                        replace(citation, number=places[id(before[citation.number - 1])])
-                        for citation in position.citations
-                    ),
-                )
-                for position in conflict.positions
-            ),
-        )
+        Conflict(tuple(replace(each, citations=tuple(map(moved, each.citations))) for each in conflict.positions))
         for conflict in conflicts
     ]
 
 
 def _position(side: Sequence[Statement], documents: Sequence[Document]) -> Position:
     """What one side says, in the words of its newest file."""
-    statements = sorted(side, key=lambda statement: _dated(statement.passage)[0], reverse=True)
-    date, dated = _dated(statements[0].passage)
-    return Position(
-        statements[0].answer.text,
-        date,
-        tuple(
-            citations.quotation(statement.document + 1, documents[statement.document], statement.quote)
-            for statement in statements
-        ),
-        dated,
+    newest, *others = sorted(side, key=lambda statement: _dated(statement.passage)[0], reverse=True)
+    date, dated = _dated(newest.passage)
+    quoted = (
+        citations.quotation(each.document + 1, documents[each.document], each.quote) for each in (newest, *others)
     )
+    return Position(newest.text, date, tuple(quoted), dated)
 
 
 def _dated(document: Document) -> tuple[str, Literal["document", "file", ""]]:
@@ -124,8 +110,8 @@ def _quotes(state: State, conflict: Conflict) -> str:
 
 
 def _verdict(conflict: Conflict) -> Graded:
-    claims_of_sides = [
+    said = [
         f'"{shorten(position.text, LONGEST)}" in {short_path(position.citations[0].source)}'
         for position in conflict.positions
     ]
-    return Graded("conflict", "disagree", "; ".join(claims_of_sides), source=conflict.positions[0].citations[0].source)
+    return Graded("conflict", "disagree", "; ".join(said), source=conflict.positions[0].citations[0].source)

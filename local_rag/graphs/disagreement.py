@@ -1,200 +1,166 @@
-"""Which passages of different files disagree about one fact, by what the evaluator reads in them."""
+"""Which passages of different files disagree about one fact: other values in sentences that are alike."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from itertools import combinations
-from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
 
-from local_rag.core.readings import log_odds, probability
-from local_rag.core.serialization import from_plain
 from local_rag.engines.evaluator.topics import question_to_read
-from local_rag.graphs.statements import Statement, about_two_things, asked_for, covered, holds_answer, of_other_names
-from local_rag.text.answer_values import compared, short_answer
-from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands
+from local_rag.text.answer_values import Value, asks_for_one_fact, same, value_of
+from local_rag.text.names import names
+from local_rag.text.numbers import numbers
 from local_rag.text.parts import parts, stored
+from local_rag.text.properties import file_name
 from local_rag.text.sentences import Span, sentences
+from local_rag.text.words import content_stems, stem
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Evaluator
-    from local_rag.core.readings import Reading, ReadSpan
+    from local_rag.core.readings import Reading
+
+LEAST = 0.2
+"""The least probability, of both passages, that they hold the answer."""
+ASKED = 0.4
+"""The least share of what the question asks for, its content words but for names, that each sentence has."""
+KNOWN = 0.6
+"""The least share of the question's content words that each passage has, in its text or its header."""
+ALIKE = 0.65
+"""Share of words from which two passages are versions of one text: what tells them apart is in their names."""
+
+_UNDECIDED = re.compile(
+    r"\b(?:propos\w+|suggest\w*|idea|formerly|previously|used to|no longer|instead of|originally|one of|co-?\w+er"
+    r"|until (?:\w+ )?\d{4})\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that tells of a proposal, of the past, or of one of several."""
 
 
-LEAST = 0.05
-"""The least probability of an answer that is compared at all."""
-_LEAST_ODDS = -3.0
-"""Log odds below which it does not matter how much less likely an answer is."""
-
-
-class Evidence(NamedTuple):
-    """What speaks for a disagreement of two statements; each number is the larger, the likelier they disagree.
-
-    `answerable`: log odds that both passages hold the answer, of the less likely one. `covered`, `asked`: the least
-    share of the question's words in a passage with its header, and in a sentence. 1 or 0: `same_names`, the sentences
-    name nothing that only one of the passages has; `lasting`, the question asks for what is so, not for what happened;
-    `value`, the answers are dates, amounts or names; `own`, neither passage has the answer of the other.
-
-    Whether a passage supports the answer of the other one is not asked: that tells disagreements from harmless
-    differences no better than chance (docs/measurements.md).
+@dataclass(frozen=True)
+class Statement:
+    """The answer of one passage, and its value. `document` is its place among the documents of the question, `passage`
+    its text as it is stored; `sentence` is the one that holds the answer, `quote` the same in the text of the document,
+    `header` what its file and document are called.
     """
 
-    answerable: float
-    covered: float
-    asked: float
-    same_names: float
-    lasting: float
-    value: float
-    own: float
+    document: int
+    passage: Document
+    text: str
+    value: Value
+    sentence: str
+    quote: Span
+    header: str
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The stems of the passage and its header."""
+        return _stems(f"{self.header}. {self.passage.page_content}")
 
 
-class Weights(NamedTuple):
-    """A logistic regression on `Evidence`, and the probability from which on two files are said to disagree.
-
-    `scripts/measure_conflicts.py --fit` finds them.
-    """
-
-    bias: float
-    weights: Evidence
-    least: float
-
-    def probability(self, evidence: Evidence) -> float:
-        """The probability in [0, 1] that statements with this evidence disagree."""
-        return probability(self.bias + sum(map(mul, self.weights, evidence)))
-
-
-@cache
-def fitted() -> Weights:
-    """The weights that are shipped."""
-    shipped = json.loads((files(__package__) / "disagreement.json").read_text("utf-8"))
-    return Weights(shipped["bias"], from_plain(Evidence, shipped["weights"]), shipped["least"])
-
-
-def disagreeing(
-    question: str, documents: Sequence[Document], evaluator: Evaluator, weights: Weights | None = None
-) -> list[list[Statement]]:
+def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[list[Statement]]:
     """The sides of a disagreement, each with what its files state; empty where there is none.
 
     Only a question for one fact has one answer. Only passages of files are compared: the web always disagrees.
     """
-    weights = weights or fitted()
-    if not asks_for_one_fact(question) or len({_source(document) for document in documents if _is_file(document)}) < 2:
+    files = {_source(document) for document in documents if document.metadata.get("origin") != "web"}
+    if len(files) < 2 or not asks_for_one_fact(question):
         return []
-    stated = statements(question, documents, evaluator)
-    opposed = [
-        (first, second)
-        for first, second in combinations(stated, 2)
-        if (evidence := evidence_of(question, first, second)) and weights.probability(evidence) >= weights.least
+    sides: list[list[Statement]] = []
+    for statement in _statements(question, documents, evaluator):
+        side = next((side for side in sides if all(same(statement.value, other.value) for other in side)), None)
+        if side is None:
+            sides.append(side := [])
+        side.append(statement)
+    return [
+        side for side in sides if any(_disagree(question, *pair) for other in sides for pair in product(side, other))
     ]
-    return _sides(question, stated, opposed) if opposed else []
 
 
-def statements(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[Statement]:
-    """The likeliest answer of each file that may hold one, in the order of the documents."""
-    passages = [
+def _statements(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[Statement]:
+    """The likeliest answer of each file, where it has a value, in the order of the documents."""
+    read = [
         (number, passage)
         for number, document in enumerate(documents)
-        if _is_file(document)
+        if document.metadata.get("origin") != "web"
         for passage in stored(document)
     ]
-    read = [passage for _, passage in passages]
-    readings = evaluator.read(question_to_read(question, read), read)
+    passages = [passage for _, passage in read]
+    readings = evaluator.read(question_to_read(question, passages), passages)
     best: dict[str, tuple[Reading, int, Document]] = {}
-    for reading, (number, passage) in zip(readings, passages, strict=True):
-        if reading.spans and reading.answerable >= LEAST:
-            known = best.get(_source(passage))
-            if known is None or reading.answerable > known[0].answerable:
-                best[_source(passage)] = reading, number, passage
-    return [_statement(number, documents[number], passage, reading) for reading, number, passage in best.values()]
+    for reading, (number, passage) in zip(readings, read, strict=True):
+        known = best.get(_source(passage))
+        if reading.spans and reading.answerable >= max(LEAST, known[0].answerable if known else 0.0):
+            best[_source(passage)] = reading, number, passage
+    stated = (_statement(number, documents[number], passage, reading) for reading, number, passage in best.values())
+    return [statement for statement in stated if statement]
 
 
-def evidence_of(question: str, first: Statement, second: Statement) -> Evidence | None:
-    """The evidence for a disagreement; None where the answers agree, cannot be compared, or are about two things."""
-    comparison = compared(question, first.answer, second.answer)
-    if comparison.same is not False or about_two_things(question, first, second):
+def _statement(number: int, document: Document, passage: Document, reading: Reading) -> Statement | None:
+    text, span, about = passage.page_content, reading.spans[0], passage.metadata
+    answer = span.text.strip(" ,;:.()\"'“”")
+    start = text.find(answer, span.start)
+    value = value_of(text, start, start + len(answer))
+    around = [each for each in sentences(text) if each.start < span.end and span.start < each.end]
+    if value is None or not around:
         return None
+    sentence = Span(around[0].start, around[-1].end)
+    shift = int(about.get("start") or 0) - int(document.metadata.get("start") or 0) if parts(document) else 0
+    quote = Span(sentence.start + shift, sentence.end + shift)
+    header = " ".join((file_name(passage).rpartition(".")[0], about.get("title") or "", about.get("heading") or ""))
+    return Statement(number, passage, answer, value, sentence.of(text), quote, header)
+
+
+def _disagree(question: str, first: Statement, second: Statement) -> bool:
+    """Whether two statements give other values for one thing, in sentences that both say what the question asks."""
     pair = (first, second)
-    return Evidence(
-        answerable=max(_LEAST_ODDS, min(log_odds(statement.answerable) for statement in pair)),
-        covered=min(covered(question, statement) for statement in pair),
-        asked=min(asked_for(question, statement) for statement in pair),
-        same_names=float(not of_other_names(question, first, second)),
-        lasting=float(asks_for_what_stands(question)),
-        value=float(comparison.kind != "words"),
-        own=float(not (holds_answer(first.answer, second.text) or holds_answer(second.answer, first.text))),
-    )
+    if same(first.value, second.value) is not False or not all(_says_what_is_asked(question, each) for each in pair):
+        return False
+    return len({bool(_UNDECIDED.search(each.sentence)) for each in pair}) == 1 and not _of_two_things(question, *pair)
 
 
-def _sides(
-    question: str, stated: Sequence[Statement], opposed: Sequence[tuple[Statement, Statement]]
-) -> list[list[Statement]]:
-    """The statements that take part, those that agree with each other together, and those that agree with one side."""
-
-    def stands_with(statement: Statement, side: Sequence[Statement]) -> bool:
-        return all(
-            _agree(question, statement, other)
-            and (statement, other) not in opposed
-            and (other, statement) not in opposed
-            for other in side
-        )
-
-    sides: list[list[Statement]] = []
-    opposing = [statement for statement in stated if any(statement in pair for pair in opposed)]
-    for statement in opposing:
-        if side := next((side for side in sides if stands_with(statement, side)), None):
-            side.append(statement)
-        else:
-            sides.append([statement])
-    for statement in stated:
-        agreeing = [side for side in sides if stands_with(statement, side)]
-        if statement not in opposing and len(agreeing) == 1:
-            agreeing[0].append(statement)
-    return sides
+def _says_what_is_asked(question: str, statement: Statement) -> bool:
+    every = set(content_stems(question))
+    wanted = every - _marks(question) or every
+    held = wanted & set(content_stems(statement.sentence))
+    return len(held) >= ASKED * len(wanted) and len(every & statement.known) >= KNOWN * len(every)
 
 
-def _agree(question: str, first: Statement, second: Statement) -> bool:
-    return compared(question, first.answer, second.answer).same is True
+def _of_two_things(question: str, first: Statement, second: Statement) -> bool:
+    """Whether each sentence has a name, number or complement that the other passage and the question lack; of two texts
+    of one template also whether each title has, or one lacks a name of the question.
+    """
+    pair = ((first, second), (second, first))
+    known = _stems(f"{question} {first.text} {second.text}")
+    asked_of, of_what = _of_what(question), [_of_what(each.sentence) for each in (first, second)]
+    if any((of := each.get(head)) and not of & known for each in of_what for head in asked_of):
+        return True
+    own = [_marks(mine.sentence).union(*of.values()) for of, (mine, _) in zip(of_what, pair, strict=True)]
+    if 2 * len(first.known & second.known) >= ALIKE * (len(first.known) + len(second.known)):
+        if any(_marks(question) - mine.known for mine, _ in pair):
+            return True
+        own = [more | set(filter(str.isalpha, _marks(mine.header))) for more, (mine, _) in zip(own, pair, strict=True)]
+    return all(marks - known - theirs.known for marks, (_, theirs) in zip(own, pair, strict=True))
 
 
-def _statement(number: int, document: Document, passage: Document, reading: Reading) -> Statement:
-    text, span = passage.page_content, _trimmed(passage.page_content, reading.spans[0])
-    around = [sentence for sentence in sentences(text) if sentence.start < span.end and span.start < sentence.end]
-    start = min((sentence.start for sentence in around), default=span.start)
-    end = max((sentence.end for sentence in around), default=span.end)
-    metadata = passage.metadata
-    shift = int(metadata.get("start") or 0) - int(document.metadata.get("start") or 0) if parts(document) else 0
-    header = " ".join(_header_parts(metadata))
-    answer = short_answer(text, span.start, span.end)
-    return Statement(
-        number, passage, _source(passage), answer, span, Span(start, end), reading.answerable, header, shift
-    )
+def _stems(text: str) -> frozenset[str]:
+    return _marks(text).union(content_stems(text))
 
 
-def _header_parts(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """The name of the file without its ending, title and heading; a title that is the file's name only once."""
-    file = str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2]
-    name, _, ending = file.rpartition(".")
-    yield name or ending
-    yield from (str(part) for key in ("title", "heading") if (part := metadata.get(key)) and part != file)
+def _marks(text: str) -> frozenset[str]:
+    """The stems of the names of a text, its numbers, and the letters behind a word: b of "Hall B"."""
+    letters = re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)
+    return frozenset({*map(stem, names(text)), *numbers(text), *map(str.lower, letters)})
 
 
-def _trimmed(text: str, span: ReadSpan) -> Span:
-    """The span without the punctuation at its ends."""
-    start, end = span.start, span.end
-    while start < end and text[start] in " ,;:.(\"'“":
-        start += 1
-    while end > start and text[end - 1] in " ,;:.)\"'”":
-        end -= 1
-    return Span(start, end)
-
-
-def _is_file(document: Document) -> bool:
-    return document.metadata.get("origin") != "web"
+def _of_what(text: str) -> dict[str, set[str]]:
+    """What follows "of" or "for" by what is before it, as stems: of "captain of the hockey team" hockey and team."""
+    found = re.findall(r"(\w+) (?:of|for) (?:(?:the|a|an|our|their|his|her) )?(\w+(?: \w+)?)", text)
+    return {stem(head.lower()): set(content_stems(of)) for head, of in found}
 
 
 def _source(document: Document) -> str:

@@ -20,8 +20,7 @@ from local_rag.core.reasons import reason_of
 from local_rag.index.store.folder import has_database
 from local_rag.runtime.index_request import Request
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
-from local_rag.text.description import kinds_in_words
-from local_rag.text.display import joined, plural, short_path, shorten, waiting_line
+from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index

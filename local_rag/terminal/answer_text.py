@@ -11,8 +11,8 @@ from rich.text import Text
 
 from local_rag.core.answer import Answer
 from local_rag.text.answer_texts import AnswerTexts
+from local_rag.text.marks import tables
 from local_rag.text.sentences import Span
-from local_rag.text.tables import tables
 
 _LAST_BAR = re.compile(r"\s*\|\s*$")
 

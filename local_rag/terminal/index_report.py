@@ -14,11 +14,11 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import Root
 from local_rag.terminal.console import PlainTable
-from local_rag.text.description import kinds_in_words
 from local_rag.text.display import (
     for_terminal,
     format_bytes,
     joined,
+    kinds_in_words,
     on_one_line,
     plural,
     short_path,

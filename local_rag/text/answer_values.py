@@ -1,4 +1,4 @@
-"""Short answers to one question, compared by what they say: the same, different, or not comparable."""
+"""Short answers to one question, compared by their value: a date, a number with its unit, or a name."""
 
 from __future__ import annotations
 
@@ -6,201 +6,134 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from local_rag.text.amounts import Amount, agree, amounts
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.moments import Moment, moments
-from local_rag.text.words import fold, stem
+from local_rag.text.numbers import Quantity, quantities
+from local_rag.text.words import WORD, fold
 
-Kind = Literal["date", "amount", "version", "name", "words"]
-"""What a short answer is. `words` have no value by which they could be compared."""
+CLOSE = 0.1
+"""Share by which a rounded number may differ from the exact one."""
+LIKE = 70.0
+"""Similarity (0 to 100, rapidfuzz's ratio) from which two names may be one that is spelled otherwise."""
 
-_TITLES = frozenset(
-    """mr mrs ms miss dr prof professor sir dame lord lady herr frau president chancellor king queen prince princess
-    captain general judge justice saint st jr sr phd inc ltd llc gmbh ag co corp company corporation plc
-    limited""".split()
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan januar,february feb februar,march mar marz,april apr,may mai,june jun juni,july jul juli,"
+        "august aug,september sept sep,october oct oktober okt,november nov,december dec dezember dez".split(","),
+        start=1,
+    )
+    for name in names.split()
+}
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+_DATES = [
+    re.compile(rf"\b{form}")
+    for form in (
+        r"(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b",
+        r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b",
+        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}(?:,? (?P<year>\d{{4}}))?",
+        rf"{_MONTH} (?P<day>\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
+        rf"{_MONTH},? (?P<year>\d{{4}})\b",
+        r"(?P<year>1\d{3}|20\d\d)\b(?![.,:%]?\d| ?%)",
+    )
+]
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_BEFORE = re.compile(r"(?:(?:[$€£¥]|\b[A-Z]{3}) ?)?[\d.,]*$")
+_BEHIND = re.compile(r" ?[ap]\.?m\b|(?:[ -]?[^\W\d_]+){0,2}| ?%")
+_ASKS = re.compile(r"\b(?:who|whom|when|where|what|which|how (?!does|do|did|can|is|are|come)\w+)\b")
+_SEVERAL = re.compile(
+    r"^(?:and |but |so )?(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|must|may|list|name"
+    r"|describe|explain|compare|define)\b"
+    r"|\b(?:why|examples?|some|other|another|else|all|both|each|any|mean|means|one of|happen\w*|cause\w*)\b"
+    r"|\b(?:types?|kinds?|sorts?) of\b|\band (?:who|when|where|what|which|why|how)\b"
+    r"|\b(?:what|which|who) (?:are|were)\b|\bwhat (?:is|was) (?:an?|the (?:reason|purpose|difference|meaning|role))\b"
+    r"|\b(?:what|which|whose) (?!(?:is|was|has|does|species|series)\b)\w+[^s\W]s (?!is\b|was\b|has\b|does\b|of\b)"
+    r"|\b(?:what|which|whose) \w+ \w+[^s\W]s (?:do|does|did|are|were|have)\b"
 )
-"""What may stand before or behind a name without being of it."""
-_VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+|(?<=v)\d+)(?:[-.]?(?:rc|beta|alpha|b|a)\d*)?\b", re.IGNORECASE)
-_VERSION_NAMED = re.compile(r"\b(?:version|release|v)\.? ?(\d+(?:\.\d+)*)", re.IGNORECASE)
-_TOKEN = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
-_BEFORE = re.compile(
-    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.?|approx\.?|over|under)\s+)?"
-    r"(?:(?:[$€£¥~±]|\b(?:usd|eur|gbp|chf|jpy)\b)\s?)?(?<![\w.,])(?:[-−]?[\d.,]*)?$",
-    re.IGNORECASE,
-)
-_BEHIND = re.compile(
-    r"[\d.,]*\d?(?:[\s-]{0,2}(?:hundred|thousand|million|billion|trillion|bn|mn|mio|k)\b)?"
-    r"(?:\s?[$€£¥%]|[\s-]{0,2}(?:per cent|[^\W\d_]+))?"
+_STANDING = re.compile(
+    r"\b(?:is|was|are|were|does|do|has|have|will|can|must|may|should|costs?|how|when|year|date)\b"
+    r"|\b(?:who|which \w+|what) (?:\w+s|wrote|founded|invented|designed|built|created|owned)\b"
 )
 
 
-class ShortAnswer(NamedTuple):
-    """An answer as it is written, and `wide`: with its currency, its unit or the thing that is counted."""
+class Value(NamedTuple):
+    """What a short answer says: year, month and day as far as they are given, a number, or the words of a name."""
 
-    text: str
-    wide: str
-
-
-class Comparison(NamedTuple):
-    """`same` is None where two answers cannot be compared; `kind` is what both are."""
-
-    same: bool | None
-    kind: Kind
+    kind: Literal["date", "number", "name"]
+    date: tuple[int, int, int] = (0, 0, 0)
+    number: Quantity = Quantity(0, (), "")
+    name: tuple[str, ...] = ()
 
 
-def short_answer(passage: str, start: int, end: int) -> ShortAnswer:
-    """Code points [start, end) of a passage as a short answer: "30" of "within 30 days" is one in days."""
-    text = passage[start:end]
-    wide = text
-    if text[:1].isdigit() and (before := _BEFORE.search(passage[max(0, start - 30) : start])):
-        wide = before.group() + wide
-    if re.search(r"\d$|\b[a-z]+$", text) and amounts(text) and (behind := _BEHIND.match(passage, end)):
-        wide += behind.group()
-    return ShortAnswer(text, " ".join(wide.split()))
+def asks_for_one_fact(question: str) -> bool:
+    """Whether a question wants one person, date, number, place or name: two different answers cannot both be right.
 
-
-def compared(question: str, first: ShortAnswer, second: ShortAnswer) -> Comparison:
-    """Whether two answers to a question say the same.
-
-    Dates agree where one is less precise, amounts where one is rounded or in another unit, names where one is a part
-    of the other, an abbreviation, or spelled slightly differently. An amount and a name cannot be compared.
+    Not a list, an explanation, a yes or a no, not two things at once, and not what happened, which may have happened
+    often: who the director is, and not who spoke. English only.
     """
-    if fold(first.text).split() == fold(second.text).split() and fold(first.wide) == fold(second.wide):
-        return Comparison(True, "words")
-    if versions := _versions(question, first, second):
-        mine, theirs = versions
-        common = min(len(mine), len(theirs))
-        return Comparison(mine[:common] == theirs[:common], "version")
-    dates = _dates(question, first), _dates(question, second)
-    if all(dates):
-        return Comparison(_any_agree(*dates), "date")
-    counted = amounts(first.wide), amounts(second.wide)
-    if any(dates):
-        return Comparison(None, "date")
-    if all(counted):
-        return Comparison(_amounts_agree(*counted), "amount")
-    if any(counted) and not (_names(first.text) and _names(second.text)):
-        return Comparison(None, "amount")
-    if _plain(first.text) == _plain(second.text):
-        return Comparison(True, "words")
-    return _words_compared(first.text, second.text)
+    plain = " ".join(fold(question).split()).strip(" ?!.")
+    return bool(_ASKS.search(plain) and _STANDING.search(plain)) and not _SEVERAL.search(plain)
 
 
-def _plain(text: str) -> str:
-    return "".join(token for token in _TOKEN.findall(fold(text)) if token not in ("the", "a", "an"))
+def value_of(passage: str, start: int, end: int) -> Value | None:
+    """What code points [start, end) of a passage say, with the unit around them; None where they have no value."""
+    text = passage[start:end]
+    if date := _date(fold(text)):
+        return Value("date", date)
+    before, behind = _BEFORE.search(passage[:start]), _BEHIND.match(passage[end:])
+    wide = f"{before.group() if before else ''}{text}{behind.group() if behind else ''}"
+    if found := quantities(_CLOCK.sub(_of_24_hours, wide)):
+        return Value("number", number=found[0]) if len(found) == 1 else None
+    names = [word for word in WORD.findall(text) if fold(word) not in STOP_WORDS]
+    is_name = bool(names) and all(name[0].isupper() for name in names)
+    return Value("name", name=tuple(map(fold, names))) if is_name else None
 
 
-def _versions(question: str, *answers: ShortAnswer) -> tuple[list[str], list[str]] | None:
-    """The parts of two versions, 3.12 as 3 and 12; None where the question or the answers speak of none."""
-    of_version = re.search(r"\b(?:version|release)\b", fold(question))
-    parts = []
-    for answer in answers:
-        match = (_VERSION.search(answer.text) if of_version else None) or _VERSION_NAMED.search(answer.text)
-        match = match or (re.search(r"\b(\d+)\b", answer.text) if of_version else None)
-        if not match:
-            return None
-        parts.append(match.group(1).split("."))
-    return parts[0], parts[1]
+def _date(plain: str) -> tuple[int, int, int] | None:
+    for form in _DATES:
+        if match := form.search(plain):
+            given = match.groupdict()
+            month = given.get("month") or "0"
+            number = int(month) if month.isdigit() else _MONTHS[month]
+            return int(given.get("year") or 0), number, int(given.get("day") or 0)
+    return None
 
 
-def _dates(question: str, answer: ShortAnswer) -> tuple[Moment, ...]:
-    """The moments that an answer may mean; a bare year is one only where a time is asked for."""
-    dates = moments(answer.text)
-    bare = re.fullmatch(r"\D{0,8}\d{4}\D{0,3}", answer.text) and not re.search(r"[a-z]{3}", fold(answer.text)[-12:])
-    if bare and not re.search(r"\b(?:when|year|date|day|deadline|since|until|till|time)\b", fold(question)):
-        return ()
-    if all(date.minute is not None and date == Moment(minute=date.minute) for date in dates) and dates:
-        return dates if re.search(r":|[ap]\.?m|clock|noon|midnight|uhr", fold(answer.text)) else ()
-    return dates
+def _of_24_hours(match: re.Match[str]) -> str:
+    """9:40 pm as 21:40."""
+    hour, minutes, half = match.groups()
+    return f"{int(hour) % 12 + 12 * (half in 'pP')}:{minutes or '00'}"
 
 
-def _any_agree(first: Sequence[Moment], second: Sequence[Moment]) -> bool | None:
-    verdicts = [mine.agrees(theirs) for mine in first for theirs in second]
-    return True if True in verdicts else False if False in verdicts else None
+def same(first: Value, second: Value) -> bool | None:
+    """Whether two answers say the same; None where they cannot be compared, and where it is not certain."""
+    if first.kind != second.kind:
+        return None
+    if first.kind == "date":
+        both = [pair for pair in zip(first.date, second.date, strict=True) if all(pair)]
+        return all(mine == theirs for mine, theirs in both) if both else None
+    return _same_number(first.number, second.number) if first.kind == "number" else _same_name(first.name, second.name)
 
 
-def _amounts_agree(first: Sequence[Amount], second: Sequence[Amount]) -> bool | None:
-    """Whether two answers with amounts agree: those with one by it, others (ranges, addresses) by any of them."""
-    verdicts = [agree(mine, theirs) for mine in first for theirs in second]
-    if True in verdicts:
-        return True if len(first) == len(second) == 1 or _no_other(first, second) else None
-    if _ranges_overlap(first, second):
+def _same_number(first: Quantity, second: Quantity) -> bool | None:
+    if first.unit != second.unit and ((first.unit and second.unit) or "%" in (first.unit, second.unit)):
+        return None
+    if not set(first.values).isdisjoint(second.values):
         return True
-    return False if False in verdicts else None
+    short, long = sorted((first.values[0], second.values[0]), key=lambda value: (len(value.rstrip("0")), value))
+    if not all(re.fullmatch(r"-?\d+(?:\.\d+)?", value) for value in (short, long)):  # 10:30, or a version
+        return None if long.startswith(f"{short}.") else False
+    exact, digits = float(long), len(short.strip("-0").replace(".", "")) or 1
+    rounded = float(f"{exact:.{digits - 1}e}") == float(short) and abs(exact - float(short)) <= CLOSE * abs(exact)
+    return None if rounded else False
 
 
-def _no_other(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
-    """Whether every amount of the shorter answer is in the other one."""
-    few, many = sorted((first, second), key=len)
-    return all(any(agree(amount, other) for other in many) for amount in few)
+def _same_name(first: Sequence[str], second: Sequence[str]) -> bool | None:
+    """Names with a word in common, an abbreviation and another spelling are not told apart."""
+    from rapidfuzz import fuzz
 
-
-def _ranges_overlap(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
-    """Whether one is a range that the other lies in: 10 to 15."""
-    for pair, single in ((first, second), (second, first)):
-        if len(pair) == 2 and len(single) == 1 and pair[0].readings[0] < pair[1].readings[0]:
-            return pair[0].readings[0] <= single[0].readings[0] <= pair[1].readings[0]
-    return False
-
-
-def _names(text: str) -> bool:
-    """Whether a text holds a name: a word that begins with a capital."""
-    return any(token[0].isupper() for token in _TOKEN.findall(text) if token.casefold() not in STOP_WORDS)
-
-
-def _words_compared(first: str, second: str) -> Comparison:
-    kind: Kind = "name" if _names(first) and _names(second) else "words"
-    mine, theirs = _parts(first), _parts(second)
-    if not mine or not theirs:
-        return Comparison(None, kind)
-    if _is_part(mine, theirs) or _is_part(theirs, mine) or _is_acronym(first, second) or _is_acronym(second, first):
-        return Comparison(True, kind)
-    return Comparison(False, kind)
-
-
-def _parts(text: str) -> list[str]:
-    """The words of a name that tell it from others, folded: no titles, no function words."""
-    tokens = [token.removesuffix("'s") for token in _TOKEN.findall(fold(text).replace("’", "'"))]
-    parts = [part for token in tokens for part in re.split(r"[.&-]", token) if part]
-    return [part for part in parts if part not in STOP_WORDS and part not in _TITLES]
-
-
-def _is_part(short: Sequence[str], long: Sequence[str]) -> bool:
-    """Whether every word of a name is in the other one in the same order, written out or as an initial."""
-    if len(short) > len(long):
-        return False
-    places = iter(long)
-    if not all(any(_is_same_word(word, other, len(short)) for other in places) for word in short):
-        return set(map(stem, short)) <= set(map(stem, long))
-    return any(len(word) > 1 for word in short)
-
-
-def _is_same_word(first: str, second: str, of: int) -> bool:
-    """Whether two words are one, perhaps misspelled; in a name `of` several words Jon is John."""
-    if first == second or stem(first) == stem(second):
+    mine, theirs = set(first), set(second)
+    if mine <= theirs or theirs <= mine:
         return True
-    short, long = sorted((first, second), key=len)
-    if len(short) == 1:
-        return long.startswith(short)
-    if of > 1 and len(short) >= 3 and len(long) == len(short) + 1:
-        return short[0] == long[0] and _edits(short, long, 1) == 1
-    return len(short) >= 5 and short[0] == long[0] and _edits(short, long, 2) <= (2 if len(short) >= 8 else 1)
-
-
-def _edits(first: str, second: str, limit: int) -> int:
-    """Letters by which two words differ (V. I. Levenshtein, 1966), or more than `limit`."""
-    if abs(len(first) - len(second)) > limit:
-        return limit + 1
-    row = list(range(len(second) + 1))
-    for number, letter in enumerate(first, start=1):
-        diagonal, row[0] = row[0], number
-        for place, other in enumerate(second, start=1):
-            diagonal, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, diagonal + (letter != other))
-    return row[-1]
-
-
-def _is_acronym(short: str, long: str) -> bool:
-    """Whether one is made of the first letters of the other: UN, United Nations."""
-    letters = re.sub(r"^[Tt]he |[\s.]", "", short)
-    initials = "".join(word[0] for word in _TOKEN.findall(long) if word[0].isupper())
-    return len(letters) >= 2 and letters.isupper() and letters == initials
+    initials = {"".join(word[0] for word in name) for name in (first, second)}
+    alike = fuzz.partial_ratio(" ".join(first), " ".join(second)) >= LIKE
+    return None if mine & theirs or alike or initials & (mine | theirs) else False

@@ -154,7 +154,7 @@ class _Packer:
             self.close()
         if self._fits(unit):
             self._take(unit)
-        elif level < len(_PARTS):
+        elif level < len(_CUTS) + 2:
             self._add_parts(unit, level)
         else:
             self.close()
@@ -166,9 +166,17 @@ class _Packer:
         if before == self._size:
             total = self._used + self._tokens(unit)
             self._target = ceil(total / ceil(total / self._size)) if total else before
-        for part in _PARTS[level](self._text, unit, self._tokens(unit), self._size):
-            self._add(part, level + 1)
+        for part in self._parts(unit, level):
+            self._add(part._replace(body=unit.body), level + 1)
         self._target = before
+
+    def _parts(self, unit: _Unit, level: int) -> Iterator[_Unit]:
+        span = Span(unit.start, unit.end)
+        if level == 0:
+            return _rows(self._text, span)
+        if level <= len(_CUTS):
+            return (_Unit(*part) for part in _CUTS[level - 1](self._text, span))
+        return _forced(span, self._tokens(unit), self._size)
 
     def _tokens(self, unit: _Unit) -> int:
         return bisect_right(self._ends, unit.end) - bisect_right(self._ends, unit.start)
@@ -199,54 +207,45 @@ def _between(pattern: re.Pattern[str], text: str, span: Span) -> Iterator[Span]:
     yield stripped(text, start, span.end)
 
 
-def _by_rows(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+def _rows(text: str, span: Span) -> Iterator[_Unit]:
     """Each row of a table, and what stands between two as it is."""
-    start = unit.start
-    for match in _ROW.finditer(text, unit.start, unit.end):
-        yield _Unit(*stripped(text, start, match.start()), unit.body)
-        yield _Unit(*stripped(text, *match.span()), unit.body, row=True)
+    start = span.start
+    for match in _ROW.finditer(text, *span):
+        yield _Unit(*stripped(text, start, match.start()))
+        yield _Unit(*stripped(text, *match.span()), row=True)
         start = match.end()
-    yield _Unit(*stripped(text, start, unit.end), unit.body)
+    yield _Unit(*stripped(text, start, span.end))
 
 
-def _by_sentences(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+def _sentences(text: str, span: Span) -> Iterator[Span]:
     """From one sentence to the next: `sentences` leaves rulers and the like out, chunks leave nothing out."""
-    starts = [unit.start + span.start for span in sentences(text[unit.start : unit.end])]
-    for start, end in pairwise([unit.start, *starts[1:], unit.end]):
-        yield _Unit(*stripped(text, start, end), unit.body)
+    starts = [span.start + each.start for each in sentences(span.of(text))]
+    return (stripped(text, start, end) for start, end in pairwise([span.start, *starts[1:], span.end]))
 
 
-def _by(pattern: re.Pattern[str], text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
-    for start, end in _between(pattern, text, Span(unit.start, unit.end)):
-        yield _Unit(start, end, unit.body)
-
-
-def _by_runs(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+def _runs(text: str, span: Span) -> Iterator[Span]:
     """Letters and digits together, ASCII signs alone: tokenizers cut there too, but not before a combining accent."""
-    for match in _RUN.finditer(text, unit.start, unit.end):
-        yield _Unit(match.start(), match.end(), unit.body)
+    return (Span(*match.span()) for match in _RUN.finditer(text, *span))
 
 
-def _by_force(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+def _forced(span: Span, tokens: int, size: int) -> Iterator[_Unit]:
     """Cut inside a word: a part has at most as many tokens as code points, a part of an unknown word has one."""
-    length = unit.end - unit.start
+    length = span.end - span.start
     widest = max(_WIDE * size, _WIDEST_AT_LEAST) // 4
     known = tokens > 1
     step = max(1, size // 4) if known else ceil(length / ceil(length / widest))
-    for start in range(unit.start, unit.end, step):
-        end = min(start + step, unit.end)
-        extra = 0 if tokens >= length else end - start if known else 1
-        yield _Unit(start, end, unit.body, extra)
+    for start in range(span.start, span.end, step):
+        end = min(start + step, span.end)
+        yield _Unit(start, end, extra=0 if tokens >= length else end - start if known else 1)
 
 
-_PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
-    _by_rows,
-    _by_sentences,
-    partial(_by, _LINE),
-    partial(_by, _BLANK),
-    _by_runs,
-    _by_force,
+_CUTS: tuple[Callable[[str, Span], Iterator[Span]], ...] = (
+    _sentences,
+    partial(_between, _LINE),
+    partial(_between, _BLANK),
+    _runs,
 )
+"""How a unit that is too long is cut, the widest parts first; before them into rows, after them by force."""
 
 
 def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:

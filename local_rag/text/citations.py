@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from local_rag.core.answer import Citation, Status
-from local_rag.text.alignment import verbatim
+from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, begins_item, claims, marks, without_bullet, without_marks
 from local_rag.text.parts import heading_at
 from local_rag.text.properties import properties
 from local_rag.text.sentences import Span, sentences, stripped
-from local_rag.text.verification import evidence, supports
+from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:
@@ -34,6 +33,9 @@ BETWEEN = "\n\n"
 
 NEAR = 0.2
 """Cosine below which a passage is not worth naming as near."""
+
+NEAREST = 3
+"""Passages that are named as near."""
 
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
@@ -123,24 +125,21 @@ def _known_marks(text: str, documents: Sequence[Document], numbers: Sequence[int
 
 
 def nearest(
-    documents: Iterable[Document],
-    question: str,
-    whys: Mapping[str, str] | None = None,
-    texts: AnswerTexts = ENGLISH,
-    limit: int = 3,
+    documents: Iterable[Document], question: str, whys: Mapping[str, str], texts: AnswerTexts = ENGLISH
 ) -> tuple[Citation, ...]:
     """The passages that came closest to a question that nothing answered, each with its best sentence.
 
     `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
     """
-    citations: list[Citation] = []
-    near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
-    for number, document in enumerate(near, start=1):
-        span = _best_sentence(question, document.page_content)
-        score = float(document.metadata.get("score", 0.0))
-        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), texts.similarity.format(score=score))
-        citations.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
-    return tuple(citations[:limit])
+    scores = [(float(document.metadata.get("score", 0.0)), document) for document in documents]
+    near = [(score, document) for score, document in scores if score >= NEAR][:NEAREST]
+    return tuple(
+        replace(
+            _citation(number, document, _best_sentence(question, document.page_content), verified=False, sentence=""),
+            why=whys.get(str(document.metadata.get("chunk_id", "")), texts.similarity.format(score=score)),
+        )
+        for number, (score, document) in enumerate(near, start=1)
+    )
 
 
 def quotation(number: int, document: Document, span: Span) -> Citation:
@@ -203,23 +202,14 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
 def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The claims of an answer without marks, with their numbers; of a sentence with several marks its clauses.
 
-    Where the passage of a mark says the claims before it and its own word for word (an introduction with its list),
-    they are one; any other claim without a mark is cited with those of the answer whose passages say it so.
+    A claim without a mark is cited with those of the answer whose passages say it word for word.
     """
     everywhere = dict.fromkeys(number for _, cited in placed for number in cited)
-    waiting: list[Claim] = []
     for claim in claims(text, placed):
-        waiting.append(claim)
-        if not claim.numbers:
-            continue
-        joint = without_marks(text[waiting[0].span.start : claim.span.end]).strip()
-        if len(waiting) > 1 and _copied_from(joint, claim.numbers, documents):
-            yield joint, claim.numbers
-        else:
-            yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting[:-1])
+        if claim.numbers:
             yield from _clauses(text, claim, placed)
-        waiting = []
-    yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting)
+        else:
+            yield claim.text, tuple(n for n in everywhere if _is_copied(claim.text, documents[n - 1]))
 
 
 def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -236,8 +226,8 @@ def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[
     yield without_marks(text[start : claim.span.end]).strip(" \n,;"), tuple(numbers)
 
 
-def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
-    return tuple(number for number in cited if verbatim(text, documents[number - 1].page_content))
+def _is_copied(text: str, document: Document) -> bool:
+    return evidence(text, document.page_content).located == "exact"
 
 
 def _cite(sentence: str, number: int, document: Document) -> Citation:
@@ -245,29 +235,24 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
 
     The bullet or number of a list item is the answer's, unless the passage has it, too.
     """
-    if begins_item(sentence) and not verbatim(sentence, document.page_content):
+    if begins_item(sentence) and not _is_copied(sentence, document):
         sentence = without_bullet(sentence)
     citations = []
     for strip in _strips(document):
         best = evidence(sentence, strip.page_content)
         citation = _citation(number, strip, best.span, verified=best.verified, sentence=sentence)
         citations.append(replace(citation, located=best.located))
-    stems = set(content_stems(sentence))
-
-    def closeness(citation: Citation) -> tuple[bool, int, int]:
-        return citation.verified, _CLOSER[citation.located], len(stems & set(content_stems(citation.quote)))
-
-    closest = max(citations, key=closeness)
+    closest = max(citations, key=lambda citation: (citation.verified, _CLOSER.index(citation.located)))
     return closest if closest.verified else _of_property(sentence, number, document) or closest
 
 
-_CLOSER = {"exact": 2, "near": 1, "words": 0, "property": 0}
+_CLOSER: tuple[QuoteMatch, ...] = ("property", "words", "near", "exact")
 
 
 def _of_property(sentence: str, number: int, document: Document) -> Citation | None:
     """The property of the file that says a sentence, "Author: Ada Quill"; None where none does."""
     for known in properties(document):
-        if supports([known.sentence], sentence):
+        if evidence(sentence, known.sentence).verified:
             citation = _citation(number, document, Span(0, 0), verified=True, sentence=sentence)
             return replace(citation, quote=known.quote, page=None, heading="", located="property")
     return None

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_rag.text.urls import is_url
+from local_rag.text.words import IGNORABLE
+
+if TYPE_CHECKING:
+    from local_rag.core.documents import Catalog
 
 _BIDI_CHARACTERS = "\u202a-\u202e\u2066-\u2069"
 _UNSEEN_CHARACTERS = "\u200b\u2060-\u2065\u206a-\u206f\u180e\u3164\uffa0\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
-)
-"""Letters, marks and symbols that show nothing: Unicode's Default_Ignorable_Code_Point, an empty Braille cell, blank
-hieroglyphs, a filler of Khitan, a note without a head."""
+"""What shows nothing and shapes nothing: no joiners, variation selectors and directional marks."""
+_INVISIBLE = re.compile(f"[{IGNORABLE}\u2800\U00013441\U00013442\U00016fe4\U0001d159]")
+"""Also an empty Braille cell, blank hieroglyphs, a filler of Khitan, and a note without a head."""
 _BIDI = re.compile(f"[{_BIDI_CHARACTERS}]")
 _UNSEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]")
 _BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -147,3 +149,44 @@ def waiting_line(embedded: int, chunks: int) -> str:
     if not embedded:
         return f"none of {plural(chunks, 'passage')} is embedded; all are found by their words only"
     return f"{embedded:,} of {plural(chunks, 'passage')} are embedded; the others are found by their words only"
+
+
+LONGEST_ABOUT = 600
+"""Characters of a description by a person."""
+LONGEST = 1_000
+"""Characters of a summary."""
+_TITLE, _FOLDER, _KINDS = 50, 40, 6
+
+
+def description(catalog: Catalog) -> str:
+    """One line of at most `LONGEST` characters: what a person wrote about the index, else the summary."""
+    return shorten(catalog.about, LONGEST_ABOUT) or summary(catalog)
+
+
+def summary(catalog: Catalog) -> str:
+    """Files by kind, their folders, and the titles that stand for the topics of all passages."""
+    kinds = f" ({_kinds(catalog.kinds)})" if catalog.kinds else ""
+    folders = joined(shorten(folder, _FOLDER) for folder in catalog.folders)
+    topics = "; ".join(shorten(title, _TITLE) for title in catalog.topics or catalog.titles)
+    line = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
+    line += f" in {folders}" if folders else ""
+    return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)
+
+
+def by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """The most frequent kind first, those of the same count by name."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def kinds_in_words(counts: Mapping[str, int]) -> str:
+    """How many files of each kind: 2 .pptx and 1 without a suffix."""
+    names = {suffix: shorten(on_one_line(suffix), 20) for suffix in counts}
+    return joined(
+        f"{count:,} {names[suffix].replace('(none)', '') or 'without a suffix'}" for suffix, count in counts.items()
+    )
+
+
+def _kinds(kinds: Sequence[str]) -> str:
+    """The first kinds with their counts (".pdf 1,200"), and how many files are of others."""
+    rest = sum(int(kind.rpartition(" ")[2].replace(",", "")) for kind in kinds[_KINDS:])
+    return ", ".join(kinds[:_KINDS]) + (f", and {plural(rest, 'other')}" if rest else "")

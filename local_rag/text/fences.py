@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from local_rag.text.words import IGNORABLE
+
 BROKEN = "‹"
 """Stands in place of the bracket that would begin a fence."""
 
@@ -12,11 +14,7 @@ _FENCE = re.compile(r"<(?=\s*+/?+\s*+(?:passage|answer)\b)", re.IGNORECASE)
 _BRACKET = re.compile("[<＜﹤]")
 """What NFKC reads as the bracket of a fence: these and no others."""
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
-_IGNORABLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""Default_Ignorable_Code_Point of Unicode 15 (DerivedCoreProperties.txt), which `unicodedata` does not tell."""
+_IGNORABLE = re.compile(f"[{IGNORABLE}]")
 
 
 def fenced(text: str) -> str:

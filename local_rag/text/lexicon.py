@@ -33,16 +33,37 @@ PRESENT = frozenset(
 """Words for the present, which files are older than."""
 NUMBER_WORDS = {
     word: str(number)
-    for number, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen twenty""".split()
-    )
-} | {
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-    "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
-    "once": "1", "twice": "2", "dozen": "12",
-}  # fmt: skip
-MAGNITUDES = frozenset("hundred thousand million billion".split())
+    for line in (
+        "0 zero null,1 one once ein eine eins,2 two twice zwei,3 three drei,4 four vier,5 five funf,6 six sechs,"
+        "7 seven sieben,8 eight acht,9 nine neun,10 ten zehn,11 eleven elf,12 twelve zwolf dozen dutzend,13 thirteen,"
+        "14 fourteen vierzehn,15 fifteen,16 sixteen,17 seventeen,18 eighteen,19 nineteen,20 twenty zwanzig,"
+        "30 thirty dreissig dreiig,40 forty vierzig,50 fifty funfzig,60 sixty,70 seventy,80 eighty,90 ninety,"
+        "100 hundred hundert,1000 thousand tausend,1000000 million millions millionen mio,"
+        "1000000000 billion billions bn milliarde milliarden,1000000000000 trillion trillions"
+    ).split(",")
+    for number, *words in [line.split()]
+    for word in words
+}
+"""English and German ones, folded."""
+MAGNITUDES = frozenset(
+    """dozen dutzend hundred hundert thousand tausend million millions millionen mio billion billions bn milliarde
+    milliarden trillion trillions""".split()
+)
+UNITS = {
+    name: unit[0]
+    for line in (
+        "% percent prozent|$ dollar dollars usd|€ euro euros eur|£ pound pounds gbp|¥ yen jpy|chf franken francs|"
+        "s second seconds sec sekunde sekunden|min minute minutes mins minuten|h hour hours hr hrs stunde stunden|"
+        "day days tag tage tagen|week weeks woche wochen|month months monat monate monaten|"
+        "year years yr yrs jahr jahre jahren|mm millimetres|cm centimetres centimeters|km kilometres kilometers|"
+        "m metre metres meter meters|mile miles|foot feet ft|mg milligram milligrams|g gram grams gramm|"
+        "kg kilogram kilograms kilo kilos|"
+        "tonne tonnes tons|litre litres liter liters l|ml|kb|mb|gb|tb"
+    ).split("|")
+    for unit in [line.split()]
+    for name in unit
+}
+"""Signs and words of units and currencies, each with the first of its line."""
 ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
     corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
@@ -101,31 +122,36 @@ CONTRARIES = """
     win wins won:lose loses lost
     start starts begin begins began:end ends stop stops
     include included includes:exclude excluded excludes
-    minimum least:maximum most
+    minimum least mindestens:maximum most hochstens
     high higher highest:low lower lowest
+    before vor:after nach
+    first:last
+    north northern:south southern
+    east eastern:west western
+    erlaubt zulassig:verboten untersagt unzulassig
+    steigt stieg gestiegen erhoht:sinkt sank gesunken gesenkt
 """
 """Two families a line, of which no two words are true of one thing: they keep a citation from being verified."""
-NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
 
 # Small words that turn or limit a sentence.
 
-CONDITIONS = frozenset("if unless only except allegedly supposedly whether".split())
-"""Words that, left out of a quotation, change what it says."""
 TURNS = {
     word: group.split()[0]
     for group in (
-        "all every each both,some,few,most,only,before,after,until,must shall,may,should,more over above exceeding,"
-        "less under below fewer,first,second,third,fourth,fifth,last,if,unless,except,allegedly supposedly"
+        "all every each both alle jeder jede jedes,some einige manche,few wenige,most meisten,only nur,before vor,"
+        "after nach,until bis,must shall muss mussen,may darf durfen,should soll sollte sollen,"
+        "more over above exceeding mehr,less under below fewer weniger,first,second,third,fourth,fifth,last,"
+        "if wenn falls sofern,unless except ausser,allegedly supposedly angeblich"
     ).split(",")
     for word in group.split()
 }
-"""Quantifiers, conditions, times and duties, by meaning; they are too common to count as content."""
+"""Quantifiers, conditions, times and duties, by meaning, folded; they are too common to count as content."""
 OMISSIBLE_TURNS = frozenset("all only first second third fourth fifth last".split())
 """Turns that a sentence may leave out: "every pump" may become "pumps", not the other way round."""
 TURN_SYNONYMS = {
-    "may": frozenset("can could might".split()),
+    "may": frozenset("can could might kann konnen".split()),
     "if": frozenset("when where whenever whether provided case".split()),
-    "must": frozenset("has have had need needs required".split()),
+    "must": frozenset("has have had need needs required hat haben".split()),
 }
 BACK_REFERENCES = frozenset("it its they them their he his she her this these those that such both".split())
 """First words of a sentence that goes on about the one before it."""

@@ -1,4 +1,4 @@
-"""Citation marks, and the sentences of an answer with the marks that belong to them."""
+"""The parts of an answer: citation marks, the sentences and list items that they belong to, and tables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from local_rag.text.sentences import Span, sentences, stripped
-from local_rag.text.tables import blanked, cells, tables
-from local_rag.text.words import words
+from local_rag.text.words import BULLET, words
 
-_BULLET_ALONE = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])?\s*")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?=\S)")
+_BULLET_ALONE = re.compile(rf"\s*(?:{BULLET})?\s*")
+_ITEM = re.compile(rf"\s*{BULLET}\s+(?=\S)")
 _RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
 _LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
 _MARK = re.compile(
@@ -174,3 +173,79 @@ def _cited(match: re.Match[str]) -> list[int]:
             return []
         numbers += range(first, last + 1)
     return numbers
+
+
+# --- tables in Markdown (GFM, section 4.10): a line of headings, a delimiter row, and the rows
+
+_TABLE = re.compile(
+    r"^(?=[^\n]*\|)[^\n]*+\n(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]++(?:\n|\Z)(?:(?=[^\n]*\|)[^\n]++(?:\n|\Z))*+", re.MULTILINE
+)
+
+
+class Table(NamedTuple):
+    """Spans of lines without the blanks around them."""
+
+    heading: Span
+    delimiter: Span
+    rows: tuple[Span, ...]
+
+
+def tables(text: str) -> list[Table]:
+    """The tables of a text. A row is a line with a bar; the first line without one ends the table."""
+    found: list[Table] = []
+    for match in _TABLE.finditer(text):
+        lines = [stripped(text, match.start() + line.start(), match.start() + line.end())
+                 for line in re.finditer(r"[^\n]+", match.group())]  # fmt: skip
+        found.append(Table(lines[0], lines[1], tuple(lines[2:])))
+    return found
+
+
+def cells(row: str) -> list[str]:
+    """The cells of a row, without the bars around them."""
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
+def blanked(text: str) -> str:
+    """The text with blanks in the place of its tables: other offsets stay what they are."""
+    return _TABLE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+# --- an answer that is written part by part
+
+_NUMBERED = re.compile(r"^([ \t]*)(\d{1,2})([.)])(?=[ \t]+\S)", re.MULTILINE)
+
+
+def with_part(before: str, part: str) -> str:
+    """The answer with a further part behind it. Numbers of a list and headings of a table are not begun anew."""
+    part = part.strip()
+    if not before:
+        return part
+    if (table := _rows_alone(before, part)) is not None:
+        return f"{before}\n{table}"
+    numbers = [int(match[2]) for match in _NUMBERED.finditer(before)]
+    if numbers and _NUMBERED.match(part):
+        following = iter(range(numbers[-1] + 1, 100))
+        part = _NUMBERED.sub(lambda match: f"{match[1]}{next(following, match[2])}{match[3]}", part)
+    return f"{before}{gap(before, part)}{part}"
+
+
+def gap(before: str, part: str = "") -> str:
+    """What stands between an answer and its next part, whose beginning may be unknown yet."""
+    last = before.rpartition("\n")[2]
+    if part and bool(tables(part)):
+        return "\n\n"
+    lines = "\n" in part or begins_item(last) or begins_item(part) or last.lstrip().startswith("|")
+    return "\n" if before and lines else " "
+
+
+def _rows_alone(before: str, part: str) -> str | None:
+    """The rows of a part that goes on with the table at the end of an answer; None for any other part."""
+    known, new = tables(before), tables(part)
+    if not known or not known[-1].rows or known[-1].rows[-1].end < len(before.rstrip()):
+        return None
+    if part.startswith("|") and not new:
+        return part
+    same = bool(new) and new[0].heading.start == 0 and bool(new[0].rows)
+    if not same or cells(new[0].heading.of(part)) != cells(known[-1].heading.of(before)):
+        return None
+    return part[new[0].rows[0].start :]

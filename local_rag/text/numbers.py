@@ -1,87 +1,103 @@
-"""The numbers of a text, compared by value."""
+"""The numbers of a text, read once for every comparison: their value, sign and unit."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
-from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS
+from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS, UNITS
 from local_rag.text.marks import without_marks
-from local_rag.text.words import content_stems, words
+from local_rag.text.words import tidy
 
 TOKEN = re.compile(
-    r"(?<![\w)\]])-(?=[$€£]?\d)|[$€£%]|(?<![\d.])\d{4}-\d\d-\d\d(?!\d)|\d+(?:[.,:/]\d+)*|[^\W_]+(?:'[^\W_]+)*"
+    r"(?<![\d.])\d{4}-\d\d-\d\d(?!\d)"
+    r"|\d{1,3}(?:(?P<thousands>[,.' ])\d{3})(?:(?P=thousands)\d{3})*(?:[.,]\d{1,2})?(?![\d:/]|[.,]\d)|\d+(?:[.,:/]\d+)*"
+    r"|(?<![\w)\]])-(?=[$€£¥]?\d)|[$€£¥%]|[^\W\d_]+(?:'[^\W\d_]+)*|[^\W_]"
 )
-"""A word, a number, a date, a sign of a currency or a minus."""
-_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
-_CURRENCIES = {"$", "€", "£"}
-_UNITS = {
-    "percent": "%", "euro": "€", "euros": "€", "eur": "€", "dollar": "$", "dollars": "$", "usd": "$",
-    "pound": "£", "pounds": "£", "gbp": "£",
-}  # fmt: skip
+"""A date, a number, a minus, a sign of a currency or a word of a tidied text."""
+
+
+class Quantity(NamedTuple):
+    """Its position among the tokens, what it may be ("-5", "4000000", "2024-05-12"; "1.200" may be two), and its unit
+    as `UNITS` names it, empty where it has none.
+    """
+
+    position: int
+    values: tuple[str, ...]
+    unit: str
 
 
 def numbers(text: str) -> set[str]:
     """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] and the word "one" do not count."""
-    plain = without_marks(text)
-    digits = {_without_thousands(match.group()) for match in _NUMBER.finditer(plain)}
-    return digits | {NUMBER_WORDS[word] for word in words(plain) if word in NUMBER_WORDS and word != "one"}
-
-
-def _without_thousands(number: str) -> str:
-    return number.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", number) else number
+    return {quantity.values[-1].lstrip("-") for quantity in quantities(without_marks(text))}
 
 
 def is_number(token: str) -> bool:
-    return token[0].isdigit() or token.casefold() in NUMBER_WORDS
+    return token[:1].isdigit() or token in NUMBER_WORDS
 
 
-def stems_without_numbers(text: str) -> tuple[str, ...]:
-    """The content stems but for numbers, which are compared by value."""
-    return tuple(stem for stem in content_stems(text) if not is_number(stem))
+@lru_cache(maxsize=4096)
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """The numbers of a text in order, those in English and German words, too; "one" counts nothing."""
+    tokens = [match.group().casefold() for match in TOKEN.finditer(tidy(text))]
+    found: list[Quantity] = []
+    position = 0
+    while position < len(tokens):
+        values, end = _digits(tokens, position) if tokens[position][0].isdigit() else _spelled(tokens, position)
+        if values:
+            before, after = tokens[max(0, position - 2) : position], tokens[end : end + 1]
+            units = [UNITS[token] for token in (*before[-1:], *after) if token in UNITS]
+            sign = "-" if "-" in (before if units else before[-1:]) else ""
+            found.append(Quantity(position, tuple(sign + value for value in values), next(iter(units), "")))
+        position = end
+    return tuple(found)
 
 
-class Quantity(NamedTuple):
-    """Its position among the tokens, its value ("-5", "4000000", "2024-05-12") and $, €, £, % or nothing."""
-
-    position: int
-    value: str
-    unit: str
-
-
-def quantities(text: str) -> list[Quantity]:
-    """The numbers of a text (tidied, see `alignment.tidy`) in order, with sign and unit."""
-    tokens = [*TOKEN.findall(text), "", ""]
-    result: list[Quantity] = []
-    for position, token in enumerate(tokens):
-        word = token.casefold()
-        if not token or not is_number(token) or word in {"one", "once"}:
-            continue
-        value = word if token[0].isdigit() else NUMBER_WORDS[word]
-        before, after = tokens[position - 1] if position else "", tokens[position + 1].casefold()
-        if word in MAGNITUDES and result and result[-1].position == position - 1:
-            value, before = _times(result.pop().value, value), tokens[position - 2]
-        unit = before if before in _CURRENCIES else _UNITS.get(after, after if after in {"%", *_CURRENCIES} else "")
-        minus = "-" in (before, tokens[position - 2] if position > 1 and before in _CURRENCIES else "")
-        result.append(Quantity(position, f"-{value}" if minus else value, unit))
-    return result
+def _digits(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
+    """The values of a number in digits, and the position behind it: "4 million", "1.200"."""
+    values, end, scale = _readings(tokens[start]), start + 1, 1
+    while end < len(tokens) and tokens[end] in MAGNITUDES:
+        scale, end = scale * int(NUMBER_WORDS[tokens[end]]), end + 1
+    if scale > 1:
+        values = [
+            f"{(Decimal(value) * scale).normalize():f}" for value in values if re.fullmatch(r"\d+(?:\.\d+)?", value)
+        ] or values
+    return values, end
 
 
-def _times(count: str, magnitude: str) -> str:
-    if not re.fullmatch(r"-?\d+(?:\.\d+)?", count):
-        return f"{count} {magnitude}"
-    return f"{(Decimal(count) * Decimal(magnitude)).normalize():f}"
+def _readings(number: str) -> list[str]:
+    """A number in digits with a decimal point: 1,200 and 1.200,50; "1.200" may be two, "1.2.3" stays as it is."""
+    number = re.sub("[' ]", "", number)
+    whole = re.sub(r"[.,]", "", number)
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", number):
+        return [whole]
+    if re.fullmatch(r"\d{1,3}\.\d{3}", number):
+        return [number, whole]
+    parts = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:[.,](\d+))?", number)
+    if parts is None:
+        return [number]
+    return [re.sub(r"[.,]", "", parts[1]) + (f".{parts[2]}" if (parts[2] or "").strip("0") else "")]
 
 
-def holds_quantities(quote: str, sentence: str) -> bool:
-    """Whether a quote has every number of a sentence with its unit; a currency may be left out or stand elsewhere."""
-    units = {_UNITS.get(token.casefold(), token) for token in TOKEN.findall(quote)}
-    held = quantities(quote)
-    return all(any(_same_quantity(wanted, other, units) for other in held) for wanted in quantities(sentence))
-
-
-def _same_quantity(wanted: Quantity, other: Quantity, units: set[str]) -> bool:
-    if wanted.value != other.value or (not wanted.unit and other.unit == "%"):
-        return False
-    return wanted.unit in ("", other.unit) or (not other.unit and wanted.unit in units)
+def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
+    """The value of a number in words (twenty-five, three hundred and fifty, two dozen) and the position behind it."""
+    total, group, end = 0, 0, start
+    last = 1
+    while end < len(tokens) and (value := int(NUMBER_WORDS.get(tokens[end], -1))) >= 0:
+        if tokens[end] in MAGNITUDES:
+            group = max(group, 1) * value
+            total, group = (total + group, 0) if value >= 1000 else (total, group)
+        elif end > start and not (last >= 100 or (last >= 20 and value < 10)):
+            break
+        else:
+            group += value
+        last, end = value, end + 1
+        if last >= 100 and tokens[end : end + 1] == ["and"] and is_number((*tokens, "", "")[end + 1]):
+            end += 1
+    value = total + group
+    if end == start + 1 and value == 1:
+        return [], end
+    return ([str(value)], end) if end > start else ([], start + 1)

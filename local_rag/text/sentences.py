@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.text.lexicon import ABBREVIATIONS, STOP_WORDS
+from local_rag.text.words import BULLET
 
 _LINE = re.compile(r"[^\n]*\n?")
-_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
+_LIST_ITEM = re.compile(rf"[ \t]*{BULLET}[ \t]+\S")
 _RULE = re.compile(r"([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,}")  # a whole line without the blanks around it
 _HEADING = re.compile(r"#{1,6}[ \t]+\S")
 _ORDINAL_AT = re.compile(r"(\d{1,3})\.\s+")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -63,21 +64,10 @@ def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
     phrase = re.compile(r"(?<![\w\[])" + r"\s+".join(map(re.escape, written)) + r"(?![\w\]])", re.IGNORECASE)
     around = _around(passage, span.start, span.end)
     places = [match.span() for match in phrase.finditer(text)]
-    best = max(places, key=lambda place: _alike(around, _around(text, *place)), default=None)
+    best = max(places, key=lambda place: (around & _around(text, *place)).total(), default=None)
     return Highlight(*best) if best else None
 
 
-def _around(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
-    """The words before a place, the nearest first, and those after it."""
-    return words(text[:start])[::-1][:CONTEXT], words(text[end:])[:CONTEXT]
-
-
-def _alike(around: tuple[list[str], list[str]], other: tuple[list[str], list[str]]) -> int:
-    """How many words next to two places are the same."""
-    count = 0
-    for first, second in zip(around, other, strict=True):
-        for before, after in zip(first, second, strict=False):
-            if before != after:
-                break
-            count += 1
-    return count
+def _around(text: str, start: int, end: int) -> Counter[str]:
+    """The words before and behind a place."""
+    return Counter(words(text[:start])[-CONTEXT:] + words(text[end:])[:CONTEXT])

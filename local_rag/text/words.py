@@ -1,9 +1,10 @@
-"""The words of a text, folded, and their stems."""
+"""The words of a text, tidied and folded, and their stems."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import filterfalse
 from threading import Lock
@@ -11,6 +12,22 @@ from threading import Lock
 from local_rag.text.lexicon import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
+BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
+"""What an item of a list begins with, as a regular expression; a blank follows."""
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Default_Ignorable_Code_Point of Unicode 15 (DerivedCoreProperties.txt), which `unicodedata` does not tell: what shows
+nothing, as the inside of a character class.
+"""
+_UNWRITTEN = re.compile(rf"\u00ad\s*|[{IGNORABLE}]|(?<=[^\W\d_])[-‐‑]\s+(?=[^\W\d_])")
+_SAME_SIGN = str.maketrans(
+    dict.fromkeys("“”„«»", '"')
+    | dict.fromkeys("‘’‚", "'")
+    | dict.fromkeys("‐‑–—−", "-")
+    | dict.fromkeys("\u00a0\u2009\u202f", " ")
+)
 
 
 def words(text: str) -> list[str]:
@@ -27,6 +44,33 @@ def fold(text: str) -> str:
         return text.casefold()
     bare = "".join(filterfalse(unicodedata.combining, text.replace("’", "'")))
     return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", bare))).casefold()
+
+
+@lru_cache(maxsize=4096)
+def tidy(text: str) -> str:
+    """As far alike as two copies of a text may differ, with its case: see `tidied`."""
+    return "".join(character for character, _ in tidied(text)).strip()
+
+
+def tidied(text: str, without: Iterable[tuple[int, int]] = ()) -> Iterator[tuple[str, int]]:
+    """The characters of a text with their positions: without accents, invisible characters and hyphens at the ends of
+    lines, with plain quotes, dashes and blanks, one blank for several. 10² does not become 102.
+
+    `without` are the starts and ends of parts that are left out.
+    """
+    unwritten = (match.span() for match in _UNWRITTEN.finditer(text))
+    hidden = {position for span in (*without, *unwritten) for position in range(*span)}
+    blank = True
+    for position, character in enumerate(text):
+        if position in hidden:
+            continue
+        plain = character
+        if not character.isascii() and not unicodedata.decomposition(character).startswith(("<super>", "<sub>")):
+            plain = unicodedata.normalize("NFKD", character.translate(_SAME_SIGN)).translate(_SAME_SIGN)
+        for letter in plain:
+            if not unicodedata.combining(letter) and not (letter.isspace() and blank):
+                blank = letter.isspace()
+                yield " " if blank else letter, position
 
 
 _STEMMING = Lock()

@@ -14,7 +14,7 @@ from pathlib import Path
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import loaders
-from local_rag.text import alignment, chunking, display, encoding, fences, marks, names, negation, numbers, words
+from local_rag.text import chunking, display, encoding, fences, marks, names, negation, numbers, support, words
 from local_rag.text.sentences import sentences
 
 SIZE = 20_000
@@ -35,14 +35,14 @@ TEXT = (
     sentences,
     chunks,
     marks.claims,
+    marks.tables,
     numbers.quantities,
     names.names,
     names.written_names,
     negation.narrowing,
-    alignment.tidy,
-    alignment.without_lead,
-    lambda text: alignment.verbatim(SENTENCE, text),
-    lambda text: alignment.verbatim(text, SENTENCE),
+    words.tidy,
+    lambda text: support.evidence(SENTENCE, text),
+    lambda text: support.evidence(text, SENTENCE),
     lambda text: display.shorten(text, 80),
     display.printable,
     display.for_terminal,

@@ -29,7 +29,6 @@ from local_rag.engines.extractive.rare_terms import terms_near
 from local_rag.engines.extractive.reader import Reader
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
-from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
@@ -37,6 +36,7 @@ from local_rag.text.display import joined, shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
 from local_rag.text.properties import properties
+from local_rag.text.support import sentence_supports
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:

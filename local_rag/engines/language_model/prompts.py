@@ -19,8 +19,7 @@ from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.language_model.passages import Passages, rendered
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.window import Message
-from local_rag.text.description import LONGEST_ABOUT, summary
-from local_rag.text.display import joined, plural, shorten
+from local_rag.text.display import LONGEST_ABOUT, joined, plural, shorten, summary
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
 

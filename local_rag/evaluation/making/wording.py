@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -13,7 +12,7 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.numbers import numbers
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.urls import is_page
-from local_rag.text.words import words
+from local_rag.text.words import BULLET, fold, words
 
 ENGLISH = 0.15
 """Least share of English function words in English text; tables and other languages have fewer."""
@@ -74,7 +73,7 @@ def is_in_english(passage: Passage) -> bool:
 
 def plain_line(sentence: str) -> str:
     """On one line, without the marks of a list, of links and of emphasis."""
-    plain = re.sub(r"^(?:[-*+•◦▪‣–>]|\(?\d{1,3}[.)])\s+", "", " ".join(sentence.split()))
+    plain = re.sub(rf"^(?:>|{BULLET})\s+", "", " ".join(sentence.split()))
     plain = re.sub(r"!?\[([^\]]+)\]\([^)\s]*\)", r"\1", plain)
     return re.sub(r"(?<!\w)([*_`]{1,3})(?=\S)([^*`]*?\S)\1(?!\w)", r"\2", plain)
 
@@ -100,7 +99,7 @@ def located(copied: str, text: str) -> Span | None:
     A copy of four words or more may differ in one of five, never in a number: the words most like it are taken.
     """
     spans = [match.span() for match in _WORD.finditer(text)]
-    there, wanted = [_folded(text[start:end]) for start, end in spans], list(map(_folded, _WORD.findall(copied)))
+    there, wanted = [fold(text[start:end]) for start, end in spans], list(map(fold, _WORD.findall(copied)))
     size = len(wanted)
     if not 0 < size <= len(there):
         return None
@@ -122,10 +121,6 @@ def _most_alike(there: list[str], wanted: list[str]) -> int | None:
 
 def _shared(window: list[str], count: Counter[str]) -> int:
     return (Counter(window) & count).total()
-
-
-def _folded(word: str) -> str:
-    return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
 
 
 def _with_signs(text: str, start: int, end: int) -> Span:

@@ -21,6 +21,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import stated
 from local_rag.text.display import shorten
+from local_rag.text.words import BULLET
 
 FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""
@@ -30,7 +31,7 @@ _HYPHENS = "\ufffe\x02"
 
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
 LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
-_ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
+_ITEM = re.compile(rf"{BULLET}\s")
 
 _LARGER = 1.25
 """Times the size of most letters of the page from which a line is a title. LaTeX's \\LARGE is 1.44 times a text of 12

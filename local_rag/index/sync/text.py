@@ -25,7 +25,7 @@ from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, chunks
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import Found, Walk, walk
-from local_rag.text.description import by_count, kinds_in_words
+from local_rag.text.display import by_count, kinds_in_words
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""

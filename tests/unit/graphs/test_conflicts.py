@@ -13,10 +13,6 @@ from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.disagreement import disagreeing
-from local_rag.graphs.statements import holds_answer
-from local_rag.text.answer_values import ShortAnswer
-from local_rag.text.parts import stored
-from local_rag.text.short_answers import highlights_of
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
@@ -33,16 +29,15 @@ def lease(number, text, date="", **about):
 VERSIONS = [lease(1, OLD, "2019-05-01"), lease(2, NEW, "2023-02-01")]
 
 
-def state_of(graph="self-rag", passages=VERSIONS, question=QUESTION, evaluator=None, options=None, **engine):
+def deps_of(passages=VERSIONS, evaluator=None, **engine):
     engine = {"drafts": ["The notice period of the lease is three months [1]."]} | engine
-    deps = Deps(
-        FakeCorpus(list(passages)),
-        ScriptedEngine(**engine),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=evaluator or ScriptedEvaluator(ANSWERS),
-    )
-    return final_state(compiled(graph, options or Options()), deps, question)
+    evaluator = evaluator or ScriptedEvaluator(ANSWERS)
+    web = FakeWeb(enabled=False)
+    return Deps(FakeCorpus(list(passages)), ScriptedEngine(**engine), web, Limits(), evaluator=evaluator)
+
+
+def state_of(graph="self-rag", question=QUESTION, **about):
+    return final_state(compiled(graph, Options()), deps_of(**about), question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -150,56 +145,22 @@ def test_two_true_answers_are_about_two_things(first, second, question):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [("lease-2019.txt", "lease-2023.txt"), ("lease.txt", "lease amended.txt"), ("old.md", "new.md")],
+    ("first", "second", "sides"),
+    [
+        ("lease-2019", "lease-2023", 2),
+        ("lease", "lease amended", 2),
+        ("old", "new", 2),
+        ("Lease of Mill House", "Lease of Oak House", 0),
+    ],
 )
-def test_years_and_versions_in_the_names_of_files_do_not_tell_things_apart(first, second):
-    passages = [lease(1, OLD, source=f"/notes/{first}", title=first), lease(2, NEW, source=f"/notes/{second}")]
-    assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == 2
-
-
-def test_two_documents_in_words_of_their_own_disagree():
-    first = "Either side may end the lease; the notice period is three months to the end of a quarter."
-    second = "Remember: notice period for the lease six months, so write to them in June."
-    sides = disagreeing(QUESTION, [lease(1, first), lease(2, second)], ScriptedEvaluator(ANSWERS))
-    assert [[statement.answer.text for statement in side] for side in sides] == [["three months"], ["six months"]]
-
-
-def test_first_words_of_sentences_are_no_names():
-    first = "Tenants of the office pay a rent of 4 million."
-    second = "Payments for the office are due early, and the rent is 5 million."
-    evaluator = ScriptedEvaluator({"4 million": 0.99, "5 million": 0.99})
-    assert len(disagreeing("What is the rent of the office?", [passage(1, first), passage(2, second)], evaluator)) == 2
-
-
-def test_versions_are_told_from_texts_made_of_one_template_by_their_headers():
-    titles = (("Lease v1", "Lease v2"), ("Lease of Mill House", "Lease of Oak House"))
-    sides = [
-        disagreeing(QUESTION, [lease(1, OLD, title=first), lease(2, NEW, title=second)], ScriptedEvaluator(ANSWERS))
-        for first, second in titles
-    ]
-    assert [len(side) for side in sides] == [2, 0]
-
-
-def test_an_abstention_says_nothing_of_disagreement():
-    state = state_of(relevant=["n"])
-    assert state["status"] == "abstained" and not state.get("conflicts")
-
-
-def test_without_an_evaluator_nothing_is_compared():
-    deps = Deps(FakeCorpus(VERSIONS), ScriptedEngine(drafts=["Three months [1]."]), FakeWeb(enabled=False), Limits())
-    assert not final_state(compiled("plain"), deps, QUESTION).get("conflicts")
+def test_names_in_titles_tell_things_apart_and_years_and_versions_do_not(first, second, sides):
+    passages = [lease(1, OLD, title=first), lease(2, NEW, title=second)]
+    assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == sides
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
     evaluator = ScriptedEvaluator(error=LocalRagError("its weights are damaged"))
-    deps = Deps(
-        FakeCorpus(VERSIONS),
-        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=evaluator,
-    )
+    deps = deps_of(evaluator=evaluator)
     app = compiled("self-rag")
     events = list(app.stream({"question": QUESTION}, context=deps, stream_mode="custom"))
     assert [event.text for event in events if isinstance(event, Note)] == [
@@ -212,44 +173,8 @@ def test_the_next_question_of_a_chat_begins_without_conflicts():
 
     app = compiled("self-rag", Options(memory=True), InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
-    deps = Deps(
-        FakeCorpus(VERSIONS),
-        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
-        FakeWeb(enabled=False),
-        Limits(),
-        evaluator=ScriptedEvaluator(ANSWERS),
-    )
+    deps = deps_of()
     first = final_state(app, deps, QUESTION, config)
     assert first["turns"][0]["conflicts"][0]["positions"][0]["text"] == "six months"
     second = final_state(app, deps, "Are pets welcome?", config)
     assert not second.get("conflicts") and "conflicts" not in second["turns"][1]
-
-
-def test_the_answers_of_all_sides_are_highlighted_in_the_text():
-    state = state_of()
-    places = highlights_of(state["generation"], state["conflicts"])
-    assert [state["generation"][place.start : place.end] for place in places] == ["six months", "three months"]
-
-
-def test_a_file_that_agrees_with_one_side_stands_there_though_it_opposes_nobody():
-    note = lease(3, "Summary for the landlord: six months, no dogs.", "2024-03-01")
-    sides = disagreeing(QUESTION, [*VERSIONS, note], ScriptedEvaluator(ANSWERS))
-    assert [[statement.source for statement in side] for side in sides] == [
-        ["/notes/lease 1.md"],
-        ["/notes/lease 2.md", "/notes/lease 3.md"],
-    ]
-
-
-@pytest.mark.parametrize("answer", ["3 May 2021", "Bank of England"])
-def test_an_answer_with_a_function_word_is_seen_in_a_text(answer):
-    assert holds_answer(ShortAnswer(answer, answer), f"They wrote to the {answer} twice.")
-    assert not holds_answer(ShortAnswer(answer, answer), "They wrote to the Bank in 2021.")
-
-
-def test_a_passage_that_text_was_taken_out_of_is_read_as_it_is():
-    parts = (
-        {"chunk_id": "a", "start": 0, "end": 20, "heading": ""},
-        {"chunk_id": "b", "start": 20, "end": 99, "heading": ""},
-    )
-    refined = passage(1, "What is left of two.", parts=parts, pieces=[(0, 8), (60, 72)])
-    assert stored(refined) == [refined]

@@ -10,8 +10,7 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.graphs.grades import without_unsupported
 from local_rag.text.citations import check, renumbered
-from local_rag.text.marks import claims
-from local_rag.text.tables import blanked, cells, tables
+from local_rag.text.marks import blanked, cells, claims, tables
 
 DOCUMENTS = [
     passage(1, "Plan A costs 5 euros a month. It ends in May."),

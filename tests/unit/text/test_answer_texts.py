@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 import pytest
 
 from local_rag.core.answer import Citation
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.answer_texts import (
     ENGLISH,
     GERMAN,
@@ -151,12 +150,6 @@ def test_which_texts_and_which_wish_follow_from_the_setting():
     assert asked_language("fr", german) == "French" and asked_language("Latin", german) == "Latin"
     assert fallback_note("question") == fallback_note("German") == ""
     assert "it has English and German, not French" in fallback_note("fr")
-
-
-def test_numbers_have_their_forms():
-    assert ENGLISH.count(ENGLISH.uncited, 1) == "1 sentence without a citation"
-    assert GERMAN.count(GERMAN.uncited, 2) == "2 Sätze ohne Quelle"
-    assert ENGLISH.refusal == NOT_IN_PASSAGES
 
 
 def test_a_row_of_a_table_is_no_text_of_its_file():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import pairwise
 
 import pytest
@@ -14,7 +13,7 @@ from support.fakes_index import HashingEmbedder, minilm
 from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.text.chunking import Chunk, chunk
+from local_rag.text.chunking import chunk
 from local_rag.text.display import printable
 from local_rag.text.sentences import sentences
 
@@ -104,13 +103,6 @@ def test_a_heading_alone_is_never_a_passage_if_text_follows():
     assert [text[p.start : p.end].split("\n")[0] for p in chunks if text[p.start] == "#"] == ["# Title", "# Next"]
 
 
-def test_small_paragraphs_of_a_section_are_packed_and_big_ones_kept_whole():
-    small = "\n\n".join(f"Paragraph {number} is short." for number in range(6))
-    assert len(cut(small)) == 1
-    twice = "\n\n".join(["Seven words are in this very sentence. " * 4] * 2)
-    assert [twice[p.start : p.end].count("sentence") for p in cut(twice)] == [4, 4]
-
-
 def test_a_tiny_section_shares_its_passage_with_the_next_one():
     text = "# A\n\nYes.\n\n# B\n\n" + "It goes on here. " * 6
     assert [piece.heading for piece in cut_markdown(text)] == ["A"]
@@ -137,37 +129,16 @@ def test_overlap_begins_at_a_sentence_and_never_crosses_a_heading():
     assert text[first_of_b.start :].startswith("# B")
 
 
-def test_overlap_falls_back_to_words():
+def test_overlap_falls_back_to_words_and_no_text_has_no_chunk():
     chunks = cut("word " * 200, size=50, overlap=10)
     assert all(before.end - after.start == len("word " * 10) - 1 for before, after in pairwise(chunks))
-
-
-def test_nothing_in_nothing_out():
     assert cut("") == cut(" \n\t\n ") == []
-    assert cut("one") == [Chunk(0, 3, "")]
 
 
 @pytest.mark.parametrize(("size", "overlap", "window"), [(0, 0, 10), (11, 0, 10), (10, 6, 10), (10, -1, 10)])
 def test_impossible_sizes_are_refused(size, overlap, window):
     with pytest.raises(ValueError, match="expected 0 < size"):
         chunk(LoadedDocument("text"), [4], size=size, overlap=overlap, window=window)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line", ["x" * 400_000, "many words go by " * 24_000, "a=b;c(d,e);" * 18_000, "日本語" * 100_000, "-" * 200_000]
-)
-def test_a_huge_line_takes_linear_time(line):
-    embedder = HashingEmbedder()
-    took = []
-    for text in (line[: len(line) // 8], line):
-        offsets = embedder.token_ends(text)
-        start = time.process_time()
-        chunks = chunk(LoadedDocument(text), offsets, size=250, overlap=0, window=254)
-        took.append(time.process_time() - start)
-        assert max(piece.end - piece.start for piece in chunks) <= 4000
-        assert chunks[-1].end == len(text.rstrip())
-    assert took[1] < 40 * took[0] + 0.5
 
 
 def test_a_stop_is_heard_between_two_chunks():
@@ -178,11 +149,3 @@ def test_a_stop_is_heard_between_two_chunks():
         work()
         with cancel.scope(stop), pytest.raises(Stopped):
             work()
-
-
-def test_a_long_line_is_searched_for_sentences_in_parts(monkeypatch):
-    text = " ".join(f"{word * 7} one... Two?! (3.) “Four.” \u3002五。六" for word in WORDS.split())
-    expected = sentences(text)
-    for window in (1, 7, 50):
-        monkeypatch.setattr("local_rag.text.sentences._WINDOW", window)
-        assert sentences(text) == expected

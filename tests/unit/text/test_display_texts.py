@@ -5,8 +5,7 @@ import pytest
 from local_rag.core.answer import Conflict, Position
 from local_rag.core.documents import Catalog
 from local_rag.runtime.export import conflict_line, position_date
-from local_rag.text.description import summary
-from local_rag.text.display import local_iso, local_time, those_there, waiting_line
+from local_rag.text.display import local_iso, local_time, summary, those_there, waiting_line
 
 
 def test_the_kinds_that_are_not_named_are_counted():

@@ -13,8 +13,8 @@ from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.answer_kind import takes_several
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reader import Reader, labels
-from local_rag.engines.extractive.support import sentence_supports
 from local_rag.text.answer_texts import ENGLISH, GERMAN
+from local_rag.text.support import sentence_supports
 
 MILL = "The mill of Sorby burned down in 1902. Ada Quill built it again in 1911, of stone. Her sons ground the flour."
 MILL_TOO = "Sorby has a mill. It was built in 1877 by monks, and it stands at the river."
@@ -195,7 +195,7 @@ def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(
         ("Tom Marsh ground the flour.", 0.9, "no"),
         ("The mill of Sorby did not burn down in 1902.", 0.9, "no"),
         ("The mill of Sorby burned down in 1902.", 0.0, "fully"),
-        ("The mill of Sorby burned all down in 1902.", 0.1, "partially"),
+        ("The old mill of Sorby burned down in 1902.", 0.1, "partially"),
     ],
 )
 def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_names(sentence, judged, support):

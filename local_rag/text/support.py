@@ -1,0 +1,299 @@
+"""Does a passage say what a sentence says? Decided by comparing words; where in doubt, no.
+
+It does where it has the sentence word for word, or most of its words in a few neighbouring sentences with the same
+numbers, names and denials. One check for citations and for the extractive grading of answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from local_rag.core.answer import QuoteMatch
+from local_rag.core.verdicts import Support
+from local_rag.text import lexicon
+from local_rag.text.marks import claims, marks, without_bullet, without_marks
+from local_rag.text.names import written_names
+from local_rag.text.numbers import TOKEN, is_number, quantities
+from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
+
+NEAR = 0.8
+"""A quote is near its sentence when it holds more than this share of the sentence's content words (stemmed).
+
+One foreign word in five is too many: "the board rejected the plan" and "the board approved the plan" share two of
+three. Numbers are compared by value and count for nothing here.
+"""
+PART = 0.6
+"""The same for a sentence that is supported in part."""
+TURNED = 0.9
+"""The same for a quote that says another thing of nearly the same words."""
+LIKE = 88.0
+"""Similarity (0 to 100, rapidfuzz's partial_ratio) from which letters are nearly the same: one letter in eight."""
+PART_WORDS = 8
+"""Words from which a verbatim part of a sentence may stand for itself."""
+QUOTE_SENTENCES = 3
+"""The longest quote, in sentences of the passage, that is put beside a sentence which is no verbatim copy."""
+
+Judge = Callable[[str, Sequence[str]], bool]
+"""Whether one of the passages supports all of a sentence, as an evaluator says."""
+
+_LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
+_TRAIL = re.compile(r"[\s.!…。！\"'“”’»)\]*_:;,|]")
+_CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
+_ITEM = re.compile(rf"{BULLET}\s")
+
+
+class Evidence(NamedTuple):
+    """The part of a passage to put beside a sentence, how far it supports it, and how it was found.
+
+    `turned`: some part says something else of nearly the same words.
+    """
+
+    span: Span
+    support: Support
+    located: QuoteMatch
+    turned: bool = False
+
+    @property
+    def verified(self) -> bool:
+        return self.support == "fully"
+
+
+def sentence_supports(
+    generation: str, passages: Sequence[str], judge: Judge | None = None
+) -> list[tuple[str, Support]]:
+    """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none.
+
+    A sentence that is not verbatim is supported in full only if the `judge` says so, too.
+    """
+    supports: list[tuple[str, Support]] = []
+    for claim in claims(generation):
+        cited = [n - 1 for n in claim.numbers if 0 < n <= len(passages)] or range(len(passages))
+        sentence, texts = without_bullet(claim.text), [without_marks(passages[n]) for n in cited]
+        found = [evidence(sentence, text) for text in texts] + [evidence(claim.text, text) for text in texts]
+        support: Support = max((each.support for each in found), key=_RANK.index, default="no")
+        copied = any(each.located == "exact" for each in found)
+        if not copied and judge is not None and not (support == "no" and any(each.turned for each in found)):
+            support = _judged(sentence, texts, support, judge)
+        supports.append((claim.text, support))
+    return supports
+
+
+_RANK: tuple[Support, ...] = ("no", "partially", "fully")
+
+
+def _judged(sentence: str, passages: Sequence[str], by_words: Support, judge: Judge) -> Support:
+    """An evaluator recognises other words for the same; numbers and names are the code's to compare."""
+    telling = [text for text in passages if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
+    if telling and judge(sentence, telling):
+        return "fully"
+    return "partially" if by_words == "fully" else by_words
+
+
+@lru_cache(maxsize=256)
+def evidence(sentence: str, passage: str) -> Evidence:
+    """Where a passage says a sentence: word for word, nearly so letter by letter, else by the words that they share.
+
+    Cached, because an answer is checked when it is written and again when it is handed over.
+    """
+    spans = sentences(passage) or [stripped(passage, 0, len(passage))]
+    copies = list(_copies(sentence, passage)) if words(sentence) else []
+    inner = [_inner(passage, span) for span in spans]
+    starts, ends = {span.start for span in inner}, {span.end for span in inner}
+    for copy in copies:
+        within = _inner(passage, copy)
+        if within.start in starts and within.end in ends:
+            return Evidence(copy, "fully", "exact")
+    plain = _plain(_LEAD.sub("", sentence, count=1))
+    best, best_key, turned = spans[0], (0, -1.0, 0), False
+    for quote in _quotes(spans):
+        parts = [_plain(span.of(passage)) for span in quote]
+        covered = _covered(_stems(plain), parts)
+        alike = covered >= PART and _says_the_same(plain, parts)
+        turned = turned or (covered >= TURNED and not alike)
+        key = (alike + (alike and covered > NEAR), covered, -len(quote))
+        if key > best_key:
+            best, best_key = Span(quote[0].start, quote[-1].end), key
+    support = _RANK[best_key[0]]
+    if support == "fully" and len(words(sentence)) >= PART_WORDS:
+        for part in (copy for copy in copies if best.start <= copy.start and copy.end <= best.end):
+            return Evidence(part, support, "exact", turned)
+    return Evidence(best, support, "near" if _is_like(plain, _plain(best.of(passage))) else "words", turned)
+
+
+def _quotes(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    for size in range(1, QUOTE_SENTENCES + 1):
+        for first in range(len(spans) - size + 1):
+            yield spans[first : first + size]
+
+
+def _plain(text: str) -> str:
+    return tidy(without_marks(text))
+
+
+def _is_like(sentence: str, quote: str) -> bool:
+    from rapidfuzz import fuzz
+
+    return fuzz.partial_ratio(sentence.lower(), quote.lower()) >= LIKE
+
+
+def _copies(sentence: str, passage: str) -> Iterator[Span]:
+    """Where a passage reads like the sentence: the same but for white space, case, marks and hyphenation."""
+    wanted = _letters(sentence)[0].strip()
+    text, positions = _letters(passage)
+    start = text.find(wanted) if wanted else -1
+    while start >= 0:
+        yield Span(positions[start], positions[start + len(wanted) - 1] + 1)
+        start = text.find(wanted, start + 1)
+
+
+@lru_cache(maxsize=64)
+def _letters(text: str) -> tuple[str, list[int]]:
+    """A text tidied and in lower case, without marks, and the position in it of every letter that is left."""
+    kept = [
+        (letter, position)
+        for character, position in tidied(text, (span for span, _ in marks(text)))
+        for letter in character.casefold()
+    ]
+    return "".join(letter for letter, _ in kept), [position for _, position in kept]
+
+
+def _inner(text: str, span: Span) -> Span:
+    """A span without bullets, quotes and brackets before it and without its full stop."""
+    lead, end = _LEAD.match(text, span.start, span.end), span.end
+    while end > span.start and _TRAIL.match(text[end - 1]):
+        end -= 1
+    return Span(lead.end() if lead else span.start, end)
+
+
+# --- what a sentence and neighbouring sentences of a passage say ----------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> frozenset[str]:
+    """The content stems but for numbers, which are compared by value."""
+    return frozenset(stem for stem in content_stems(text) if not is_number(stem))
+
+
+def _covered(stems: frozenset[str], parts: Sequence[str]) -> float:
+    return len(stems & frozenset().union(*map(_stems, parts))) / len(stems) if stems else 0.0
+
+
+def _says_the_same(sentence: str, parts: Sequence[str]) -> bool:
+    """Whether neighbouring sentences have the numbers and names of a sentence, and turn none of its words."""
+    quote = "\n".join(parts)
+    core = max(parts, key=lambda part: len(_stems(sentence) & _stems(part)))
+    return (
+        _hang_together(parts, _stems(sentence))
+        and (sentence.endswith("?") or not core.endswith("?"))
+        and denies(sentence) == any(map(denies, parts))
+        and _holds_numbers(quote, sentence)
+        and _holds_names(quote, sentence)
+        and _same_order(sentence, quote)
+        and not _turned(sentence, quote, core)
+        and not contrary(words(sentence), words(quote))
+    )
+
+
+def _hang_together(parts: Sequence[str], stems: frozenset[str]) -> bool:
+    """Whether each later sentence goes on about the one before, and each brings words that the others lack.
+
+    "Alice earns 50. Bob earns 70." does not say what Alice earns twice over.
+    """
+    for part in parts[1:]:
+        goes_on = (words(part) or [""])[0] in lexicon.BACK_REFERENCES
+        if not goes_on and not (parts[0].endswith(":") and _ITEM.match(part)):
+            return False
+    return len(parts) == 1 or all(
+        (stems & _stems(part)).difference(*(_stems(other) for other in parts if other is not part)) for part in parts
+    )
+
+
+def denies(text: str) -> bool:
+    """Whether a text denies something, outright or nearly."""
+    return any(word in lexicon.NEGATIONS | lexicon.NEAR_NEGATIONS or word.endswith("n't") for word in words(text))
+
+
+def _holds_numbers(quote: str, sentence: str) -> bool:
+    """Whether a quote has every number of a sentence with its unit, which may be left out on one side but for %."""
+    return all(
+        any(
+            not set(wanted.values).isdisjoint(held.values)
+            and (wanted.unit == held.unit or (not (wanted.unit and held.unit) and "%" not in (wanted.unit, held.unit)))
+            for held in quantities(quote)
+        )
+        for wanted in quantities(sentence)
+    )
+
+
+def _holds_names(quote: str, sentence: str) -> bool:
+    """Whether a quote has every name of a sentence; one that is a common word too (US, May) in the same writing."""
+    exact = {word.removesuffix("'s") for word in WORD.findall(quote)}
+    folded = set(map(fold, exact))
+    return all(
+        name in exact if fold(name) in lexicon.STOP_WORDS else fold(name) in folded for name in written_names(sentence)
+    )
+
+
+def _same_order(sentence: str, quote: str) -> bool:
+    """Whether what both texts hold once stands in the same order: names and numbers (who sold to whom), and all words
+    where one thing is set against another.
+    """
+    names = set(map(fold, written_names(sentence) + written_names(quote))) - lexicon.STOP_WORDS
+    orders, contrasts = [], bool(_CONTRAST.search(sentence))
+    for text in (sentence, quote):
+        tokens = [fold(match.group()).removesuffix("'s") for match in TOKEN.finditer(text)]
+        named = [
+            (position, token if token in names else stem(token))
+            for position, token in enumerate(tokens)
+            if token in names or (contrasts and token not in lexicon.STOP_WORDS and not is_number(token))
+        ]
+        counted = [(quantity.position, quantity.values[0]) for quantity in quantities(text)]
+        orders.append([name for _, name in sorted(named + counted)])
+    once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
+    first, second = ([name for name in order if name in once] for order in orders)
+    return first == second
+
+
+def _turned(sentence: str, quote: str, core: str) -> bool:
+    """Whether all, only, before, must, … stand in one of both; `core` is the quote's sentence that says most of it."""
+    added = _turns(sentence) - _turns(quote)
+    lost = _turns(core) - _turns(sentence) - lexicon.OMISSIBLE_TURNS
+    return any(
+        not lexicon.TURN_SYNONYMS.get(turn, frozenset()) & set(words(other))
+        for turns, other in ((added, quote), (lost, sentence))
+        for turn in turns
+    )
+
+
+def _turns(text: str) -> set[str]:
+    """The words that turn a sentence, by meaning; those with a capital inside it are names (May)."""
+    return {lexicon.TURNS[word] for word in WORD.findall(text[:1].lower() + text[1:]) if word in lexicon.TURNS}
+
+
+def contrary(sentence: Sequence[str], quote: Sequence[str]) -> bool:
+    """Whether the words of one text rise where the other falls, or are lawful where the other is unlawful."""
+    stated, quoted = set(sentence) - set(quote), set(quote) - set(sentence)
+    if {denied(word) for word in stated} & quoted or {denied(word) for word in quoted} & stated:
+        return True
+    first, second = set(map(stem, stated)), set(map(stem, quoted))
+    return any((a & first and b & second) or (b & first and a & second) for a, b in _CONTRARIES)
+
+
+_CONTRARIES = [
+    tuple(frozenset(map(stem, family.split())) for family in line.split(":"))
+    for line in lexicon.CONTRARIES.strip().splitlines()
+]
+_PREFIXED = re.compile(
+    r"(?:un|dis|non)(?P<any>\w{4,})"
+    r"|(?:in|im|il|ir)(?P<adjective>\w{2,}(?:[ai]ble|[ai]bly|al|ally|ar|ate|ect|ive|ous|ure|ity|ly|\w\w[ae]n(?:t|ce|cy)))"
+)
+
+
+def denied(word: str) -> str:
+    """What a word with a negative prefix denies, lawful of unlawful; in- only before adjectives: import is no port."""
+    match = _PREFIXED.fullmatch(word)
+    return (match["any"] or match["adjective"]) if match else ""
