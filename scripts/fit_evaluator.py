@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure_extractive import fit
 from numpy.typing import NDArray
 
 from local_rag.config.settings import Settings
@@ -115,6 +114,19 @@ def read_questions(
                 shown = index.search(case.question, K, within=sorted(gold))
                 yield ReadQuestion("shown", case, evaluator.read(case.question, shown), [True] * len(shown))
                 yield ReadQuestion("outside", case, evaluator.read(case.question, others), [False] * len(others))
+
+
+def fit(rows: Floats, labels: Floats, weights: Floats, ridge: float = 1.0) -> Floats:
+    """Logistic regression by Newton's method; the last weight is the bias, which is not penalised."""
+    design = np.column_stack([rows, np.ones(len(rows))])
+    penalty = np.diag([ridge] * rows.shape[1] + [0.0])
+    beta = np.zeros(design.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+        gradient = design.T @ (weights * (chance - labels)) + penalty @ beta
+        curvature = (design * (weights * chance * (1 - chance))[:, None]).T @ design + penalty
+        beta -= np.linalg.solve(curvature, gradient)
+    return beta
 
 
 def logistic(rows: Floats, labels: Floats, counts: Floats | None = None) -> tuple[list[float], float]:

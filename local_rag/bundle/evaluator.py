@@ -16,8 +16,6 @@ def carried_with(settings: Settings, embedder: Carried) -> tuple[tuple[Carried, 
     The shipped one travels in the wheel of local-rag itself. Raises ConfigError.
     """
     name, models = settings.values.evaluator, load_models(settings)
-    if name == "off":
-        return (), ""
     try:
         files.find(name, models, settings.cache_folder / SEEN)
     except (ModelMissing, ModelChanged) as error:

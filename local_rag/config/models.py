@@ -137,7 +137,7 @@ class Models:
         if name not in self.evaluators:
             raise ConfigError(
                 f"there is no evaluator '{name}': models.yaml knows {joined(sorted(self.evaluators))}",
-                hint=f"set evaluator: {min(self.evaluators, default='off')} in config.yaml, or evaluator: off",
+                hint=f"set evaluator: {min(self.evaluators, default='minilm')} in config.yaml",
             )
         return self.evaluators[name]
 

@@ -182,18 +182,15 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 
 def _evaluator(settings: Settings) -> Iterator[Check]:
-    """Whether its weights and its base are there and whole; without it, similarity and words decide."""
+    """Whether its weights are there and whole; without it only a language model answers."""
     from local_rag.config.models import load_models
     from local_rag.engines.evaluator import files, loading
 
     name = settings.values.evaluator
-    if name == "off":
-        yield Check("evaluator", "ok", f"off ({settings.origin['evaluator']}): similarity and words decide")
-        return
     try:
         parts = files.find(name, load_models(settings), None)
     except ModelMissing as error:
-        yield Check("evaluator", "note", f"{error}; similarity and words decide", error.hint)
+        yield Check("evaluator", "note", f"{error}; only Ollama answers without it", error.hint)
         return
     by, fix = loading.describe(parts, settings.cache_folder)
     yield Check("evaluator", "note" if fix else "ok", f"{name}: weights as published; {by}", fix)

