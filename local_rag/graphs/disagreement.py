@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core.readings import log_odds, probability
 from local_rag.core.serialization import from_plain
-from local_rag.engines.evaluator.topics import question_to_read
+from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.graphs.statements import Statement, about_two_things, asked_for, covered, holds_answer, of_other_names
 from local_rag.text.answer_values import compared, short_answer
 from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands

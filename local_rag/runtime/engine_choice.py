@@ -71,7 +71,7 @@ def choose_engine(
     `reranker` orders what a search brings it. Raises ServerDown, ModelMissing, NotLocal or EngineError where
     something that was named cannot be had.
     """
-    evaluator, lacking = open_evaluator(settings, display)
+    evaluator, lacking = open_evaluator(settings)
     choice = _chosen(settings, embedder, corpus, evaluator or lacking, reranker)
     try:
         _check_grading(choice.engine, settings, lacking)
@@ -148,7 +148,7 @@ def own_engine(
                 f"{name}={settings.get(name)!r} says nothing to an engine that a program gives: it has its own model",
                 hint=f"leave out {name}=, or engine=",
             )
-    evaluator, lacking = open_evaluator(settings, display)
+    evaluator, lacking = open_evaluator(settings)
     if isinstance(engine, ChatModelEngine):
         engine = engine.opened_with(prompt_texts(settings), evaluator)
         _check_grading(engine, settings, lacking)

@@ -18,7 +18,6 @@ class ScriptedEvaluator:
     fingerprint: str = "scripted reader 1"
     calibration: Calibration = field(default_factory=Calibration)
     name: str = "scripted"
-    loads_first: bool = False
 
     def __post_init__(self):
         self.questions = []

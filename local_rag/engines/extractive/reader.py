@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.evaluator.topics import question_to_read
-from local_rag.engines.evaluator.verdicts import SHORTEST, explained
+from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
 from local_rag.engines.extractive.questions import kind_of
 from local_rag.engines.extractive.quotes import Quote, as_written, quotes
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
