@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     model = on_base(options.base, options.freeze)
     inputs = Inputs(Tokenizer.from_file(str(tokenizer)), options.window)
     train(model, inputs, known, statements, Plan(options.examples, options.rate, options.batch, options.seed))
-    export(model, tokenizer, options.window, options.folder)
+    export(model, tokenizer, options.window, options.language, options.folder)
     calibrate(options.folder, list(examples.questions(options.dev)), options.sample, options.dev.name)
     print(f"the evaluator is in {options.folder}; to use it: evaluators in models.yaml, evaluator in config.yaml")
 
@@ -78,6 +78,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--window", type=int, default=320, metavar="N", help="tokens that are read at once (%(default)s)"
     )
+    parser.add_argument("--language", default="en", metavar="CODE", help="of the questions, by ISO 639-1 (%(default)s)")
     parser.add_argument("--sample", type=int, default=400, metavar="N", help="questions of --dev (%(default)s)")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of PyTorch (its own choice)")
     parser.add_argument("--seed", type=int, default=7)

@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
 class Weights(NamedTuple):
     """A logistic regression on `Evidence`, and the probability from which on two files are said to disagree.
 
-    `scripts/measure_conflicts.py --fit` finds them.
+    They were fitted to pairs that others wrote and to templates.
     """
 
     bias: float

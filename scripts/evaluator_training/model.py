@@ -64,7 +64,7 @@ def on_base(base: Path, frozen: int = 0) -> EvaluatorModel:
     return model
 
 
-def export(model: EvaluatorModel, tokenizer: Path, window: int, folder: Path) -> None:
+def export(model: EvaluatorModel, tokenizer: Path, window: int, language: str, folder: Path) -> None:
     """Write the model as the package loads it: evaluator.onnx in float16, its tokenizer and config.json.
 
     The file computes in float32: each tensor of weights is cast when it is loaded, rows of embeddings when looked up.
@@ -90,7 +90,7 @@ def export(model: EvaluatorModel, tokenizer: Path, window: int, folder: Path) ->
     onnx.save(halved, folder / evaluator.MODEL)
     shutil.copyfile(tokenizer, folder / evaluator.TOKENIZER)
     digest = hashlib.sha256((folder / evaluator.MODEL).read_bytes()).hexdigest()
-    config = {"format": 2, "sha256": digest, "window": window, "heads": HEADS}
+    config = {"format": 2, "sha256": digest, "window": window, "language": language, "heads": HEADS}
     (folder / evaluator.CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 

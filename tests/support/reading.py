@@ -18,6 +18,7 @@ class ScriptedEvaluator:
     fingerprint: str = "scripted reader 1"
     calibration: Calibration = field(default_factory=Calibration)
     name: str = "scripted"
+    language: str = "en"
 
     def __post_init__(self):
         self.questions = []

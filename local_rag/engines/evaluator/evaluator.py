@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from local_rag.config.models import EvaluatorSpec, Models, packaged_file
+from local_rag.config.models import EvaluatorSpec, Models
 from local_rag.core import cancel, question_memory
 from local_rag.core.errors import EngineError, ModelChanged, ModelMissing
 from local_rag.core.private_files import make_folder
@@ -43,11 +42,14 @@ Compute = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 class Config(BaseModel):
-    """config.json beside the model: `sha256` is that of the model, `window` in tokens, special ones included."""
+    """config.json: `sha256` is that of the model, `window` in tokens, special ones included, `language` the code (ISO
+    639-1) of what it was trained to read.
+    """
 
     format: Literal[2]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     window: int = Field(ge=64)
+    language: str = "en"
     heads: tuple[Literal["span"], Literal["relevance"], Literal["support"]]
 
 
@@ -103,9 +105,6 @@ def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
     """The command that brings the files again."""
     if spec.package != "local_rag" or folder is None:
         return f"put the folder there again, or set evaluators.{spec.name}.path in models.yaml"
-    root = packaged_file().parent
-    if (root / ".git").exists():
-        return f"git -C {shlex.quote(str(root))} checkout -- {folder.relative_to(root).as_posix()}"
     return "pip install --force-reinstall --no-deps local-rag"
 
 
@@ -144,6 +143,10 @@ class TrainedEvaluator:
     @property
     def calibration(self) -> Calibration:
         return self.files.calibration
+
+    @property
+    def language(self) -> str:
+        return self.files.config.language
 
     def prepare(self) -> None:
         """Load the model in the background; returns at once, and an error comes with the first reading."""

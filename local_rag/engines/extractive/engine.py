@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from local_rag.core import cancel, question_memory
 from local_rag.core.critique import overall
@@ -16,21 +17,14 @@ from local_rag.core.readings import probability
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions
-from local_rag.engines.extractive.documents import (
-    SCORE,
-    document_answers,
-    holds_answer,
-    marked_answers,
-    of_named,
-    sentences_on_topic,
-)
+from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.engines.extractive.reader import Reader
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
-from local_rag.text.languages import code_of, detected
+from local_rag.text.languages import NAMES, code_of, detected
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.names import names
@@ -53,8 +47,8 @@ READ = 12_000
 COVERED = 0.75
 """What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
 the share in that and its neighbours."""
-ENGLISH_ONLY = "the extractive engine answers questions in English only; with Ollama any language is answered"
-"""What a person is told who asks in another language: the evaluator was trained on English."""
+ONE_LANGUAGE = "the extractive engine answers questions in {language} only; with Ollama any language is answered"
+"""What a person is told who asks in a language that the evaluator was not trained on."""
 
 ROUTE_WEIGHTS, ROUTE_BIAS = (4.8, 5.6, -0.9, -2.1), -4.2
 """Weights of a passage's cosine, of the share of the question that it holds, of the share of the question's names that
@@ -63,6 +57,22 @@ over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and Cla
 _RELATIVE = re.compile(
     r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"
 )
+
+
+P = ParamSpec("P")
+Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
+
+
+def _timed(task: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """The task with its seconds in the usage of its verdict; it does not begin after a stop."""
+
+    @wraps(task)
+    def timed(*given: P.args, **named: P.kwargs) -> Verdict:
+        started = time.perf_counter()
+        cancel.check()
+        return replace(task(*given, **named), usage=_usage(started))
+
+    return timed
 
 
 class ExtractiveEngine:
@@ -97,20 +107,19 @@ class ExtractiveEngine:
     def close(self) -> None:
         """Nothing: index, embedder and evaluator belong to whoever opened them."""
 
+    @_timed
     def route(self, question: str, catalog: Catalog) -> Route:
         """The files, unless they hardly answer and the web is allowed. Never `direct`: it cannot write.
 
         Small talk is for neither. What a person says the index is about counts like a passage of it.
         """
-        started = time.perf_counter()
-        cancel.check()
         if questions.kind_of(question) == "small talk":
             why = "small talk, which no file and no page answers"
-            return Route(_first(["vectorstore"], catalog), why=why, usage=_usage(started), small_talk=True)
+            return Route(_first(["vectorstore"], catalog), why=why, small_talk=True)
         chance, why = self._for_files(question, catalog)
         source = _first(["vectorstore"] if chance >= 0.5 else ["web_search", "vectorstore"], catalog)
         steps = questions.complexity(question) if catalog.multi and source == "vectorstore" else "single"
-        return Route(source, steps, why, _usage(started))
+        return Route(source, steps, why)
 
     def _for_files(self, question: str, catalog: Catalog) -> tuple[float, str]:
         """The probability that the files answer the question, by their nearest passages, and the evidence in words."""
@@ -132,6 +141,7 @@ class ExtractiveEngine:
         why += f" and lacks {best[2]:.0%} of its names" if best[2] else ""
         return probability(logit), why + ("; it asks about the present" if present else "")
 
+    @_timed
     def needs_retrieval(
         self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
     ) -> Need:
@@ -140,15 +150,13 @@ class ExtractiveEngine:
         Then a search for what the last sentence names while words of the question are not covered; where it names
         nothing new the passages at hand may hold the rest.
         """
-        started = time.perf_counter()
-        cancel.check()
         if not written:
-            return Need("yes", 1.0, "this engine only quotes", _usage(started))
+            return Need("yes", 1.0, "this engine only quotes")
         left, query = questions.uncovered(question, written), _after(question, written)
         if not left:
-            return Need("no", why="every word of the question is covered", usage=_usage(started))
+            return Need("no", why="every word of the question is covered")
         why = f"not covered: {joined(map(repr, left))}"
-        return Need("yes" if query else "continue", why=why, usage=_usage(started), query=query)
+        return Need("yes" if query else "continue", why=why, query=query)
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
         """What is left of `READ`."""
@@ -160,16 +168,16 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        english = _is_english(question)
+        readable = self._reads(question)
         verdicts = (
-            self._reader.relevance(question, documents) if english else [Relevance("irrelevant") for _ in documents]
+            self._reader.relevance(question, documents) if readable else [Relevance("irrelevant") for _ in documents]
         )
-        answers = document_answers(question, documents) or sentences_on_topic(question, documents)
+        answers = document_answers(question, documents)
         for number in {answer.passage for answer in answers}:
             known = verdicts[number]
             why = "; ".join(filter(None, ("it says this of its document", known.why)))
             verdicts[number] = Relevance("relevant", max(known.score or 0.0, SCORE), why)
-        usage = _usage(started) if english or answers else self._not_english(started)
+        usage = _usage(started) if readable or answers else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
@@ -193,7 +201,7 @@ class ExtractiveEngine:
         if pieces:
             yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(_unmet(pieces, attempt.shape))))
         else:
-            usage = _usage(started) if _is_english(question) else self._not_english(started)
+            usage = _usage(started) if self._reads(question) else self._unread(started)
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
@@ -203,10 +211,8 @@ class ExtractiveEngine:
         for passages in filter(None, (named, every)):
             plain = [passage for passage, _ in passages]
             chosen = self._chosen(question, plain, attempt, failed)
-            sentences = [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
-            sentences = sentences or marked_answers(question, documents, attempt.shape, failed, on_topic=True)
-            if sentences:
-                return sentences
+            if chosen:
+                return [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
         return []
 
     def _chosen(
@@ -216,7 +222,7 @@ class ExtractiveEngine:
         shape, thoughts = attempt.shape, attempt.thoughts
         following = _after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
-        if not following and _is_english(question):
+        if not following and self._reads(question):
             several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
             chosen = self._reader.chosen(question, passages, failed, shape.sentences, several=several)
         last = questions.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
@@ -238,62 +244,56 @@ class ExtractiveEngine:
         written = [(as_written(quote, wanted), quote.document) for _, quote in ranked]
         return [(text, place) for text, place in written if f" {' '.join(words_of(text))} " not in drafts]
 
+    @_timed
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The sentence that leads on, and a query for what it names; `done` where nothing is left to look for."""
-        started = time.perf_counter()
-        cancel.check()
-        leading = self._leading(question, documents, "", least=0.0)
-        known = {" ".join(words_of(thought)) for thought in thoughts}
-        plain = (" ".join(text.split()) for text, _ in leading)
-        sentence = next((text for text in plain if " ".join(words_of(text)) not in known), "")
-        query = questions.next_query(question, sentence, thoughts) if sentence else ""
-        return Thought(sentence, done=not query, query=query, usage=_usage(started))
+        leading = self._leading(question, documents, " \n".join(thoughts), least=0.0)
+        sentence = " ".join(leading[0][0].split()) if leading else ""
+        query = questions.next_query(question, sentence, thoughts)
+        return Thought(sentence, done=not query, query=query)
 
+    @_timed
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
-        started = time.perf_counter()
-        cancel.check()
         if is_refusal(generation.strip()) or not words_of(generation):
-            return Grade("no", 1, (), "no answer", _usage(started), score=0.0)
+            return Grade("no", 1, (), "no answer", score=0.0)
         judged = sentence_supports(generation, list(map(_with_properties, documents)), self._reader.supports)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
-            return Grade(overall(supports), 0, supports, reason, _usage(started))
-        level, score, why = self._usefulness(question, documents, generation)
-        if check == "usefulness":
-            return Grade("unparsed", level, (), why, _usage(started), score=score)
-        why = "; ".join(filter(None, (reason, why)))
-        return Grade(overall(supports), level, supports, why, _usage(started), score=score)
-
-    def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+            return Grade(overall(supports), 0, supports, reason)
         if holds_answer(question, documents, without_marks(generation)):
-            return 5, SCORE, "what the document says of itself"
-        return self._reader.usefulness(question, documents, generation)
+            level, score, why = 5, SCORE, "what the document says of itself"
+        else:
+            level, score, why = self._reader.usefulness(question, documents, generation)
+        if check == "usefulness":
+            return Grade("unparsed", level, (), why, score=score)
+        why = "; ".join(filter(None, (reason, why)))
+        return Grade(overall(supports), level, supports, why, score=score)
 
+    @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """A new query of the question's own words; for the web, at most six of them."""
-        started = time.perf_counter()
-        cancel.check()
-        query = questions.another_query(question, tried, questions.MAX_WEB_WORDS if target == "web" else None)
-        return Rewrite(query, _usage(started))
+        return Rewrite(questions.another_query(question, tried, questions.MAX_WEB_WORDS if target == "web" else None))
 
+    @_timed
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
-        started = time.perf_counter()
-        cancel.check()
-        return Rewrite(questions.standalone(question, history), _usage(started))
+        return Rewrite(questions.standalone(question, history))
 
-    def _not_english(self, started: float) -> Usage:
-        """The usage of a task that reads English alone, with a word about it, once in a question."""
+    def _reads(self, question: str) -> bool:
+        """Whether a question is in the language that the evaluator reads; English and German are told from others."""
+        language = self._reader.evaluator.language
+        known = language if language in ("en", "de") else ""
+        return detected(question, known) == known
+
+    def _unread(self, started: float) -> Usage:
+        """The usage of a task that did not read the passages, with a word about it, once in a question."""
+        language = self._reader.evaluator.language
         told: list[str] = question_memory.current().get((self, "told"), list)
-        told.append(ENGLISH_ONLY)
-        return replace(_usage(started), notes=(ENGLISH_ONLY,) if len(told) == 1 else ())
-
-
-def _is_english(question: str) -> bool:
-    return detected(question, "en") == "en"
+        told.append(ONE_LANGUAGE.format(language=NAMES.get(language, language)))
+        return replace(_usage(started), notes=tuple(told) if len(told) == 1 else ())
 
 
 def _after(question: str, written: str) -> str:

@@ -48,12 +48,11 @@ _MAX_SYMBOLS = 0.25  # per word
 class Quote:
     """A span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
-    `order` is its position among the sentences of the passage; `context` holds title, heading and the sentences around
-    it. `listed` says that it holds list items, whose lines are kept.
+    `context` holds title, heading and the sentences around it. `listed` says that it holds list items, whose lines are
+    kept.
     """
 
     document: int
-    order: int
     span: Span
     text: str
     context: str
@@ -78,7 +77,7 @@ def _of_passage(number: int, document: Document) -> list[Quote]:
             continue
         around = spans[max(0, order - 1) : last + 2]
         context = f"{head(document)} {passage[around[0].start : around[-1].end]}"
-        result.append(Quote(number, order, whole, whole.of(passage), context, last > order))
+        result.append(Quote(number, whole, whole.of(passage), context, last > order))
     return result
 
 

@@ -87,7 +87,7 @@ class Reader:
             if not chosen:
                 least = answer.logit - MARGIN
             chosen.setdefault(text, quote)
-        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].order))
+        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].span.start))
         return [(text, quote.document) for text, quote in ordered]
 
     def usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:

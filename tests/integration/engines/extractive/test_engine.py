@@ -21,7 +21,7 @@ from local_rag.core.events import Note
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape
 from local_rag.core.verdicts import Source
 from local_rag.engines.contract import PASSAGES, TERMS, EngineContract
-from local_rag.engines.extractive.engine import ENGLISH_ONLY, ExtractiveEngine
+from local_rag.engines.extractive.engine import ONE_LANGUAGE, ExtractiveEngine
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.routing import ask_router
 from local_rag.index.index import Index
@@ -185,7 +185,6 @@ DOCUMENTS = [passage(1, HEAD, **RFC), passage(2, HORN_TEXT, heading="Signals", s
         ("Wer hat fees geschrieben?", "fees.docx names Cy Moss as its author. [3]"),
         ("When were the fees written?", "fees.docx bears the date 2023-03-31. [3]"),
         ("Wer hat das Handbuch geschrieben?", "Von Ruth Falk [4]"),
-        ("Was sagt das Handbuch über Hunde?", "Hunde sind im Büro erlaubt. [4]"),
         ("Worum geht es im Handbuch?", "Handbuch [4]\n\nHunde sind im Büro erlaubt. [4] Urlaub wird zwei Wochen vorher "
          "abgesprochen. [4]"),
     ],
@@ -263,8 +262,14 @@ def test_the_answer_names_its_answering_words_and_where_they_stand(graph):
 @pytest.mark.parametrize("question", ["Wer hat das Schiff befehligt?", "Qui a commandé le navire de Sorby ?"])
 def test_another_language_is_refused_in_a_line_that_says_so_with_the_nearest_passages(graph, question):
     answered, notes = asked(question, graph=graph)
-    assert (answered.status, notes) == ("abstained", [ENGLISH_ONLY])
+    assert (answered.status, notes) == ("abstained", [ONE_LANGUAGE.format(language="English")])
     assert [citation.quote for citation in answered.nearest]
+
+
+def test_an_evaluator_of_another_language_reads_that_one():
+    german = made(ScriptedEvaluator({"Joan Marsh": 0.9}, language="de"))
+    assert answer(german, "Wer hat das Schiff befehligt?", [SHIP]) == "Captain Joan Marsh commanded her. [1]"
+    assert answer(german, "Who commanded the ship?", [SHIP]) == NOT_IN_PASSAGES
 
 
 def test_an_evaluator_that_fails_ends_the_question_with_its_error():

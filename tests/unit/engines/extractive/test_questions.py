@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.fakes import passage
 
 from local_rag.core.generation import Turn
-from local_rag.engines.evaluator.topics import topic
+from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.engines.extractive.questions import complexity, kind_of, standalone
 
 
@@ -79,6 +80,6 @@ def test_a_follow_up_takes_the_words_of_the_question_that_stands_alone(follow_up
 
 def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
     asked = "What does Ada Lovelace say about engines?"
-    assert topic(asked, ["Notes | Author: Ada Lovelace"]) == "What about engines?"
-    assert topic(asked, ["Notes | Author: Grace Hopper"]) == asked
-    assert topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"
+    assert question_to_read(asked, [passage(1, "Author: Ada Lovelace")]) == "What about engines?"
+    assert question_to_read(asked, [passage(1, "Author: Grace Hopper")]) == asked
+    assert question_to_read("What is an engine?", [passage(1, "Ada Lovelace")]) == "What is an engine?"

@@ -27,6 +27,7 @@ class Script:
     table: dict[str, tuple[float, dict[str, float]]]
     supported: float = 0.0
     fingerprint: str = "script"
+    language: str = "en"
     calibration: Calibration = field(default_factory=lambda: Calibration(relevant=0.2, answers=0.4))
 
     def read(self, question, documents):
