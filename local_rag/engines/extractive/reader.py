@@ -78,11 +78,7 @@ class Reader:
                 break
             quote = _around(answer, every, passages[answer.passage].page_content)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
-            if (
-                not quote
-                or f" {' '.join(words(text))} " in drafts
-                or any(_overlap(quote, other) for other in chosen.values())
-            ):
+            if not quote or f" {' '.join(words(text))} " in drafts or any(map(quote.overlaps, chosen.values())):
                 continue
             if not chosen:
                 least = answer.logit - MARGIN
@@ -144,9 +140,3 @@ def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote |
     parts = [first, *(quote for quote in own if first.span.end <= quote.span.start < span.end)]
     whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
     return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))
-
-
-def _overlap(quote: Quote, other: Quote) -> bool:
-    return quote.document == other.document and max(quote.span.start, other.span.start) < min(
-        quote.span.end, other.span.end
-    )

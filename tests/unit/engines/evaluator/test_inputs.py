@@ -99,9 +99,6 @@ def test_a_batch_is_filled_up(inputs):
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
-WORDS = "the lamp is lit by the keeper at dusk".split()
-TEXT = " ".join(WORDS)
-
 
 def window_of(words, heads=None, tails=None):
     """A window with one token per word; its text begins at the fourth token."""
@@ -110,22 +107,6 @@ def window_of(words, heads=None, tails=None):
     every = (True,) * len(words)
     ids = (0,) * (len(words) + 4)
     return Window(ids, ids, 3, offsets, heads or every, tails or every)
-
-
-def logits_of(window, **marks):
-    """-9 everywhere; `marks` are (start, end) logits of words."""
-    logits = np.full((len(window.ids), 2), -9.0, dtype=np.float32)
-    logits[0] = (1, 2)
-    for word, values in marks.items():
-        logits[window.first + WORDS.index(word)] = values
-    return logits
-
-
-def test_the_best_span_comes_first_and_its_logit_is_over_that_of_no_answer():
-    window = window_of(WORDS)
-    best, second, *_ = best_spans(window, logits_of(window, keeper=(6, 7), dusk=(5, 3)), TEXT)
-    assert (best.text, best.logit) == ("keeper", 10.0) and TEXT[best.start : best.end] == "keeper"
-    assert (second.text, second.logit) == ("dusk", 5.0)
 
 
 @pytest.mark.parametrize(

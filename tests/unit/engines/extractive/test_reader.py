@@ -136,18 +136,6 @@ def test_passages_far_behind_the_best_are_not_relevant_unless_several_may_answer
     assert labels("Who built the mill?", readings, 0.9) == ["irrelevant"] * 3
 
 
-def test_a_verdict_says_why():
-    answers, about, nothing = Reader(Script(SCRIPT)).relevance(
-        "Who built it?", [DOCUMENTS[2], DOCUMENTS[0], passage(4, "")]
-    )
-    assert (answers.label, answers.score) == ("relevant", 0.8)
-    assert "'Ada Quill'" in answers.why
-    assert (about.label, nothing.label) == ("irrelevant", "irrelevant")
-    assert nothing.why == "it is about something else"
-    (german,) = Reader(Script(SCRIPT)).relevance("Wer hat es gebaut und wann wurde das gebaut?", [passage(4, "")])
-    assert german.why == "sie handelt von etwas anderem"
-
-
 @pytest.mark.parametrize(
     ("chance", "texts", "why"),
     [
