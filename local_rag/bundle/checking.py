@@ -29,7 +29,7 @@ LARGEST_MANIFEST = 16_000_000
 
 LAYOUT = re.compile(
     r"install\.py|README\.txt|requirements\.txt|models\.yaml|wheels/[^/]+\.whl"
-    r"|(embedders|evaluators)/[^/]+/(.+\.(json|txt|md|model|safetensors)|LICENSE)|indexes/[^/]+/index\.sqlite"
+    r"|(embedders|evaluators)/[^/]+/(.+\.(json|txt|md|model|safetensors|onnx)|LICENSE)|indexes/[^/]+/index\.sqlite"
     r"|ollama/blobs/sha256-[0-9a-f]{64}|ollama/manifests/[^/]+/[^/]+/[^/]+/[^/]+"
 )
 """What a bundle may hold. Weights in other forms can hold programs, so they are not among it."""

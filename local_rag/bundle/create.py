@@ -100,7 +100,7 @@ def order(
         name = status.embedder
     stored = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
     carried = embedder.carried(settings, name)
-    further, lacking = evaluator.carried_with(settings, carried)
+    further, lacking = evaluator.carried_evaluator(settings)
     notes = (lacking,) if lacking else ()
     return Order(target, settings, carried, further, status, stored, tuple(options), notes)
 

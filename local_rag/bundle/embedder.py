@@ -18,7 +18,7 @@ from local_rag.index.embed import weights
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SAFE = (".json", ".txt", ".md", ".model", ".safetensors")
+_SAFE = (".json", ".txt", ".md", ".model", ".safetensors", ".onnx")
 """Files that a loader of safetensors reads; other forms of weights can hold programs, and are not carried."""
 
 _LOCATION = ("package", "path", "model")

@@ -89,10 +89,6 @@ SplitOption = Annotated[
 GoldOption = Annotated[
     bool, typer.Option("--gold", help="Ask each question of the files that its case names as relevant alone.")
 ]
-AblateOption = Annotated[
-    bool,
-    typer.Option("--ablate", help="Ask with the evaluator off, with it, and with Ollama, side by side."),
-]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
 ]
@@ -118,7 +114,6 @@ def run_(
     format: FormatOption = None,
     split: SplitOption = None,
     gold: GoldOption = False,
-    ablate: AblateOption = False,
     judge: JudgeOption = None,
     seconds: SecondsOption = None,
     web_from: WebFromOption = None,
@@ -137,7 +132,7 @@ def run_(
     from local_rag.evaluation.runner import Plan
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    _check_ranking(retrieval_only, graph=graph, gold=gold, ablate=ablate, judge=judge, web_from=web_from)
+    _check_ranking(retrieval_only, graph=graph, gold=gold, judge=judge, web_from=web_from)
     graphs, modes = _asked(graph, mode, retrieval_only)
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole", gold)
     given = {"k": k, "limits__seconds": seconds, "web__enabled": "off"}
@@ -149,7 +144,7 @@ def run_(
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
     request = EvaluationRequest(opened, plan, corpus, out, _command(), partial)
-    return (_ablate if ablate else _evaluate)(settings, request, as_json=json)
+    return _evaluate(settings, request, as_json=json)
 
 
 def _asked(graph: list[str] | None, mode: list[str] | None, retrieval_only: bool) -> tuple[Any, Any]:
@@ -182,17 +177,6 @@ def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) 
     if evaluation.error:
         raise evaluation.error
     return 1 if evaluation.failed else 0
-
-
-def _ablate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
-    """Ask in every way that can be had, and show the figures side by side."""
-    from local_rag.evaluation.ablation import ablate
-    from local_rag.terminal.ablation import ablation_parts
-    from local_rag.terminal.console import write_result
-
-    ablation = ablate(settings, request, stderr_display())
-    write_result(ablation, ablation_parts(ablation), as_json=as_json)
-    return 0
 
 
 def _demo_cases(settings: Settings) -> CaseSet:

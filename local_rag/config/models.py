@@ -58,14 +58,11 @@ class EmbedderSpec(_Entry):
 
 
 class EvaluatorSpec(_Entry):
-    """One evaluator: a folder with evaluator.safetensors, config.json and calibration.json."""
+    """One evaluator: a folder with evaluator.onnx, tokenizer.json, config.json and calibration.json."""
 
     name: str = ""
     package: str = Field("", description="an importable package that carries the weights, `path` is a folder inside it")
     path: str = Field("", description="the folder")
-    base: str = Field(
-        "", description="the embedder whose word embeddings and tokenizer it takes; empty: it has its own"
-    )
 
     @model_validator(mode="after")
     def _located(self) -> EvaluatorSpec:
@@ -137,7 +134,7 @@ class Models:
         if name not in self.evaluators:
             raise ConfigError(
                 f"there is no evaluator '{name}': models.yaml knows {joined(sorted(self.evaluators))}",
-                hint=f"set evaluator: {min(self.evaluators, default='off')} in config.yaml, or evaluator: off",
+                hint=f"set evaluator: {min(self.evaluators, default='minilm')} in config.yaml",
             )
         return self.evaluators[name]
 

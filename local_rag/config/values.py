@@ -251,9 +251,7 @@ class Values(_Section):
         "section where most of it was found; auto: that, else neighbours; off",
     )
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
-    evaluator: Annotated[str, BeforeValidator(lambda name: name or "off")] = Field(  # YAML reads `off` as false
-        "minilm", description="what reads passages, by its name in models.yaml; off: similarity and words decide"
-    )
+    evaluator: str = Field("minilm", description="the small model that reads passages, by its name in models.yaml")
     device: DeviceName = Field(
         "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
     )

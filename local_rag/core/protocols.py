@@ -125,6 +125,10 @@ class Evaluator(Protocol):
     def calibration(self) -> Calibration:
         """How its logits become probabilities, and from which probability on they are believed."""
 
+    @property
+    def language(self) -> str:
+        """The code of the language (ISO 639-1) that it was trained to read."""
+
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         """What each document holds for the question, in their order. The words of the file's name, the title and the
         heading are read with it, from the metadata; a document that is too long at once is read in windows.

@@ -182,21 +182,20 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 
 def _evaluator(settings: Settings) -> Iterator[Check]:
-    """Whether its weights and its base are there and whole; without it, similarity and words decide."""
+    """Whether its weights are there and whole; without it only a language model answers."""
     from local_rag.config.models import load_models
-    from local_rag.engines.evaluator import files, loading
+    from local_rag.engines.evaluator.evaluator import find, runtime
 
     name = settings.values.evaluator
-    if name == "off":
-        yield Check("evaluator", "ok", f"off ({settings.origin['evaluator']}): similarity and words decide")
-        return
     try:
-        parts = files.find(name, load_models(settings), None)
+        find(name, load_models(settings), None)
     except ModelMissing as error:
-        yield Check("evaluator", "note", f"{error}; similarity and words decide", error.hint)
+        yield Check("evaluator", "note", f"{error}; only Ollama answers without it", error.hint)
         return
-    by, fix = loading.describe(parts, settings.cache_folder)
-    yield Check("evaluator", "note" if fix else "ok", f"{name}: weights as published; {by}", fix)
+    if by := runtime():
+        yield Check("evaluator", "ok", f"{name}: weights as published; {by} computes it")
+    else:
+        yield Check("evaluator", "note", "neither OpenVINO nor ONNX Runtime is installed", "pip install onnxruntime")
 
 
 def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:

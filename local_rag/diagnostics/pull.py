@@ -16,7 +16,7 @@ from local_rag.core.progress import Display, time_left
 from local_rag.diagnostics.model_list import find_model, fits_memory, needed_memory
 from local_rag.engines.ollama.server import Installed, Server, check_name, check_remote
 from local_rag.runtime.engine_choice import open_server, roles
-from local_rag.runtime.opening import open_embedder, open_evaluator
+from local_rag.runtime.opening import open_embedder
 from local_rag.text.display import format_bytes
 
 LIBRARY = "https://ollama.com/library"
@@ -26,7 +26,7 @@ REGISTRY = "registry.ollama.ai"
 def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
     """Every model of the profile in force, or the one that was named, as soon as it is installed.
 
-    The embedder and the evaluator are converted at the end, if they are not yet. Raises NotLocal for a cloud model
+    The embedder is converted at the end, if it is not yet. Raises NotLocal for a cloud model
     before anything is sent, ServerDown, ModelMissing, EngineError.
     """
     _, by_role = roles(settings)
@@ -46,9 +46,6 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
     with suppress(ModelMissing):
         if not embedder.ready:
             embedder.load()
-    evaluator, _ = open_evaluator(settings, display)
-    if evaluator is not None and evaluator.loads_first:
-        evaluator.load()
 
 
 def _announce(server: Server, spec: OllamaModelSpec, display: Display) -> None:

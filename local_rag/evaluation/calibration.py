@@ -125,7 +125,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         passages = passage_scores(graded)
         relevance = _relevance(passages)
         score_answers(rag, graded, relevance.threshold if relevance else None, display)
-        fingerprint, engine = rag.fingerprint, rag.engine.name
+        fingerprint, engine, before = rag.fingerprint, rag.engine.name, _in_force(settings, rag)
     scores = [entry.answer for entry in graded if entry.answer is not None]
     if not has_both_kinds(scores):
         raise EngineError(
@@ -144,7 +144,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         relevance=relevance,
         answer=point_at(scores, threshold),
         most=point_at(scores, 0.0).kept,
-        before=point_at(scores, _in_force(settings, fingerprint, engine)),
+        before=point_at(scores, before),
         keep=request.keep,
         embedded=embedded,
         expected=cross_fitted(scores, request.keep, request.seed),
@@ -188,12 +188,12 @@ def _open(request: CalibrationRequest) -> CaseSet:
         raise UsageError(str(error), hint=hint) from error
 
 
-def _in_force(settings: Settings, fingerprint: str, engine: str) -> float:
+def _in_force(settings: Settings, rag: Rag) -> float:
     """The threshold for answers up to now: set, calibrated before, or the engine's own."""
-    from local_rag.engines.extractive.selection import ANSWERS
-
-    known = thresholds_for(settings, fingerprint).answer
-    return known if known is not None else ANSWERS if engine == "extractive" else 0.0
+    known = thresholds_for(settings, rag.fingerprint).answer
+    if known is not None:
+        return known
+    return rag.evaluator.calibration.answers if rag.engine.name == "extractive" and rag.evaluator else 0.0
 
 
 def _must_suffice(cases: Sequence[Case], limit: int | None) -> None:

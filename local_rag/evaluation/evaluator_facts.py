@@ -14,7 +14,7 @@ NONE = "none"
 
 
 def evaluator_facts(evaluator: Evaluator | None) -> dict[str, Any] | None:
-    """Its name, the SHA-256 of its weights and of its base, and its calibration; None where none reads.
+    """Its name, the SHA-256 of its weights and its calibration; None where none reads.
 
     Of an evaluator that a program made itself only the fingerprint is known.
     """
@@ -24,14 +24,10 @@ def evaluator_facts(evaluator: Evaluator | None) -> dict[str, Any] | None:
         return None
     if not isinstance(evaluator, TrainedEvaluator):
         return {"name": type(evaluator).__name__, "fingerprint": evaluator.fingerprint}
-    config = evaluator.files.config
-    base = config.base
     return {
         "name": evaluator.name,
         "fingerprint": evaluator.fingerprint,
-        "weights": config.sha256,
-        "base": f"{base.package} {base.path}".strip() if base else "",
-        "base_sha256": base.sha256 if base else "",
+        "weights": evaluator.files.config.sha256,
         "calibration": to_plain(evaluator.files.calibration),
     }
 
@@ -44,7 +40,6 @@ def described(facts: Mapping[str, Any] | None) -> str:
     parts = (
         str(facts["name"]),
         f"weights SHA-256 {facts['weights'][:16]}…" if facts.get("weights") else f"fingerprint {facts['fingerprint']}",
-        f"base {facts['base']} SHA-256 {facts['base_sha256'][:16]}…" if facts.get("base_sha256") else "",
         f"calibration fitted on {fitted}" if fitted else "",
     )
     return ", ".join(filter(None, parts))

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from local_rag.engines.evaluator.topics import question_to_read
+from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.text.answer_values import Value, asks_for_one_fact, same, value_of
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
-from local_rag.runtime.opening import open_evaluator, without_evaluator
+from local_rag.runtime.opening import open_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
@@ -71,10 +71,10 @@ def choose_engine(
     `reranker` orders what a search brings it. Raises ServerDown, ModelMissing, NotLocal or EngineError where
     something that was named cannot be had.
     """
-    evaluator, lacking = open_evaluator(settings, display)
-    choice = _chosen(settings, embedder, corpus, evaluator, reranker)
+    evaluator, lacking = open_evaluator(settings)
+    choice = _chosen(settings, embedder, corpus, evaluator or lacking, reranker)
     try:
-        _check_grading(choice.engine, settings, evaluator, lacking)
+        _check_grading(choice.engine, settings, lacking)
     except LocalRagError:
         choice.engine.close()
         raise
@@ -84,47 +84,40 @@ def choose_engine(
 def _with_evaluator(
     choice: Choice, evaluator: TrainedEvaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
 ) -> Choice:
-    note = "\n".join(filter(None, (choice.note, without_evaluator(lacking))))
+    without = f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
+    note = "\n".join(filter(None, (choice.note, without)))
     return replace(choice, evaluator=evaluator, reranker=reranker, note=note)
 
 
-def _check_grading(
-    engine: Engine, settings: Settings, evaluator: Evaluator | None, lacking: LocalRagError | None
-) -> None:
+def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | None) -> None:
     """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
     if settings.values.crag.trigger == "thresholds" and getattr(engine, "grading", "evaluator") != "evaluator":
         raise UsageError(
             f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
             hint="let the evaluator grade passages: set ollama.grading: evaluator",
         )
-    if evaluator is not None or not _graded_by_evaluator(engine):
+    if lacking is None or getattr(engine, "grading", "") != "evaluator":
         return
     origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""
     what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"
-    if lacking is None:
-        off = f"the evaluator is off ({settings.origin['evaluator']})"
-        hint = "set evaluator: minilm, or let the model grade: ollama.grading: packed"
-        raise UsageError(f"{what}, and {off}", hint=hint)
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
-
-
-def _graded_by_evaluator(engine: Engine) -> bool:
-    return getattr(engine, "grading", "") == "evaluator"
 
 
 def _chosen(
     settings: Settings,
     embedder: Embedder,
     corpus: Corpus,
-    evaluator: Evaluator | None,
+    evaluator: Evaluator | LocalRagError | None,
     reranker: Reranker | None,
 ) -> Choice:
+    """`evaluator` is one, or why there is none: a language model does without, quoting does not."""
     if settings.values.engine == "extractive":
         _no_model_named(settings)
         return _extractive(settings, embedder, corpus, evaluator, reranker)
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
-        engine = open_ollama(settings, None if must else QUICK, evaluator)
+        reads = None if isinstance(evaluator, LocalRagError) else evaluator
+        engine = open_ollama(settings, None if must else QUICK, reads)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise needed_by(settings, error) from error
@@ -142,8 +135,8 @@ def own_engine(
 ) -> Choice:
     """An engine that the calling program made; one of a chat model is told the prompts in force, and has the evaluator.
 
-    Raises UsageError for what is no engine, for prompts where the engine has none to replace, and where it is to grade
-    by an evaluator that is off; what opening the evaluator raises, where it needs it.
+    Raises UsageError for what is no engine and for prompts where the engine has none to replace; why the evaluator
+    cannot be had, where it is to grade.
     """
     from local_rag.core import protocols
     from local_rag.engines.chat_model import ChatModelEngine
@@ -160,10 +153,10 @@ def own_engine(
                 f"{name}={settings.get(name)!r} says nothing to an engine that a program gives: it has its own model",
                 hint=f"leave out {name}=, or engine=",
             )
-    evaluator, lacking = open_evaluator(settings, display)
+    evaluator, lacking = open_evaluator(settings)
     if isinstance(engine, ChatModelEngine):
         engine = engine.opened_with(prompt_texts(settings), evaluator)
-        _check_grading(engine, settings, evaluator, lacking)
+        _check_grading(engine, settings, lacking)
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
     return _with_evaluator(Choice(engine), evaluator, lacking, reranker)
@@ -178,20 +171,22 @@ def _extractive(
     settings: Settings,
     embedder: Embedder,
     corpus: Corpus,
-    evaluator: Evaluator | None,
+    evaluator: Evaluator | LocalRagError | None,
     reranker: Reranker | None,
     why: str = "",
     change: str = "",
 ) -> Choice:
-    """The extractive engine with the thresholds that are in force for it."""
+    """The extractive engine with the thresholds that are in force for it. Raises why there is no evaluator."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
-    engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator)
+    if evaluator is None or isinstance(evaluator, LocalRagError):
+        raise evaluator or EngineError("the extractive engine needs an evaluator")
+    engine = ExtractiveEngine(embedder, evaluator, corpus)
     thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, reranker))
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if given:
-        engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator, **given)
+        engine = ExtractiveEngine(embedder, evaluator, corpus, **given)
     return Choice(engine, why, change)
 
 

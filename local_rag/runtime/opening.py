@@ -75,43 +75,19 @@ def loading(name: str) -> str:
     return f"loading the embedding model {name}"
 
 
-def open_evaluator(
-    settings: Settings, display: Display | None = None
-) -> tuple[TrainedEvaluator | None, LocalRagError | None]:
-    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had (None where it is off).
+def open_evaluator(settings: Settings) -> tuple[TrainedEvaluator | None, LocalRagError | None]:
+    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had.
 
-    `display` is told before a load that takes seconds. Raises ConfigError for a name that nobody knows.
+    Raises ConfigError for a name that nobody knows.
     """
     from local_rag.config.models import load_models
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator, find
 
-    name = settings.values.evaluator
-    if name == "off":
-        return None, None
-    from local_rag.engines.evaluator import files
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-
-    def on_load() -> None:
-        if display is not None:
-            once = f"; {FIRST_LOAD}" if evaluator.loads_first else ""
-            display.say(f"{loading_evaluator(name)}{once}…")
-
-    cache = settings.cache_folder
+    name, cache = settings.values.evaluator, settings.cache_folder
     try:
-        parts = files.find(name, load_models(settings), cache / WEIGHTS_SEEN)
+        return TrainedEvaluator(name, find(name, load_models(settings), cache / WEIGHTS_SEEN), cache), None
     except (ModelMissing, ModelChanged) as error:
         return None, error
-    evaluator = TrainedEvaluator(name, parts, cache, on_load)
-    return evaluator, None
-
-
-def without_evaluator(lacking: LocalRagError | None) -> str:
-    """In one line why the evaluator cannot be had; empty where it can, or is off."""
-    return f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
-
-
-def loading_evaluator(name: str) -> str:
-    """What a person reads while the weights of an evaluator load."""
-    return f"loading the evaluator {name}"
 
 
 def open_index(

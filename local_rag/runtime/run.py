@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence, Status
 from local_rag.core.cancel import Cancel
-from local_rag.core.errors import EngineError, LocalRagError, ModelChanged, Stopped
+from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
-from local_rag.engines.evaluator.topics import question_to_read
-from local_rag.runtime.opening import FIRST_LOAD, loading, loading_evaluator
+from local_rag.engines.evaluator.verdicts import question_to_read
+from local_rag.runtime.opening import loading
 from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
@@ -111,17 +111,9 @@ class Run:
             self.out.put(error)
 
     def _load(self) -> None:
-        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile.
-
-        The evaluator loads meanwhile, too, unless it must be converted first.
-        """
+        """Load the embedder before the first node, so that a person sees what the pause is for; all else meanwhile."""
         self.deps.engine.prepare()
         if self.evaluator is not None:
-            if self.evaluator.loads_first:
-                self.out.put(Started("load", f"{loading_evaluator(self.evaluator.name)}; {FIRST_LOAD}"))
-                with suppress(ModelChanged, EngineError):  # whoever needs it for the answer says so
-                    self.evaluator.load()
-                self.deps.cancel.restart()
             self.evaluator.prepare()
         if self.embedder is not None and not self.embedder.ready:
             self.out.put(Started("load", loading(self.embedder.name)))

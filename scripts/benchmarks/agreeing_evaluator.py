@@ -29,6 +29,10 @@ class Agreeing:
     def calibration(self) -> Calibration:
         return self._evaluator.calibration
 
+    @property
+    def language(self) -> str:
+        return self._evaluator.language
+
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         began, busy = time.perf_counter(), time.process_time()
         readings = self._evaluator.read(question, documents)

@@ -1,4 +1,4 @@
-"""How well questions are answered and refused, with the evaluator off and on: the tables of docs/measurements.md.
+"""How well questions are answered and refused: the tables of docs/measurements.md.
 
 Sets as they are published (none is part of this repository): SQuAD 2.0 with `--squad`, ClapNQ and HotpotQA besides. All
 of it goes through `local_rag.evaluation`, as `local-rag eval run` and `local-rag calibrate --dry-run` do; a stopped run
@@ -18,7 +18,6 @@ from typing import Any
 from benchmarks.report import Cell, Report, Table
 
 GRAPHS = ("plain", "self-rag", "crag", "adaptive")
-OFF = "off"
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clapnq", type=Path, metavar="FILE", nargs="*", default=[], help="files of ClapNQ")
     parser.add_argument("--hotpotqa", type=Path, metavar="FILE", help="a file of HotpotQA")
     parser.add_argument("--questions", type=int, default=100, metavar="N", help="of SQuAD (default: %(default)s)")
-    parser.add_argument("--evaluators", nargs="+", default=[OFF, "minilm"], metavar="NAME", help="what is compared")
+    parser.add_argument("--evaluators", nargs="+", default=["minilm"], metavar="NAME", help="what is compared")
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, metavar="NAME", help="asked of SQuAD's index")
     parser.add_argument("--parts", nargs="+", metavar="NAME", help="only these: index, gold, open, inside, outside, …")
     parser.add_argument("--table", action="store_true", help="ask nothing: table what is there")

@@ -24,7 +24,7 @@ model = SentenceTransformer(sys.argv[1], device="cpu")
 print(model.encode([sys.argv[2]]).shape)
 """
 BASE = "sentence-transformers"
-ASK, ASK_WITHOUT = "ask (extractive)", "ask, evaluator: off"
+ASK = "ask (extractive)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +40,12 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     corpora.ready(data)
     index = options.index or corpora.index(data, corpora.folder(data, "start", FILES, CHARACTERS, options.text))
     question, env = options.question, environment(data)
-    ask, off = [*program(), "ask", question, "--index", str(index)], {"LOCAL_RAG_EVALUATOR": "off"}
+    ask = [*program(), "ask", question, "--index", str(index)]
     commands = {
         BASE: ([sys.executable, "-c", BASELINE, str(weights_of_minilm()), question], env),
         "--help": ([*program(), "--help"], env),
         "search": ([*program(), "search", question, "--index", str(index)], env),
         ASK: (ask, env),
-        ASK_WITHOUT: (ask, env | off),
     }
     taken: dict[str, list[Done]] = {name: [] for name in commands}
     for number in range(options.times + 1):
@@ -62,13 +61,13 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     report.notes += [
         *report.facts["index"],
         "processor: seconds of all threads and children; other programs do not change them much",
-        f"aims: --help 0.25 s, search 0.8 s, ask 1.5 s, and at most 1.15 times that of: {ASK_WITHOUT}",
+        "aims: --help 0.25 s, search 0.8 s, ask 1.5 s",
     ]
     return report
 
 
 def _table(taken: Mapping[str, Sequence[Done]]) -> Table:
-    """Seconds and processor seconds, as ratios to the baseline and to `ask` without the evaluator."""
+    """Seconds and processor seconds, as ratios to the baseline."""
     medians = {
         name: (statistics.median(done.seconds for done in runs), statistics.median(done.busy for done in runs))
         for name, runs in taken.items()
@@ -77,10 +76,8 @@ def _table(taken: Mapping[str, Sequence[Done]]) -> Table:
     for name, runs in taken.items():
         seconds = [done.seconds for done in runs]
         median, busy = medians[name]
-        asks = [mine / other for mine, other in zip(medians[name], medians[ASK_WITHOUT], strict=True)]
-        ratios = asks if name.startswith("ask") else [None, None]
-        rows.append([name, median, min(seconds), percentile(seconds, 0.95), median / medians[BASE][0], busy, *ratios])
-    columns = ["", "median", "least", "p95", "ratio", "processor", "to ask without", "of its processor"]
+        rows.append([name, median, min(seconds), percentile(seconds, 0.95), median / medians[BASE][0], busy])
+    columns = ["", "median", "least", "p95", "ratio", "processor"]
     return Table("seconds from the shell to the last byte", columns, rows)
 
 

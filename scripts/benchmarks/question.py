@@ -85,7 +85,7 @@ def _packaged_evaluator() -> Evaluator:
     evaluator, why = open_evaluator(Settings.load())
     if evaluator is None:
         raise SystemExit(f"error: {why}")
-    evaluator.load()
+    _ = evaluator.loaded
     return evaluator
 
 

@@ -142,14 +142,19 @@ def _opened(place: Path) -> Index:
 
 def _routed(index: Index, question: str) -> tuple[Source, Source, float]:
     """The route by the nearest cosine alone, that of the router, and the router's seconds."""
+    from local_rag.config.settings import Settings
     from local_rag.engines.extractive.engine import ExtractiveEngine
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.nodes.routing import ask_router
+    from local_rag.runtime.opening import open_evaluator
     from local_rag.web.search import Off
 
     best = index.search(question, 1)
     near = best[0].metadata["score"] if best else -1.0
-    deps = Deps(index, ExtractiveEngine(index.embedder, index), Off())
+    evaluator, lacking = open_evaluator(Settings.load())
+    if evaluator is None:
+        raise SystemExit(f"error: {lacking}")
+    deps = Deps(index, ExtractiveEngine(index.embedder, evaluator, index), Off())
     began = time.perf_counter()
     route = ask_router(question, deps, get_args(Source))
     return "vectorstore" if near >= LIMIT else "web_search", route.source, time.perf_counter() - began

@@ -1,1 +1,1 @@
-"""How the weights of the evaluator are trained; `scripts/train_evaluator.py` is the command."""
+"""How an evaluator is trained; `scripts/train_evaluator.py` is the command."""

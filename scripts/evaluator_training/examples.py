@@ -1,257 +1,140 @@
-"""Training examples, read from the folders of question sets that the model card lists."""
+"""Training examples from public formats: questions as SQuAD 2.0 has them, statements with evidence as MultiNLI."""
 
 from __future__ import annotations
 
-import csv
 import json
 import random
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-OTHER, ABOUT, PRESENT = range(3)
-"""The classes of relevance: about something else; right matter, answer absent (CRAG's Ambiguous); answer present."""
+from local_rag.engines.evaluator.inputs import Inputs, Window
 
-Target = tuple[float, float, float]
-_TARGETS: dict[int, Target] = {OTHER: (1, 0, 0), ABOUT: (0, 1, 0), PRESENT: (0, 0, 1)}
-UNSURE: Target = (0.5, 0.5, 0)
+OTHER, ABOUT, PRESENT = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+"""Targets of relevance: about something else; right matter, answer absent (CRAG's Ambiguous); answer present."""
+UNSURE = (0.5, 0.5, 0.0)
 """The answer is absent, and whether the matter is the right one is not known."""
+TITLED = 0.5
+"""Share of the examples that are read with the title of their article."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question and a passage. The answer is `text[start:end]`; both are -1 where there is none, or none is literal.
-
-    `relevance` holds the probabilities of the three classes. `spans`: whether start and end are to be learned.
-    """
+    """A question and a passage. The answer is `text[start:end]`; both are -1 where there is none."""
 
     question: str
     text: str
-    title: str
-    start: int
-    end: int
-    relevance: Target
-    spans: bool = True
-
-    @property
-    def present(self) -> bool:
-        return self.relevance[PRESENT] == 1
-
-    @property
-    def answer(self) -> str:
-        return self.text[self.start : self.end] if self.start >= 0 else ""
+    title: str = ""
+    start: int = -1
+    end: int = -1
+    relevance: tuple[float, float, float] = ABOUT
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement and a passage: `supported` is 1 where the passage supports all of it, else 0."""
+    """A statement and a passage, and whether the passage supports all of it."""
 
     statement: str
     text: str
-    supported: int
-
-
-def absent(question: str, text: str, title: str, relevance: Target = _TARGETS[ABOUT]) -> Example:
-    """An example whose passage does not hold the answer."""
-    return Example(question, text, title, -1, -1, relevance)
-
-
-def squad(file: Path) -> Iterator[Example]:
-    """Every question of a file in the format of SQuAD 2.0 (arXiv 1806.03822), with its own paragraph."""
-    for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
-        title = article.get("title") or ""
-        title = "" if title.startswith("_") else title.replace("_", " ")
-        for paragraph in article["paragraphs"]:
-            text = paragraph["context"]
-            for entry in paragraph["qas"]:
-                answers = entry.get("answers") or []
-                if entry.get("is_impossible") or not answers:
-                    yield absent(entry["question"], text, title)
-                else:
-                    yield from _with_span(entry["question"], text, title, answers)
-
-
-def reader(file: Path, titled: bool = False, most: int = 0) -> Iterator[Example]:
-    """Lines of {question, context, answers, is_impossible}; `most` examples of one context, 0 for all.
-
-    A question without a literal answer is present without a span.
-    """
-    per_context: Counter[str] = Counter()
-    for row in _rows(file):
-        text = row["context"]
-        per_context[text] += 1
-        if most and per_context[text] > most:
-            continue
-        title = str(row.get("title") or "").replace("_", " ") if titled else ""
-        if row.get("is_impossible"):
-            yield absent(row["question"], text, title)
-        elif row.get("answers"):
-            yield from _with_span(row["question"], text, title, row["answers"])
-        else:
-            yield Example(row["question"], text, title, -1, -1, _TARGETS[PRESENT], spans=False)
-
-
-def _with_span(question: str, text: str, title: str, answers: Sequence[dict[str, Any]]) -> Iterator[Example]:
-    """The example with the answer that most people gave; none where its offset is wrong."""
-    likely, _ = Counter((answer["text"], answer["answer_start"]) for answer in answers).most_common(1)[0]
-    answer, start = likely
-    if answer.strip() and start is not None and start >= 0 and text[start : start + len(answer)] == answer:
-        yield Example(question, text, title, start, start + len(answer), _TARGETS[PRESENT])
-
-
-def boolq(file: Path) -> Iterator[Example]:
-    """Yes/no questions: the passage decides them, and no span is the answer."""
-    for row in _rows(file):
-        yield Example(row["question"], row["passage"], row["title"], -1, -1, _TARGETS[PRESENT], spans=False)
-
-
-def bioasq(file: Path) -> Iterator[Example]:
-    """Questions with one of the snippets that experts marked."""
-    for row in _rows(file):
-        snippets = [snippet for snippet in row["snippets"] if len(snippet) > 40]
-        if snippets:
-            text = max(snippets[:3], key=len)
-            yield Example(row["question"], text, "", -1, -1, _TARGETS[PRESENT], spans=False)
-
-
-def sentences_of_sections(file: Path) -> Iterator[Example]:
-    """SelQA: the neighbourhood of a sentence that answers, and one of the same section that does not."""
-    for row in _rows(file):
-        candidates, answers = row["candidates"], row["answers"]
-        for answer in answers[:1]:
-            first = max(0, answer - 2)
-            text = " ".join(candidates[first : answer + 3])
-            yield Example(row["question"], text, row["article"], -1, -1, _TARGETS[PRESENT], spans=False)
-        far = [n for n in range(len(candidates)) if all(abs(n - answer) > 3 for answer in answers)]
-        if far:
-            middle = far[len(far) // 2]
-            near = [n for n in range(middle - 2, middle + 3) if n in far]
-            yield absent(row["question"], " ".join(candidates[n] for n in near), row["article"])
-
-
-def single_sentences(file: Path) -> Iterator[Example]:
-    """SQuAD's questions with the sentence that holds the answer."""
-    for row in _rows(file):
-        yield Example(row["question"], row["sentence"], "", -1, -1, _TARGETS[PRESENT], spans=False)
-
-
-def pairs(file: Path) -> Iterator[Pair]:
-    """Lines of {premise, hypothesis, label}; only entailment is support."""
-    for row in _rows(file):
-        premise, statement = untokenized(row["premise"]), untokenized(row["hypothesis"])
-        yield Pair(statement, premise, int(row["label"] == "entailment"))
-
-
-def attribution(file: Path) -> Iterator[Pair]:
-    """BEGIN (arXiv 2105.00071): whether a reply says no more than its knowledge."""
-    with file.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if row.get("begin_label") and row.get("response") and row.get("knowledge"):
-                supported = int(row["begin_label"].lower() == "fully attributable")
-                yield Pair(untokenized(row["response"]), untokenized(row["knowledge"]), supported)
-
-
-_TOKENIZED: tuple[tuple[str, str], ...] = (
-    (r"-LRB-\s*", "("),
-    (r"\s*-RRB-", ")"),
-    (r"``\s*", '"'),
-    (r"\s*''", '"'),
-    (r"\s+([.,;:!?%)\]])", r"\1"),
-    (r"([(\[])\s+", r"\1"),
-    (r"\s+(n't|'s|'re|'ve|'ll|'d)\b", r"\1"),
-    (r"\s+--\s+", " – "),
-)
-
-
-def untokenized(text: str) -> str:
-    """The text as people write it: no blank before a full stop, no ASCII names of brackets."""
-    for pattern, written in _TOKENIZED:
-        text = re.sub(pattern, written, text)
-    return text
+    supported: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One question set: how it is read, and how many of its examples one round takes at most (0: all)."""
+class Encoded:
+    """What the model reads, and the tokens of the answer: 0 ([CLS]) where there is none."""
 
-    name: str
-    read: Callable[[Path], Iterable[Any]]
-    most: int = 0
-
-
-def reading_sources(data: Path) -> list[Source]:
-    """The sets for reading and relevance."""
-    train = data / "train"
-    plain: list[tuple[str, int, dict[str, Any]]] = [
-        ("squadshifts_new_wiki", 0, {"titled": True}),
-        ("squadshifts_reddit", 4_000, {}),
-        ("squadshifts_amazon", 3_000, {}),
-        ("nq_short", 0, {}),
-        ("nq_swap", 1_200, {}),
-        ("hotpotqa_mrqa", 1_500, {}),
-        ("musique_golden", 800, {}),
-        ("fairytaleqa", 4_000, {}),
-        ("qamr", 2_000, {"most": 4}),
-    ]
-
-    def lines(name: str, **options: Any) -> Callable[[Path], Iterable[Example]]:
-        return lambda _: reader(train / name / "data.jsonl", **options)
-
-    def one(name: str, read: Callable[[Path], Iterable[Example]]) -> Callable[[Path], Iterable[Example]]:
-        return lambda _: read(train / name / "data.jsonl")
-
-    return [
-        Source("squad2_rebuilt", lambda _: squad(train / "squad2_rebuilt" / "train.json")),
-        *(Source(name, lines(name, **options), most) for name, most, options in plain),
-        Source("boolq_dev", one("boolq_dev", boolq), 1_600),
-        Source("bioasq_golden", one("bioasq_golden", bioasq), 1_000),
-        Source("selqa", one("selqa", sentences_of_sections), 2_500),
-        Source("squad_sentences", one("squad_sentences", single_sentences), 2_500),
-    ]
+    window: Window
+    example: Example | Pair
+    start: int = 0
+    end: int = 0
 
 
-def support_sources(data: Path) -> list[Source]:
-    """The sets for the support of statements."""
-    train = data / "train"
-    names = (
-        ("fever_dev_sr", 9_000),
-        ("fever_symmetric", 0),
-        ("fool_me_twice", 0),
-        ("conjnli_adv15k", 5_000),
-        ("cad_snli", 2_500),
-        ("med", 2_000),
-        ("mnli_snli_dev", 5_000),
-        ("scifact_pairs", 0),
-    )
-
-    def lines(name: str) -> Callable[[Path], Iterable[Pair]]:
-        return lambda _: pairs(train / name / "pairs.jsonl")
-
-    def begin(_: Path) -> Iterable[Pair]:
-        return (pair for file in sorted((train / "begin").glob("*.tsv")) for pair in attribution(file))
-
-    return [*(Source(name, lines(name), most) for name, most in names), Source("begin", begin, 4_000)]
+def questions(file: Path) -> Iterator[Example]:
+    """Of a file in the format of SQuAD 2.0 (arXiv 1806.03822), or with a JSON object of question, context, answers and
+    is_impossible in each line. An answer whose offset is wrong is left out.
+    """
+    for title, text, entry in _entries(file):
+        answers = entry.get("answers") or []
+        if entry.get("is_impossible") or not answers:
+            yield Example(entry["question"], text, title)
+            continue
+        answer, start = answers[0]["text"], answers[0]["answer_start"]
+        if answer and text[start : start + len(answer)] == answer:
+            yield Example(entry["question"], text, title, start, start + len(answer), PRESENT)
 
 
-def sampled(source: Source, data: Path, rng: random.Random) -> list[Any]:
-    """At most `source.most` of its examples, drawn without repetition."""
-    every = list(source.read(data))
-    rng.shuffle(every)
-    return every[: source.most] if source.most else every
+def _entries(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(title, passage, entry) of each question."""
+    if file.suffix == ".jsonl":
+        for row in _rows(file):
+            yield str(row.get("title") or "").replace("_", " "), row["context"], row
+        return
+    for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
+        for paragraph in article["paragraphs"]:
+            for entry in paragraph["qas"]:
+                yield str(article.get("title") or "").replace("_", " "), paragraph["context"], entry
 
 
-def shortened(example: Example, start: int, end: int) -> Example:
-    """The example with the code points [start, end) of its passage, which hold the answer."""
-    text = example.text[start:end]
-    if example.start < 0:
-        return replace(example, text=text)
-    return replace(example, text=text, start=example.start - start, end=example.end - start)
+def pairs(file: Path) -> Iterator[Pair]:
+    """Of lines with premise, hypothesis and label, or sentence1, sentence2 and gold_label as MultiNLI has them; only
+    entailment is support.
+    """
+    for row in _rows(file):
+        premise, statement = row.get("premise") or row["sentence1"], row.get("hypothesis") or row["sentence2"]
+        yield Pair(statement, premise, (row.get("label") or row["gold_label"]) == "entailment")
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as stream:
-        for line in stream:
-            yield json.loads(line)
+    with file.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def round_of(known: Sequence[Example], statements: Sequence[Pair], dice: random.Random) -> list[Example | Pair]:
+    """All examples and pairs once, and for each question with an answer one passage that does not hold it."""
+    by_title: dict[str, list[Example]] = {}
+    for example in known:
+        by_title.setdefault(example.title, []).append(example)
+    made: list[Example | Pair] = list(statements)
+    for example in known:
+        made.append(example if dice.random() < TITLED else replace(example, title=""))
+        if example.start >= 0:
+            made.append(_without_answer(example, known, by_title[example.title], dice))
+    dice.shuffle(made)
+    return made
+
+
+def _without_answer(
+    example: Example, known: Sequence[Example], article: Sequence[Example], dice: random.Random
+) -> Example:
+    """The question with its own passage less the sentence of the answer, or one of its article, or any."""
+    kind = dice.randrange(3)
+    before = example.text.rfind(". ", 0, example.start) + 2 if ". " in example.text[: example.start] else 0
+    after = example.text.find(". ", example.end)
+    rest = example.text[:before] + (example.text[after + 2 :] if after >= 0 else "")
+    answer = example.text[example.start : example.end]
+    if kind == 0 and rest.strip() and answer not in rest:
+        return Example(example.question, rest, example.title)
+    other = dice.choice(article if kind == 1 else known)
+    relevance = UNSURE if other.title == example.title else OTHER
+    if answer in other.text:
+        return replace(example, title="")
+    return Example(example.question, other.text, other.title, relevance=relevance)
+
+
+def encoded(examples: Sequence[Example | Pair], inputs: Inputs) -> Iterator[Encoded]:
+    """What the model reads of each, one window: that of the answer where there is one; the others are left out."""
+    for example in examples:
+        if isinstance(example, Pair):
+            windows = inputs.windows(example.statement, "", example.text)
+        else:
+            windows = inputs.windows(example.question, example.title, example.text)
+        if isinstance(example, Pair) or example.start < 0:
+            yield from (Encoded(window, example) for window in windows[:1])
+            continue
+        for window in windows:
+            starts = [n for n, (_, end) in enumerate(window.offsets) if end > example.start]
+            ends = [n for n, (start, _) in enumerate(window.offsets) if start < example.end]
+            if starts and ends and window.offsets[0][0] <= example.start and window.offsets[-1][1] >= example.end:
+                yield Encoded(window, example, window.first + starts[0], window.first + ends[-1])
+                break

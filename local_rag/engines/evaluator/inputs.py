@@ -1,14 +1,16 @@
-"""How question, header and passage become tokens: [CLS] question [SEP] header. text [SEP], token types 0 and 1.
+"""What the model reads and what its logits say of a text: [CLS] question [SEP] header. text [SEP], types 0 and 1.
 
-The training makes its inputs in `scripts/evaluator_training`; a test compares them with these.
+The training makes its inputs with these, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core.readings import ReadSpan
 from local_rag.index.names import document_header, passage_header
 
 if TYPE_CHECKING:
@@ -19,9 +21,15 @@ if TYPE_CHECKING:
 
 WINDOW = 320
 """Tokens of the shipped model, special ones included: a question, a header and a passage of 250 tokens fit."""
-
 _QUESTION, _HEADER, _SHARED = 0.4, 0.2, 0.2
 """Parts of the window: at most for a question, at most for a header, and what two windows of one passage share."""
+
+MOST = 5
+"""Short answers that are kept of a passage."""
+LENGTH = 30
+"""Tokens of a short answer at most: 99 % of SQuAD's are no longer."""
+_BREAK = re.compile(r"\n[^\S\n]*(?=\n)|(?<=[.!?])\s*\n[^\S\n]*(?=\(?\d{1,3}[.)]\s)")
+"""A blank line, or the end of a sentence before a clause number at the beginning of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +67,12 @@ class Inputs:
 
     def windows(self, question: str, header: str, text: str) -> list[Window]:
         """The windows of a passage, one of them unless it is longer; none where the text has no token."""
-        body = self._encode(text)
+        body = self._tokenizer.encode(text, add_special_tokens=False)
         if not body.ids:
             return []
-        ahead = [self.cls, *self._ids(question, int(self.window * _QUESTION)), self.sep]
-        named = self._ids(f"{header.rstrip('.')}." if header else "", int(self.window * _HEADER))
-        first = len(ahead) + len(named)
-        room = self.window - first - 1
+        ahead = [self.cls, *self._ids(question, _QUESTION), self.sep]
+        named = self._ids(f"{header.rstrip('.')}." if header else "", _HEADER)
+        room = self.window - len(ahead) - len(named) - 1
         shared = min(int(self.window * _SHARED), room // 2)
         return [
             self._window(ahead, named, body, start, min(start + room, len(body.ids)))
@@ -76,33 +83,73 @@ class Inputs:
         """The inputs of the model by name: (windows, tokens of the longest) each."""
         import numpy as np
 
-        longest = max(len(window.ids) for window in windows)
+        shape = len(windows), max(len(window.ids) for window in windows)
         inputs: dict[str, Any] = {
-            name: np.full((len(windows), longest), fill, dtype=np.int64)
+            name: np.full(shape, fill, dtype=np.int64)
             for name, fill in (("input_ids", self.pad), ("attention_mask", 0), ("token_type_ids", 0))
         }
         for row, window in enumerate(windows):
-            length = len(window.ids)
-            inputs["input_ids"][row, :length] = window.ids
-            inputs["attention_mask"][row, :length] = 1
-            inputs["token_type_ids"][row, :length] = window.types
+            values = (window.ids, 1, window.types)
+            for array, value in zip(inputs.values(), values, strict=True):
+                array[row, : len(window.ids)] = value
         return inputs
 
     def _window(self, ahead: Sequence[int], named: Sequence[int], body: Encoding, start: int, end: int) -> Window:
-        numbers = body.word_ids  # of the word that each token is of
+        numbers = [-1, *body.word_ids, -1]  # of the word that each token is of
         ids = (*ahead, *named, *body.ids[start:end], self.sep)
         return Window(
             ids=ids,
             types=(0,) * len(ahead) + (1,) * (len(ids) - len(ahead)),
             first=len(ahead) + len(named),
             offsets=tuple(body.offsets[start:end]),
-            heads=tuple(at == 0 or numbers[at] != numbers[at - 1] for at in range(start, end)),
-            tails=tuple(at == len(numbers) - 1 or numbers[at] != numbers[at + 1] for at in range(start, end)),
+            heads=tuple(numbers[at + 1] != numbers[at] for at in range(start, end)),
+            tails=tuple(numbers[at + 1] != numbers[at + 2] for at in range(start, end)),
         )
 
-    def _encode(self, text: str) -> Encoding:
-        return self._tokenizer.encode(text, add_special_tokens=False)
+    def _ids(self, text: str, share: float) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids[: int(self.window * share)]
 
-    def _ids(self, text: str, most: int) -> list[int]:
-        ids: list[int] = self._encode(text).ids[:most] if text else []
-        return ids
+
+def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[ReadSpan]:
+    """The best spans of whole words, best first, none overlapping another; `logits` (tokens, 2) are start and end.
+
+    A span goes over no blank line and into no numbered clause behind a sentence.
+    The logit of [CLS], token 0, is that of "no answer".
+    """
+    import numpy as np
+
+    count = len(window.offsets)
+    inside = slice(window.first, window.first + count)
+    starts = np.where(window.heads, logits[inside, 0], -np.inf)
+    ends = np.where(window.tails, logits[inside, 1], -np.inf)
+    null = float(logits[0, 0] + logits[0, 1])
+    width = min(LENGTH, count)
+    padded = np.concatenate([ends, np.full(width, -np.inf)])
+    scores = starts[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:count]  # [start, length - 1]
+    breaks = [match.start() for match in _BREAK.finditer(text)]
+    if breaks:
+        part = np.searchsorted(breaks, [start for start, _ in window.offsets])
+        parts = np.lib.stride_tricks.sliding_window_view(np.concatenate([part, np.full(width, -1)]), width)[:count]
+        scores[parts != part[:, None]] = -np.inf
+    spans: list[ReadSpan] = []
+    while len(spans) < MOST:
+        first, more = divmod(int(scores.argmax()), width)
+        logit = float(scores[first, more])
+        if not np.isfinite(logit):
+            break
+        last = first + more
+        start, end = window.offsets[first][0], window.offsets[last][1]
+        spans.append(ReadSpan(start, end, text[start:end], logit - null))
+        for other in range(max(0, first - width + 1), last + 1):
+            scores[other, max(0, first - other) :] = -np.inf
+    return spans
+
+
+def without_overlap(spans: Iterable[ReadSpan]) -> tuple[ReadSpan, ...]:
+    """The best of spans of several windows of one passage, best first, none overlapping a better one."""
+    kept: list[ReadSpan] = []
+    for span in sorted(spans, key=lambda span: -span.logit):
+        if len(kept) < MOST and all(span.end <= other.start or other.end <= span.start for other in kept):
+            kept.append(span)
+    return tuple(kept)

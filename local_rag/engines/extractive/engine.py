@@ -1,68 +1,85 @@
-"""ExtractiveEngine: an engine without a language model. It quotes; similarity, words and kinds of answer decide."""
+"""ExtractiveEngine: an engine without a language model. It quotes; a small trained evaluator decides what."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from local_rag.core import cancel, question_memory
 from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Shape, Turn
+from local_rag.core.readings import probability
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
-from local_rag.engines.extractive import questions, reasoning, routing
-from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
-from local_rag.engines.extractive.answerability import Answerability, shipped
-from local_rag.engines.extractive.document_answers import (
-    SCORE,
-    document_answers,
-    holds_answer,
-    marked_answers,
-    of_named,
-    sentences_on_topic,
-)
-from local_rag.engines.extractive.quotes import as_written
-from local_rag.engines.extractive.rare_terms import terms_near
+from local_rag.engines.extractive import questions
+from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
+from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.engines.extractive.reader import Reader
-from local_rag.engines.extractive.selection import ANSWERS, choose
-from local_rag.engines.extractive.setting_out import set_out, unmet
-from local_rag.engines.extractive.usefulness import covered, usefulness
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
+from local_rag.text.languages import NAMES, code_of, detected
+from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
+from local_rag.text.names import names
+from local_rag.text.numbers import numbers
 from local_rag.text.parts import stored
 from local_rag.text.properties import properties
+from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
+from local_rag.text.words import stem
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
-    from local_rag.core.verdicts import Support
 
-SCORES = 3
+SCORES = 4
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
-RELEVANT = 0.5
-"""Probability from which a passage is relevant; see `analysis.PASSAGE_WEIGHTS`."""
-FOR_FILES = 0.5
-"""Probability from which a question is one for the files; see `routing.WEIGHTS`."""
-NEAREST = 0.30
-"""Cosine of the nearest passage below which the files are not worth searching (SQuAD v2 dev)."""
 READ = 12_000
 """Code points of passages that are read for one answer: three times four passages of 250 tokens."""
+COVERED = 0.75
+"""What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
+the share in that and its neighbours."""
+ONE_LANGUAGE = "the extractive engine answers questions in {language} only; with Ollama any language is answered"
+"""What a person is told who asks in a language that the evaluator was not trained on."""
+
+ROUTE_WEIGHTS, ROUTE_BIAS = (4.8, 5.6, -0.9, -2.1), -4.2
+"""Weights of a passage's cosine, of the share of the question that it holds, of the share of the question's names that
+it lacks, and of asking about the present: a logistic regression on half of the questions of `scripts/bench.py routing`,
+over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and ClapNQ dev; see docs/measurements.md."""
+_RELATIVE = re.compile(
+    r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"
+)
+
+
+P = ParamSpec("P")
+Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
+
+
+def _timed(task: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """The task with its seconds in the usage of its verdict; it does not begin after a stop."""
+
+    @wraps(task)
+    def timed(*given: P.args, **named: P.kwargs) -> Verdict:
+        started = time.perf_counter()
+        cancel.check()
+        return replace(task(*given, **named), usage=_usage(started))
+
+    return timed
 
 
 class ExtractiveEngine:
-    """Quotes the sentences that answer best. `corpus` tells how rare words are; without it all weigh alike.
+    """Quotes the sentences that answer best, as the evaluator reads them.
 
-    `evaluator` reads question and passage together; without it similarity and words decide. `relevant` and `answers`
-    are the least probabilities of a passage that is relevant and of an answer that is given; those of the evaluator's
-    calibration by default.
+    `corpus` tells how rare words are; without it all weigh alike. `relevant` and `answers` are the least probabilities
+    of a passage that is relevant and of an answer that is given; those of the evaluator's calibration by default.
     """
 
     name = "extractive"
@@ -71,100 +88,104 @@ class ExtractiveEngine:
     def __init__(
         self,
         embedder: Embedder,
+        evaluator: Evaluator,
         corpus: Corpus | None = None,
         *,
         relevant: float | None = None,
         answers: float | None = None,
-        answerability: Answerability | None = None,
-        evaluator: Evaluator | None = None,
     ) -> None:
-        self._embedder = embedder
-        self._corpus = corpus
-        self._relevant = RELEVANT if relevant is None else relevant
-        self._answers = ANSWERS if answers is None else answers
-        self._answerability = answerability or shipped()
-        self._reader = Reader(evaluator, relevant, answers) if evaluator else None
+        self._embedder, self._corpus = embedder, corpus
+        self._reader = Reader(evaluator, relevant, answers)
 
     @property
     def fingerprint(self) -> str:
-        read = f"; evaluator {self._reader.evaluator.fingerprint}" if self._reader else ""
-        return f"extractive {SCORES}-{self._answerability.fingerprint}; {self._embedder.fingerprint}{read}"
+        return f"extractive {SCORES}; {self._embedder.fingerprint}; evaluator {self._reader.evaluator.fingerprint}"
 
     def prepare(self) -> None:
-        """Nothing: whoever opened the embedder loads it, with a word about the pause."""
+        """Nothing: whoever opened the embedder and the evaluator loads them, with a word about the pause."""
 
     def close(self) -> None:
-        """Nothing: the index and the embedder belong to whoever opened them."""
+        """Nothing: index, embedder and evaluator belong to whoever opened them."""
 
+    @_timed
     def route(self, question: str, catalog: Catalog) -> Route:
-        """The files, unless nothing in them comes near and the web is allowed. Never `direct`: it cannot write.
+        """The files, unless they hardly answer and the web is allowed. Never `direct`: it cannot write.
 
-        Small talk is for neither. Of a catalog without passages the nearest cosine counts.
+        Small talk is for neither. What a person says the index is about counts like a passage of it.
         """
-        started = time.perf_counter()
-        cancel.check()
-        if questions.is_small_talk(question) or questions.is_chat(question):
+        if questions.kind_of(question) == "small talk":
             why = "small talk, which no file and no page answers"
-            return Route(_first(["vectorstore"], catalog), why=why, usage=_usage(started), small_talk=True)
-        near = catalog.nearest
-        if catalog.passages:
-            chance, why = routing.for_files(question, catalog, self._corpus, self._embedder)
-        else:
-            chance = 0.0 if near is None or near < NEAREST else 1.0
-            why = "the index is empty" if near is None else f"nearest passage {near:.2f}, limit {NEAREST:.2f}"
-        source = _first(["vectorstore"] if chance >= FOR_FILES else ["web_search", "vectorstore"], catalog)
-        steps = reasoning.complexity(question) if catalog.multi and source == "vectorstore" else "single"
-        return Route(source, steps, why, _usage(started))
+            return Route(_first(["vectorstore"], catalog), why=why, small_talk=True)
+        chance, why = self._for_files(question, catalog)
+        source = _first(["vectorstore"] if chance >= 0.5 else ["web_search", "vectorstore"], catalog)
+        steps = questions.complexity(question) if catalog.multi and source == "vectorstore" else "single"
+        return Route(source, steps, why)
 
+    def _for_files(self, question: str, catalog: Catalog) -> tuple[float, str]:
+        """The probability that the files answer the question, by their nearest passages, and the evidence in words."""
+        near = [(float(p.metadata.get("score") or 0.0), f"{head(p)} {p.page_content}") for p in catalog.passages]
+        if catalog.about:
+            vectors = self._embedder.embed_documents([catalog.about]), self._embedder.embed_queries([question])
+            near.append((float(vectors[0][0] @ vectors[1][0]), catalog.about))
+        if not near:
+            return 0.0, "the index is empty"
+        weights, lowered = questions.stem_weights(question, self._corpus), question.casefold()
+        present = not PRESENT.isdisjoint(words_of(lowered)) or bool(_RELATIVE.search(lowered))
+        named = names(question) | numbers(question)
+        rows = [(cosine, questions.coverage(weights, text), _lacking(named, text), present) for cosine, text in near]
+        logit, best = max(
+            (ROUTE_BIAS + sum(weight * value for weight, value in zip(ROUTE_WEIGHTS, row, strict=True)), row)
+            for row in rows
+        )
+        why = f"nearest passage {best[0]:.2f}, holds {best[1]:.0%} of the question"
+        why += f" and lacks {best[2]:.0%} of its names" if best[2] else ""
+        return probability(logit), why + ("; it asks about the present" if present else "")
+
+    @_timed
     def needs_retrieval(
         self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
     ) -> Need:
-        """The files first: it cannot write, so without them it has nothing to say. Then by what is not covered yet."""
-        started = time.perf_counter()
-        cancel.check()
-        need = reasoning.next_need(question, written) if written else Need("yes", why="this engine only quotes")
-        return replace(need, usage=_usage(started))
+        """The files first: it cannot write, so without them it has nothing to say.
+
+        Then a search for what the last sentence names while words of the question are not covered; where it names
+        nothing new the passages at hand may hold the rest.
+        """
+        if not written:
+            return Need("yes", why="this engine only quotes")
+        left, query = questions.uncovered(question, written), _after(question, written)
+        if not left:
+            return Need("no", why="every word of the question is covered")
+        why = f"not covered: {joined(map(repr, left))}"
+        return Need("yes" if query else "continue", why=why, query=query)
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
-        """What is left of `READ`: it reads every passage, or embeds every sentence."""
+        """What is left of `READ`."""
         return max(0, READ - sum(len(document.page_content) for document in documents))
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """Probabilities that the passages hold the answer, as the evaluator reads them; without it that they are about
-        the question, with the words and the similarity behind them.
-        """
+        """Probabilities that the passages hold the answer, as the evaluator reads them; none in another language."""
         started = time.perf_counter()
         cancel.check()
         if not documents:
             return []
-        reader = self._reader
-        verdicts = reader.relevance(question, documents) if reader else self._compared(question, documents)
-        answers = document_answers(question, documents) or sentences_on_topic(question, documents)
+        readable = self._reads(question)
+        verdicts = (
+            self._reader.relevance(question, documents) if readable else [Relevance("irrelevant") for _ in documents]
+        )
+        answers = document_answers(question, documents)
         for number in {answer.passage for answer in answers}:
-            score, why = (
-                max(verdicts[number].score or 0.0, SCORE),
-                f"it says this of its document; {verdicts[number].why}",
-            )
-            verdicts[number] = Relevance("relevant" if score >= self._relevant else "irrelevant", score, why)
-        return [replace(verdicts[0], usage=_usage(started)), *verdicts[1:]]
-
-    def _compared(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """The verdicts without an evaluator."""
-        analysis = self._analyses().of(question, documents)
-        scores = [probability(logit) for logit in analysis.passages]
-        return [
-            Relevance("relevant" if score >= self._relevant else "irrelevant", score, _why(analysis, number))
-            for number, score in enumerate(scores)
-        ]
+            known = verdicts[number]
+            why = "; ".join(filter(None, ("it says this of its document", known.why)))
+            verdicts[number] = Relevance("relevant", max(known.score or 0.0, SCORE), why)
+        usage = _usage(started) if readable or answers else self._unread(started)
+        return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """The best sentences, three unless another number is asked for, each with its mark; else the fixed reply.
+        """The sentence around the best short answer, with its mark; else the fixed reply.
 
-        With an evaluator it is the sentence around the best short answer; several only where the question is open, or
-        where the user has set a style or a number of sentences.
-
-        A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
-        of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
+        Several only where the question is open, or where the user has set a style or a number of sentences. A sentence
+        is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps of
+        reasoning the sentence that answers the last of them is added. A part of an answer is new all through.
         """
         started = time.perf_counter()
         cancel.check()
@@ -173,99 +194,119 @@ class ExtractiveEngine:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
             sentences = marked_answers(question, documents, attempt.shape, failed)
             sentences = sentences or self._quoted(question, documents, attempt, failed)
-        quotes = list(dict.fromkeys(sentences))
-        if quotes:
-            yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
+        pieces = list(_pieces(list(dict.fromkeys(sentences)), attempt.shape))
+        for piece in pieces[:-1]:
+            cancel.check()
+            yield AnswerDelta(piece)
+        if pieces:
+            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(_unmet(pieces, attempt.shape))))
         else:
-            yield AnswerDelta(attempt.shape.refusal, usage=_usage(started))
+            usage = _usage(started) if self._reads(question) else self._unread(started)
+            yield AnswerDelta(attempt.shape.refusal, usage=usage)
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
         """The best sentences with their marks; of what a question names alone, where that answers."""
-        following = reasoning.next_need(question, attempt.written).query if attempt.written else ""
-        queries = [following or question, *reasoning.last_query(question, attempt.thoughts)]
         every = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
         named = [every[place] for place in of_named(question, [passage for passage, _ in every])]
-        sentences: list[str] = []
         for passages in filter(None, (named, every)):
             plain = [passage for passage, _ in passages]
-            for query in queries:
-                chosen = self._chosen(query, plain, failed, attempt, whole=query == question)
-                sentences += [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
-            sentences = sentences or marked_answers(question, documents, attempt.shape, failed, on_topic=True)
-            if sentences:
-                break
-        return sentences
+            chosen = self._chosen(question, plain, attempt, failed)
+            if chosen:
+                return [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
+        return []
 
     def _chosen(
-        self, query: str, passages: Sequence[Document], failed: str, attempt: Attempt, *, whole: bool
-    ) -> Sequence[tuple[str, int]]:
-        """The sentences that answer best, each with the number of its passage (from 0).
-
-        The evaluator reads for a `whole` question; the words of a further step are none.
-        """
-        read = list[tuple[str, int]]()
-        if self._reader and whole:
-            shape = attempt.shape
+        self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
+    ) -> list[tuple[str, int]]:
+        """The sentences that answer best, each with the number of its passage (from 0)."""
+        shape, thoughts = attempt.shape, attempt.thoughts
+        following = _after(question, attempt.written) if attempt.written else ""
+        chosen: list[tuple[str, int]] = []
+        if not following and self._reads(question):
             several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
-            read = self._reader.chosen(query, passages, failed, shape.sentences, several=several)
-            if not attempt.thoughts:
-                return read
-        analysis = self._analyses().of(query, passages)
-        answers = ANSWERS if self._reader else self._answers
-        quotes = choose(analysis, failed, self._answerability, answers, attempt.shape.sentences)
-        return [*read, *((as_written(quote, set(analysis.weights)), quote.document) for quote in quotes)]
+            chosen = self._reader.chosen(question, passages, failed, shape.sentences, several=several)
+        last = questions.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
+        for query in filter(None, (following, last)):
+            chosen += self._leading(query, passages, failed)[: shape.sentences]
+        return chosen
 
+    def _leading(
+        self, query: str, passages: Sequence[Document], failed: str, least: float = COVERED
+    ) -> list[tuple[str, int]]:
+        """The sentences that hold most of the words of a query, best first, none that `failed` holds."""
+        weights = questions.stem_weights(query, self._corpus)
+        wanted, drafts = set(weights), f" {' '.join(words_of(without_marks(failed)))} "
+        scored = [
+            (questions.coverage(weights, quote.text) + questions.coverage(weights, quote.context) / 2, quote)
+            for quote in quotes(passages)
+        ]
+        ranked = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
+        written = [(as_written(quote, wanted), quote.document) for _, quote in ranked]
+        return [(text, place) for text, place in written if f" {' '.join(words_of(text))} " not in drafts]
+
+    @_timed
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
-        """The sentence that leads on, and a query for what it names; see `reasoning`."""
-        started = time.perf_counter()
-        cancel.check()
-        if not documents:
-            return Thought("", done=True, usage=_usage(started))
-        thought = reasoning.next_step(self._analyses().of(question, documents), thoughts)
-        return replace(thought, usage=_usage(started))
+        """The sentence that leads on, and a query for what it names; `done` where nothing is left to look for."""
+        leading = self._leading(question, documents, " \n".join(thoughts), least=0.0)
+        sentence = " ".join(leading[0][0].split()) if leading else ""
+        query = questions.next_query(question, sentence, thoughts)
+        return Thought(sentence, done=not query, query=query)
 
+    @_timed
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
-        started = time.perf_counter()
-        cancel.check()
         if is_refusal(generation.strip()) or not words_of(generation):
-            return Grade("no", 1, (), "no answer", _usage(started), score=0.0)
-        judge = self._reader.supports if self._reader else None
-        judged = sentence_supports(generation, [_with_properties(document) for document in documents], judge)
-        supports: tuple[Support, ...] = tuple(support for _, support in judged)
+            return Grade("no", 1, (), "no answer", score=0.0)
+        judged = sentence_supports(generation, list(map(_with_properties, documents)), self._reader.supports)
+        supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
-            return Grade(overall(supports), 0, supports, reason, _usage(started))
-        level, score, why = self._usefulness(question, documents, generation)
-        if check == "usefulness":
-            return Grade("unparsed", level, (), why, _usage(started), score=score)
-        why = "; ".join(filter(None, (reason, why)))
-        return Grade(overall(supports), level, supports, why, _usage(started), score=score)
-
-    def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
-        if self._reader and documents and not holds_answer(question, documents, without_marks(generation)):
-            return self._reader.usefulness(question, documents, generation)
-        return usefulness(self._analyses(), self._answerability, question, documents, generation)
-
-    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """A new query: for the files with rare words of the nearest passages, for the web with the question's own."""
-        started = time.perf_counter()
-        cancel.check()
-        if target == "web":
-            candidates = questions.for_web(question)
+            return Grade(overall(supports), 0, supports, reason)
+        if holds_answer(question, documents, without_marks(generation)):
+            level, score, why = 5, SCORE, "what the document says of itself"
         else:
-            candidates = questions.for_files(question, terms_near(question, self._corpus))
-        return Rewrite(questions.first_new(candidates, tried), _usage(started))
+            level, score, why = self._reader.usefulness(question, documents, generation)
+        if check == "usefulness":
+            return Grade("unparsed", level, (), why, score=score)
+        why = "; ".join(filter(None, (reason, why)))
+        return Grade(overall(supports), level, supports, why, score=score)
 
+    @_timed
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
+        """A new query of the question's own words; for the web, at most six of them."""
+        return Rewrite(questions.another_query(question, tried, questions.MAX_WEB_WORDS if target == "web" else None))
+
+    @_timed
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
-        started = time.perf_counter()
-        cancel.check()
-        return Rewrite(questions.standalone(question, history), _usage(started))
+        return Rewrite(questions.standalone(question, history))
 
-    def _analyses(self) -> Analyses:
-        return question_memory.current().get(self, lambda: Analyses(self._embedder, self._corpus))
+    def _reads(self, question: str) -> bool:
+        """Whether a question is in the language that the evaluator reads; English and German are told from others."""
+        language = self._reader.evaluator.language
+        known = language if language in ("en", "de") else ""
+        return detected(question, known) == known
+
+    def _unread(self, started: float) -> Usage:
+        """The usage of a task that did not read the passages, with a word about it, once in a question."""
+        language = self._reader.evaluator.language
+        told: list[str] = question_memory.current().get((self, "told"), list)
+        told.append(ONE_LANGUAGE.format(language=NAMES.get(language, language)))
+        return replace(_usage(started), notes=tuple(told) if len(told) == 1 else ())
+
+
+def _after(question: str, written: str) -> str:
+    """What to look for after the last sentence of a text."""
+    *before, last = [span.of(written) for span in sentences_of(written)] or [""]
+    return questions.next_query(question, last, before)
+
+
+def _lacking(named: set[str], text: str) -> float:
+    """Share of a question's names and numbers that a text does not hold."""
+    held = set(words_of(text)) | numbers(text)
+    stems = {stem(word) for word in held}
+    return sum(name not in held and stem(name) not in stems for name in named) / max(1, len(named))
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
@@ -282,16 +323,19 @@ def _with_properties(document: Document) -> str:
     return "\n\n".join([document.page_content, *(known.sentence for known in properties(document))])
 
 
-def _why(analysis: Analysis, number: int) -> str:
-    """The evidence for a verdict in plain words."""
-    document = analysis.documents[number]
-    coverage, missing = covered(analysis.question, f"{head(document)} {document.page_content}")
-    lacking = f"; missing: {joined(map(repr, missing))}" if missing else ""
-    return f"{coverage}, similarity {analysis.features[number].cosine:.2f}{lacking}"
+def _pieces(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
+    """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
+    listed = shape.style != "short"
+    for number, quote in enumerate(quotes):
+        before = "" if number == 0 else "\n" if listed or "\n" in quote + quotes[number - 1] else " "
+        bullet = f"{number + 1}. " if shape.style == "steps" else "- "
+        yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
 
 
-def _deltas(sentences: Sequence[str], notes: tuple[str, ...], started: float) -> Iterator[AnswerDelta]:
-    for number, sentence in enumerate(sentences):
-        cancel.check()
-        last = number == len(sentences) - 1
-        yield AnswerDelta(sentence, usage=replace(_usage(started), notes=notes) if last else None)
+def _unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
+    """What a person should know who asked for more than quotes can give."""
+    if shape.style == "table":
+        yield "the extractive engine quotes sentences: they are set out as a list, not as a table"
+    wanted, written = code_of(shape.language), detected(" ".join(quotes))
+    if wanted and written and wanted != written:
+        yield f"the extractive engine quotes: its answer keeps the language of the files and is not in {shape.language}"

@@ -1,53 +1,111 @@
-"""Questions: what they are about, other words to search with, and follow-ups made standalone."""
+"""Questions: what kind they are of, what they are about, other words to search with, follow-ups made standalone."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.generation import Turn
+from local_rag.core.verdicts import Complexity
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
-from local_rag.text.words import content_stems, content_words, fold, query_key, words
+from local_rag.text.words import content_stems, content_words, fold, query_key, stem, words
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Corpus
+
+Kind = Literal["small talk", "fact", "several", "open"]
+"""`fact`: one sentence answers; `several`: many passages may (lists, reasons, "how"); `open`: its words do not say.
+
+Questions about a document itself have forms of their own (`text.document_questions`).
+"""
+
+_KINDS: tuple[tuple[Kind, str], ...] = (
+    ("small talk", r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
+                   r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?$"),
+    ("fact", r"(?!.*\b(?:what|which|who|whom|whose|how|where|why)\b.*\bwhen\b).*\bwhen\b|.*\b(?:until|since) when\b"
+             r"|.*\b(?:what|which) (?:year|date|day|month|century|decade|time)\b|.*\b(?:how long ago|deadline)\b"),
+    ("fact", r".*\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"),
+    ("fact", r".*\b(?:what|which) (?:(?:is|was|are|were) the (?:[\w-]+ )?)?"
+             r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent|intensity)\b"),
+    ("several", r".*\b(?:why|how come)\b|.*\b(?:what|which) (?:(?:is|was|are) the )?(?:reasons?|causes?|caused)\b"),
+    ("fact", r".*\b(?:where|who|whom|whose)\b|.*\b(?:what|which) (?:city|country|state|town|place|region|continent"
+             r"|address|person|people|author|player|king|queen|president)\b"),
+    ("several", r".*\b(?:types|kinds|sorts|categories|examples|steps|parts|components|phases|stages|ways|methods"
+                r"|reasons|causes|advantages|disadvantages|benefits|differences|features|elements|forms)\b"
+                r"|(?:list|name)\b"),
+    ("open", r"(?:what (?:is|are|was|were|does)|define|explain|describe|tell me about)\b"),
+    ("several", r".*\bhow\b"),
+)  # fmt: skip
+"""The first pattern that matches a folded question decides."""
+_PATTERNS = [(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _KINDS]
 
 WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 """A word as it is written, hyphens included."""
 _ASKING = frozenset(
     "explain describe define tell say says mean means work works list name give please show hello".split()
 )
-_SMALL_TALK = re.compile(
-    r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
-    r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?"
-)
+_ASKS = frozenset("what which who whom whose where when why how is are was were does did".split())
+"""First words of a question that wants to know something, whatever words it has else."""
 _POINTING = frozenset(
-    "it its itself they them their theirs he him his she her hers this these those former latter".split()
+    "it its itself they them their theirs he him his he she her hers this these those former latter".split()
 )
 _OPENING = re.compile(r"\s*(?:and|but|so|also|then|what about|how about|what else|why not|which one|which ones)\b")
+_CLAUSE = re.compile(r"\S\s+(?:who|whom|whose|which|that|where|in which|of the|by the)\s+\w+", re.IGNORECASE)
+_COMPARED = re.compile(
+    r"\b(?:both|same|older|younger|earlier|later|first|more|less|larger|smaller|longer|between)\b.*\b(?:or|and|than)\b",
+    re.IGNORECASE,
+)
 
 MAX_WEB_WORDS = 6
 SHORT = 4
 """Words up to which a remark without a subject is small talk, whoever it is put to."""
 WHOLE_QUESTION = 4
 """Words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
-_NEW_TERMS = 3
+LEAST_WORDS = 6
+"""Subject words from which a question with a clause in it may need two passages."""
+LEAST_WEIGHT = 0.1
+"""Weight of a word that every passage holds."""
+_NEW_NAMES = 6
+
+
+def kind_of(question: str) -> Kind:
+    """The kind of a question in English."""
+    plain = " ".join(fold(question).split())
+    if _is_chat(plain):
+        return "small talk"
+    return next((kind for kind, pattern in _PATTERNS if pattern.match(plain)), "open")
+
+
+def _is_chat(plain: str) -> bool:
+    """Whether a question is put to the program itself, or says only what people say in passing: it names no subject."""
+    spoken = words(plain)
+    if not spoken or set(content_words(plain)) - CHAT:
+        return False
+    if not {"you", "your", "yourself"}.isdisjoint(spoken):
+        return True
+    return spoken[0] not in _ASKS and (len(spoken) <= SHORT or not CHAT_PERSONS.isdisjoint(spoken))
+
+
+def complexity(question: str) -> Complexity:
+    """`multi` where a question compares two things, or describes by a clause what it asks about; else `single`."""
+    plain = " ".join(question.split())
+    if len(subject_words(plain)) < LEAST_WORDS:
+        return "single"
+    compared = bool(_COMPARED.search(plain)) and len(names(plain)) > 1
+    return "multi" if compared or _CLAUSE.search(plain) else "single"
+
+
+# --- what a question is about ---------------------------------------------------------------------------------------
 
 
 def subject_words(question: str) -> list[str]:
     """The content words of a question without those that only ask ("explain", "mean"), in order, once each."""
     kept = content_words(question)
     return [word for word in kept if word not in _ASKING] or kept
-
-
-def is_small_talk(question: str) -> bool:
-    """A greeting or thanks and nothing else: no passage answers it."""
-    return bool(_SMALL_TALK.fullmatch(" ".join(fold(question).split())))
-
-
-def is_chat(question: str) -> bool:
-    """Whether a question is put to the program itself, or says only what people say in passing: it names no subject."""
-    spoken = words(question)
-    return not set(content_words(question)) - CHAT and (len(spoken) <= SHORT or not CHAT_PERSONS.isdisjoint(spoken))
 
 
 def written_words(sentence: str) -> list[str]:
@@ -60,29 +118,56 @@ def written_words(sentence: str) -> list[str]:
     return list(written.values())
 
 
+def stem_weights(question: str, corpus: Corpus | None) -> dict[str, float]:
+    """Inverse document frequency of the question's subject stems, ln((N + 1) / (df + 0.5)); 1 without a corpus."""
+    subject = subject_words(question)
+    if corpus is None or not subject:
+        return {stem(word): 1.0 for word in subject}
+    passages, frequency = corpus.count(), corpus.document_frequency(subject)
+    return {
+        stem(word): max(LEAST_WEIGHT, math.log((passages + 1) / (frequency.get(word, 0) + 0.5))) for word in subject
+    }
+
+
+def coverage(weights: dict[str, float], text: str) -> float:
+    """Share of the weight of a question's stems that a text holds, in [0, 1]."""
+    held, total = set(content_stems(text)), sum(weights.values())
+    return sum(weight for name, weight in weights.items() if name in held) / total if total else 0.0
+
+
+def uncovered(question: str, text: str) -> list[str]:
+    """The words that tell what a question is about and that a text lacks, as they are written."""
+    held, telling = set(content_stems(text)), subject_words(question)
+    return [word for word in written_words(question) if not held & set(content_stems(word)) and fold(word) in telling]
+
+
+def next_query(question: str, sentence: str, before: Sequence[str]) -> str:
+    """What to look for after a sentence that leads on: whom or what it names anew, and what is not covered yet.
+
+    The idea of IRCoT (arXiv 2212.10509) with quoted sentences in place of written ones; `before` are the sentences
+    before it. Empty where nothing new is named, or nothing is left to look for.
+    """
+    known, named = set(content_stems(" ".join([question, *before]))), names(sentence)
+    new = [
+        word for word in written_words(sentence) if named & set(words(word)) and not known & set(content_stems(word))
+    ][:_NEW_NAMES]
+    left = uncovered(question, " ".join([*before, sentence]))
+    return " ".join([*new, *left]) if new and left else ""
+
+
 # --- other words for a question -------------------------------------------------------------------------------------
 
 
-def first_new(queries: Iterator[str], tried: Sequence[str]) -> str:
-    """The first query that nobody has tried; case and white space make no difference."""
-    seen = set(map(query_key, tried))
-    return next(query for query in queries if query.strip() and query_key(query) not in seen)
+def another_query(question: str, tried: Sequence[str], most: int | None = None) -> str:
+    """A query of the question's own words that nobody has tried, of at most `most` words, names and numbers first.
 
-
-def for_files(question: str, terms: Sequence[str]) -> Iterator[str]:
-    """Queries for an index, without end: the question's words with a few of the terms, then its words alone."""
-    kept = _subject(question)
-    for start in range(0, len(terms), _NEW_TERMS):
-        yield " ".join([*kept, *terms[start : start + _NEW_TERMS]])
-    yield from _fewer(question, kept)
-
-
-def for_web(question: str) -> Iterator[str]:
-    """Queries of at most six words, all the question's own: what leaves the machine says nothing of its files."""
-    kept = _subject(question)
+    Case and white space make no difference.
+    """
+    seen, kept = set(map(query_key, tried)), _subject(question)
     named = names(question) | numbers(question)
     first = sorted(range(len(kept)), key=lambda position: (not named & set(words(kept[position])), position))
-    yield from _fewer(question, [kept[position] for position in sorted(first[:MAX_WEB_WORDS])])
+    queries = _fewer(question, [kept[position] for position in sorted(first[:most])])
+    return next(query for query in queries if query.strip() and query_key(query) not in seen)
 
 
 def _fewer(question: str, kept: list[str]) -> Iterator[str]:
@@ -98,6 +183,14 @@ def _fewer(question: str, kept: list[str]) -> Iterator[str]:
             turned = [*turned[1:], turned[0]]
             yield " ".join(turned)
         turned = [*turned, kept[0]]
+
+
+def _subject(question: str) -> list[str]:
+    asking = set(content_words(question)) - set(subject_words(question))
+    return [word for word in written_words(question) if fold(word) not in asking]
+
+
+# --- follow-ups -----------------------------------------------------------------------------------------------------
 
 
 def depends(question: str) -> bool:
@@ -127,8 +220,3 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
         if not depends(turn.question):
             break
     return f"{question.strip()} ({' '.join(added)})" if added else question
-
-
-def _subject(question: str) -> list[str]:
-    asking = set(content_words(question)) - set(subject_words(question))
-    return [word for word in written_words(question) if fold(word) not in asking]

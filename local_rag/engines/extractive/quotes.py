@@ -48,16 +48,20 @@ _MAX_SYMBOLS = 0.25  # per word
 class Quote:
     """A span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
-    `order` is its position among the sentences of the passage; `context` holds title, heading and the sentences around
-    it. `listed` says that it holds list items, whose lines are kept.
+    `context` holds title, heading and the sentences around it. `listed` says that it holds list items, whose lines are
+    kept.
     """
 
     document: int
-    order: int
     span: Span
     text: str
     context: str
     listed: bool = False
+
+    def overlaps(self, other: Quote) -> bool:
+        """Whether both hold some of the same passage."""
+        first, second = sorted((self.span, other.span))
+        return self.document == other.document and second.start < first.end
 
 
 def quotes(documents: Sequence[Document]) -> list[Quote]:
@@ -68,22 +72,22 @@ def quotes(documents: Sequence[Document]) -> list[Quote]:
 def _of_passage(number: int, document: Document) -> list[Quote]:
     passage = document.page_content
     spans = sentences(passage)
-    titles = {_plain(str(document.metadata.get(key) or "")) for key in ("title", "heading")}
+    titles = [words(str(document.metadata.get(key) or "")) for key in ("title", "heading")]
     result: list[Quote] = []
     for order, span in enumerate(spans):
-        last = _list_end(passage, spans, order)
-        whole = Span(span.start, spans[last].end) if last > order else _without_bullet(passage, span)
-        alone = last == order and (span.of(passage).endswith(":") or _plain(span.of(passage)) in titles)
-        if alone or not quotable(whole.of(passage) if last > order else span.of(passage)):
-            continue
-        around = spans[max(0, order - 1) : last + 2]
-        context = f"{head(document)} {passage[around[0].start : around[-1].end]}"
-        result.append(Quote(number, order, whole, whole.of(passage), context, last > order))
+        written, last = span.of(passage), _list_end(passage, spans, order)
+        if last > order:
+            whole = Span(span.start, spans[last].end)
+        else:
+            bullet = _BULLET.match(written)
+            whole = Span(span.start + bullet.end(), span.end) if bullet else span
+            if written.endswith(":") or words(written) in titles:
+                continue
+        if quotable(whole.of(passage) if last > order else written):
+            around = spans[max(0, order - 1) : last + 2]
+            context = f"{head(document)} {passage[around[0].start : around[-1].end]}"
+            result.append(Quote(number, whole, whole.of(passage), context, last > order))
     return result
-
-
-def _plain(text: str) -> str:
-    return " ".join(words(text))
 
 
 def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
@@ -91,23 +95,19 @@ def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
 
     A list is introduced with a colon, a table by its first row.
     """
-    table = _is_head_of_table(passage, spans, first)
-    if not table and not spans[first].of(passage).endswith(":"):
+    written = spans[first].of(passage)
+    table = bool(_ROW.search(written)) and not (first and _ROW.search(spans[first - 1].of(passage)))
+    if not table and not written.endswith(":"):
         return first
-    end, count = first, len(spans[first].of(passage).split())
+    end, count = first, len(written.split())
     for position in range(first + 1, len(spans)):
-        count += len(spans[position].of(passage).split())
-        if count > MAX_LIST_WORDS or not (
-            _ROW.search(spans[position].of(passage)) if table else _goes_on(passage, spans, first, position)
-        ):
+        following = spans[position].of(passage)
+        count += len(following.split())
+        goes_on = _ROW.search(following) if table else _goes_on(passage, spans, first, position)
+        if count > MAX_LIST_WORDS or not goes_on:
             break
         end = position
     return end
-
-
-def _is_head_of_table(passage: str, spans: Sequence[Span], position: int) -> bool:
-    before = spans[position - 1].of(passage) if position else ""
-    return bool(_ROW.search(spans[position].of(passage))) and not _ROW.search(before)
 
 
 def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> bool:
@@ -120,33 +120,20 @@ def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> 
     return breaks == 0
 
 
-def _without_bullet(passage: str, span: Span) -> Span:
-    bullet = _BULLET.match(span.of(passage))
-    return Span(span.start + bullet.end(), span.end) if bullet else span
-
-
 def quotable(sentence: str) -> bool:
     """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
     plain = _LINK.sub("", sentence).strip()
     written = plain.split()
-    if len(words(plain)) < 3 or plain.endswith("?") or _HEADING.match(plain) or _CAPTION.match(plain):
+    if len(words(plain)) < 3 or plain.endswith("?") or fold(written[-1]) in _OPEN_ENDS or _LEADERS.search(plain):
         return False
-    if _REFERENCE.match(plain) or _LEADERS.search(plain):
-        return False
-    if fold(written[-1]) in _OPEN_ENDS:
+    if any(pattern.match(plain) for pattern in (_HEADING, _CAPTION, _REFERENCE)):
         return False
     symbols = sum(len(match) for match in _SYMBOLS.findall(plain))
     if symbols > max(2, _MAX_SYMBOLS * len(written)) and "|" not in plain:
         return False
-    return bool(_SENTENCE_END.search(plain)) or not _looks_like_heading(plain, len(written))
-
-
-def _looks_like_heading(plain: str, count: int) -> bool:
-    """A few words without a full stop, a number or a colon: "Notice period"; not "Rent: 900 EUR"."""
-    bullet = _BULLET.match(plain)
-    if re.search(r"[:|=]\s|\d", plain[bullet.end() :] if bullet else plain):
-        return False
-    return count <= (5 if bullet else 9)
+    bullet = _BULLET.match(plain)  # a few words without a full stop, a number or a colon are a heading
+    told = bool(re.search(r"[:|=]\s|\d", plain[bullet.end() :] if bullet else plain))
+    return told or bool(_SENTENCE_END.search(plain)) or len(written) > (5 if bullet else 9)
 
 
 def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.evaluator.topics import question_to_read
-from local_rag.engines.evaluator.verdicts import SHORTEST, explained
-from local_rag.engines.extractive import answer_kind, questions
+from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
+from local_rag.engines.extractive.questions import kind_of
 from local_rag.engines.extractive.quotes import Quote, as_written, quotes
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
 from local_rag.text.display import shorten
@@ -68,7 +67,7 @@ class Reader:
         all where the answer hardly stands in these passages.
         """
         drafts = f" {' '.join(words(without_marks(failed)))} "
-        if not several and answer_kind.kind_of(question) in answer_kind.SHORT_ANSWERS:
+        if not several and kind_of(question) == "fact":
             most = 1
         wanted, every = set(content_stems(question)), quotes(passages)
         chosen: dict[str, Quote] = {}
@@ -79,16 +78,12 @@ class Reader:
                 break
             quote = _around(answer, every, passages[answer.passage].page_content)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
-            if (
-                not quote
-                or f" {' '.join(words(text))} " in drafts
-                or any(_overlap(quote, other) for other in chosen.values())
-            ):
+            if not quote or f" {' '.join(words(text))} " in drafts or any(map(quote.overlaps, chosen.values())):
                 continue
             if not chosen:
                 least = answer.logit - MARGIN
             chosen.setdefault(text, quote)
-        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].order))
+        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].span.start))
         return [(text, quote.document) for text, quote in ordered]
 
     def usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
@@ -118,7 +113,7 @@ class Reader:
 
     def _read(self, question: str, passages: Sequence[Document]) -> list[Reading]:
         """What each passage holds for the question; none answers small talk."""
-        if not passages or questions.is_small_talk(question):
+        if not passages or kind_of(question) == "small talk":
             return [NOTHING] * len(passages)
         return self.evaluator.read(question_to_read(question, passages), passages)
 
@@ -126,7 +121,7 @@ class Reader:
 def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[RelevanceLabel]:
     """Which passages are relevant; where one of them holds the only answer, those far behind it hardly do."""
     best = max((reading.answerable for reading in readings), default=0.0)
-    behind = math.inf if answer_kind.takes_several(question) else BEHIND
+    behind = math.inf if kind_of(question) == "several" else BEHIND
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
 
@@ -145,9 +140,3 @@ def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote |
     parts = [first, *(quote for quote in own if first.span.end <= quote.span.start < span.end)]
     whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
     return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))
-
-
-def _overlap(quote: Quote, other: Quote) -> bool:
-    return quote.document == other.document and max(quote.span.start, other.span.start) < min(
-        quote.span.end, other.span.end
-    )

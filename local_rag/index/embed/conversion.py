@@ -69,12 +69,11 @@ def find(folder: Path) -> Conversion | None:
         return None
 
 
-def convert(folder: Path, converter: str, model: Path, window: int, *base: Path) -> Conversion:
+def convert(folder: Path, converter: str, model: Path, window: int) -> Conversion:
     """Convert the model in folder `model` into `folder`, in a process of its own: PyTorch is never loaded here.
 
-    The process is `python -m CONVERTER MODEL WINDOW DRAFT`, and then `base` where that holds a part of the model; see
-    `converter.run`. The result is put in place in one step, so that a stop leaves nothing half done. Where it cannot
-    be, `why` says so. Raises Stopped.
+    The process is `python -m CONVERTER MODEL WINDOW DRAFT`; see `converter.run`. The result is put in place in one
+    step, so that a stop leaves nothing half done. Where it cannot be, `why` says so. Raises Stopped.
     """
     if not version():
         return Conversion(folder, why="OpenVINO is not installed")
@@ -89,7 +88,7 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
         with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent, ignore_cleanup_errors=True) as to:
             draft = Path(to)
             # a session of its own: a Ctrl-C is for the question that waits, and it comes again
-            command = child_process.command(converter, str(model), str(window), to, *map(str, base))
+            command = child_process.command(converter, str(model), str(window), to)
             done = child_process.run(command, b"", SECONDS, child_process.environment(), own_session=True)
             try:
                 reply: dict[str, Any] = json.loads(done.output.splitlines()[-1])
@@ -108,13 +107,9 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
         return Conversion(folder, why=f"{folder.parent} cannot be written ({reason_of(error)})")
 
 
-def served_by(
-    known: Conversion | None, cache: Path | None, model: str = "embedder", library: str = "sentence-transformers"
-) -> tuple[str, str]:
-    """What computes a model here, or what will, and why; and what to do about it, if anything.
-
-    `library` computes a `model` that is not converted.
-    """
+def served_by(known: Conversion | None, cache: Path | None) -> tuple[str, str]:
+    """What computes an embedder here, or what will, and why; and what to do about it, if anything."""
+    library = "sentence-transformers"
     if known and not known.why:
         return f"OpenVINO {version()}, {known.near}", ""
     if known:
@@ -125,7 +120,7 @@ def served_by(
     if above is None or not os.access(above, os.W_OK):
         fix = f"make that folder yours, or name another one: export {CACHE_DIR}=FOLDER"
         return f"{library}; the cache at {cache} cannot be written", fix
-    return f"the next question{' or index' * (model == 'embedder')} converts the {model} for OpenVINO", ""
+    return "the next question or index converts the embedder for OpenVINO", ""
 
 
 def version() -> str:

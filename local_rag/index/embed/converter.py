@@ -69,14 +69,14 @@ TEXTS = (
 def run(convert: Callable[..., dict[str, Any]]) -> None:
     """The whole life of a converting process.
 
-    `convert` gets MODEL (a path), WINDOW (tokens), FOLDER (a path) and the paths that follow them, writes model.xml and
-    model.bin, and returns the fields of `Conversion`. What it raises travels as `why`.
+    `convert` gets MODEL (a path), WINDOW (tokens) and FOLDER (a path), writes model.xml and model.bin, and returns the
+    fields of `Conversion`. What it raises travels as `why`.
     """
     process.prepare_own_process(process.TELEMETRY)
     replies = reply_stream()
-    model, window, *folders = sys.argv[1:]
+    model, window, folder = sys.argv[1:]
     try:
-        reply = convert(Path(model), int(window), *map(Path, folders))
+        reply = convert(Path(model), int(window), Path(folder))
     except Exception as error:  # any model, any library: the reason travels
         reply = {"why": shorten(printable(f"{type(error).__name__}: {error}"), 160)}
     replies.write(json.dumps(reply).encode() + b"\n")

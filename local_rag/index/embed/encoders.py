@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,19 +76,6 @@ def _keep_row(request: Any, place: tuple[dict[int, Vectors], int]) -> None:
     rows[number] = request.get_output_tensor(0).data.copy()
 
 
-class OpenVinoModel:
-    """A converted model of any number of outputs, on the processor. For one thread at a time."""
-
-    def __init__(self, conversion: Conversion) -> None:
-        self._model = compiled(conversion.model("f32"), "f32")
-        self._request = self._model.create_infer_request()
-
-    def compute(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The outputs of the model, in their order, as arrays of their own."""
-        outputs: tuple[Any, ...] = self._request.infer(dict(inputs)).to_tuple()
-        return outputs
-
-
 def import_openvino() -> Any:
     """The package openvino, which must not report to its maker while it is imported."""
     with process.hidden(process.TELEMETRY):
@@ -96,8 +83,10 @@ def import_openvino() -> Any:
     return openvino
 
 
-def compiled(model: Path, precision: Precision) -> Any:
+def compiled(model: Path, precision: Precision, folder: Path | None = None) -> Any:
     """OpenVINO's CompiledModel, which all who compute with it share; in float32 it is kept on disk for the next time.
+
+    It is kept in `folder`, by default beside the model.
 
     The properties: https://docs.openvino.ai, "CPU Device", supported properties.
     """
@@ -107,7 +96,7 @@ def compiled(model: Path, precision: Precision) -> Any:
             core = import_openvino().Core()
             hint = "bf16" if precision == "bf16" else "f32"  # what is not in eight bits is float32
             properties = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint}
-            kept = {"CACHE_DIR": str(model.parent / BLOBS)} if precision == "f32" else {}
+            kept = {"CACHE_DIR": str(folder or model.parent / BLOBS)} if precision == "f32" else {}
             try:
                 shared = core.compile_model(str(model), "CPU", properties | kept)
             except RuntimeError:  # a kept one that is damaged, or a folder that cannot be written

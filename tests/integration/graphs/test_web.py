@@ -13,6 +13,7 @@ from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
 from support.search_page import SearchPage
+from support.shipped_evaluator import shipped_evaluator
 from support.web_server import WebServer, html, loopback, redirect, silence
 
 from local_rag.cli.app import run
@@ -74,7 +75,10 @@ def answering(results, pages, tmp_path, ollama, monkeypatch):
         rag = Rag(
             settings,
             corpus,
-            Choice(engine or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), corpus)),
+            Choice(
+                engine
+                or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), shipped_evaluator(), corpus)
+            ),
         )
         rag.web = DdgsSearch(settings.values.web, tmp_path, read)
         return rag

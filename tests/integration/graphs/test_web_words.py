@@ -11,6 +11,7 @@ from support.fakes_index import remembering_minilm
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.search_page import SearchPage
+from support.shipped_evaluator import shipped_evaluator
 
 from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
@@ -76,7 +77,9 @@ def answering(page, tmp_path, ollama, monkeypatch):
 
     def opened(engine, graph, **flags):
         settings, corpus = Settings.load(**{"graph": graph, "web__enabled": "on"} | flags), aviary()
-        rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
+        rag = Rag(
+            settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus))
+        )
         rag.web = DdgsSearch(settings.values.web, tmp_path, unread)
         return rag
 

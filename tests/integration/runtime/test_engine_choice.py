@@ -215,14 +215,9 @@ def test_nothing_grades_in_the_place_of_an_evaluator_that_cannot_be_had(there, n
     assert choice.engine.grading == "packed" and "without the evaluator" in choice.note
 
 
-def test_grading_by_an_evaluator_that_is_off_is_refused(there):
-    with pytest.raises(UsageError, match="and the evaluator is off") as met:
-        chosen(ollama__grading="evaluator", evaluator="off")
-    assert "ollama.grading: packed" in met.value.hint
-
-
-def test_without_a_server_it_does_not_matter_who_would_grade(no_weights):
-    assert chosen(ollama__grading="evaluator", **no_weights).engine.name == "extractive"
+def test_nothing_is_quoted_without_an_evaluator(no_weights):
+    with pytest.raises(ModelMissing, match="the weights of the evaluator 'gone'"):
+        chosen(**no_weights)
 
 
 def test_a_trial_asks_the_model_whoever_grades_questions(there):

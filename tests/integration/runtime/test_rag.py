@@ -47,30 +47,14 @@ class Dripping(ScriptedEngine):
             raise
 
 
-class Unconverted(ScriptedEvaluator):
-    """An evaluator whose first load converts it, or fails with its error."""
-
-    def load(self):
-        self.loads_first = False
-        if self.error:
-            raise self.error
-
-
 def asked_with(evaluator):
     choice = Choice(ScriptedEngine(), evaluator=evaluator)
     return list(Rag(Settings.load(), FakeCorpus(), choice).stream("What does the plan cost?", graph="self-rag"))
 
 
-def test_a_first_conversion_of_the_evaluator_is_announced_before_any_node_with_any_engine():
-    first, *events = asked_with(Unconverted(loads_first=True))
-    assert isinstance(first, Started) and first.node == "load"
-    assert first.doing.startswith("loading the evaluator scripted; this first time")
-    assert isinstance(events[-1], Done) and events[-1].answer.status == "grounded"
-
-
 @pytest.mark.parametrize("error", [ModelChanged("it cannot be loaded"), EngineError("it cannot compute")])
 def test_an_answer_stands_whatever_is_amiss_with_the_evaluator(error):
-    *_, done = asked_with(Unconverted(error=error, loads_first=True))
+    *_, done = asked_with(ScriptedEvaluator(error=error))
     assert done.answer.status == "grounded" and done.answer.text and done.answer.highlights == ()
 
 

@@ -43,7 +43,7 @@ def test_a_question_reads_a_passage_once(graph):
     settings = Settings.load(graph=graph)
     evaluator = Counting(settings.cache_folder)
     passages = [passage(number, text, source=f"/notes/{number}.md") for number, text in enumerate(TEXTS, start=1)]
-    engine = ExtractiveEngine(remembering_minilm(), evaluator=evaluator)
+    engine = ExtractiveEngine(remembering_minilm(), evaluator)
     with Rag(settings, FakeCorpus(passages), Choice(engine, evaluator=evaluator)) as rag:
         rag.ask("How long is the notice period of the lease?", record=False)
         first = Counter(evaluator.computed)

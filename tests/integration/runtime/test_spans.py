@@ -7,7 +7,7 @@ import json
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from support.collector import collector
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.ollama_engine import engine_on
 from support.ollama_server import error
 
@@ -27,8 +27,8 @@ KIND = "openinference.span.kind"
 
 
 def opened(url, engine=None, **settings):
-    settings = {"evaluator": "off"} | settings  # the passages of the corpus disagree about the costs
-    return Rag.open(engine=engine or ScriptedEngine(), corpus=FakeCorpus(), trace__otlp=url, **settings)
+    corpus = FakeCorpus([passage(number, ANSWER.removesuffix(" [1]")) for number in range(1, 5)])
+    return Rag.open(engine=engine or ScriptedEngine(), corpus=corpus, trace__otlp=url, **settings)
 
 
 def test_a_question_is_a_trace_of_its_nodes_calls_and_retrievals(ollama):

@@ -11,8 +11,7 @@ BEFORE = "The garden has a greenhouse and a shed. " * 30
 AFTER = " The hedge is cut in June." * 40
 
 
-def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LOCAL_RAG_EVALUATOR", "off")
+def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(tmp_path, capsys):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "lease.md").write_text(f"# Lease\n\n{BEFORE}The deposit for the flat is 1,200 euros.{AFTER}\n")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from local_rag.evaluation.statistics import (
+    balanced_interval,
     bootstrap_interval,
     holm,
     kappa,
@@ -117,3 +118,10 @@ def test_kappa_against_worked_examples():
     assert kappa([(1, 0), (1, 0)]) == 0
     assert kappa([]) is None
     assert kappa([(1, 1), (1, 1)]) is None
+
+
+def test_a_balanced_accuracy_lies_in_the_interval_of_both_its_shares():
+    low, high = balanced_interval([[1.0] * 80 + [0.0] * 20, [1.0] * 30 + [0.0] * 70], 0)
+    assert low == pytest.approx(0.55 - 0.059, abs=0.012) and high == pytest.approx(0.55 + 0.059, abs=0.012)
+    assert balanced_interval([[1.0] * 10, [1.0] * 10], 0) == (1.0, 1.0)
+    assert balanced_interval([[1.0, 0.0], [1.0]], 0) is None

@@ -61,13 +61,9 @@ def test_passages_that_the_evaluator_rejects_are_not_shown_to_the_model():
     assert all("warranty of a pump ends" in prompt and "Tomatoes" not in prompt for prompt in prompts)
 
 
-@pytest.mark.parametrize("off", [{"evaluator": "off"}, {}])
-def test_a_rag_gives_its_evaluator_to_the_engine(off):
-    with pytest.raises(UsageError, match="grading is evaluator, and the evaluator is off"):
-        Rag.open(engine=from_chat_model(SchemaModel(), grading="evaluator"), corpus=FakeCorpus(), evaluator="off")
-    with Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(), **off) as rag:
-        part = "" if off else f"; evaluator {rag.evaluator.fingerprint}"
-        assert rag.engine.fingerprint.endswith(f"packed{part}")
+def test_a_rag_gives_its_evaluator_to_the_engine():
+    with Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus()) as rag:
+        assert rag.engine.fingerprint.endswith(f"packed; evaluator {rag.evaluator.fingerprint}")
 
 
 def labels(engine):
@@ -115,9 +111,9 @@ def test_engines_of_one_model_take_turns_and_know_its_way():
     corpus = FakeCorpus(list(PASSAGES))
     with (
         Rag.open(engine=engine, corpus=corpus, prompts={"system": "Answer by the files alone."}) as own,
-        Rag.open(engine=engine, corpus=corpus, evaluator="off") as ours,
+        Rag.open(engine=engine, corpus=corpus) as ours,
     ):
-        assert ours.engine is engine and own.engine is not engine
+        assert own.engine is not engine
         threads = [threading.Thread(target=labels, args=(rag.engine,)) for rag in (own, ours, own, ours)]
         for thread in threads:
             thread.start()

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import pairwise
+from statistics import mean
 
 import numpy as np
 import pytest
 from support.shipped_evaluator import document, shipped_evaluator
 
-from local_rag.config.settings import Settings
 from local_rag.core import cancel, question_memory
 from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.readings import NOTHING
-from local_rag.engines.evaluator import evaluator as evaluator_module
-from local_rag.engines.evaluator import loading
-from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-
-pytestmark = pytest.mark.usefixtures("converted")
+from local_rag.engines.evaluator import evaluator as evaluators
 
 QUESTION = "When was the lighthouse of Harnow built?"
 ANSWER = "The lighthouse of Harnow was built in 1884 from granite. Its keeper lives in the village."
@@ -80,11 +75,11 @@ def test_within_a_question_nothing_is_read_twice(evaluator, monkeypatch):
         evaluator.read(QUESTION, [*documents, document(ANSWER, title="another header")])
         evaluator.supports([("It is made of granite.", ANSWER), ("It is made of granite.", ANSWER)])
         evaluator.supports([("It is made of granite.", ANSWER)])
-    assert read == [2, 0, 1, 1, 0]
+    assert read == [2, 1, 1]
     with question_memory.scope(QuestionMemory()):
         evaluator.read(QUESTION, documents)
     evaluator.read(QUESTION, documents)
-    assert read[5:] == [2, 2]
+    assert read[3:] == [2, 2]
 
 
 def test_several_threads_read_what_a_single_one_reads(evaluator):
@@ -98,37 +93,51 @@ def test_several_threads_read_what_a_single_one_reads(evaluator):
         assert reading.spans[0].text == same.spans[0].text
 
 
-def test_threads_load_it_once_and_closing_forgets_it(evaluator, monkeypatch):
-    loads = []
-
-    def load(*arguments):
-        loads.append(threading.current_thread().name)
-        return loading.load(*arguments)
-
-    monkeypatch.setattr(evaluator_module, "load", load)
+def test_onnx_runtime_reads_what_openvino_reads(evaluator, monkeypatch):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    documents = [document(ANSWER), document(BREAD)]
+    expected, support = evaluator.read(QUESTION, documents), evaluator.supports([("It was built in 1884.", ANSWER)])
     evaluator.close()
-    assert not evaluator.ready
+    monkeypatch.setattr(evaluators, "runtime", lambda: "ONNX Runtime")
+    for reading, same in zip(evaluator.read(QUESTION, documents), expected, strict=True):
+        assert [span.text for span in reading.spans] == [span.text for span in same.spans]
+        got, given = ((each.other, each.about, each.present, each.answerable) for each in (reading, same))
+        assert got == pytest.approx(given, abs=1e-3)
+    assert evaluator.supports([("It was built in 1884.", ANSWER)]) == pytest.approx(support, abs=1e-3)
+    evaluator.close()
+
+
+@pytest.fixture
+def opened(evaluator, monkeypatch):
+    """The names of the threads that load the model; a test may have each wait for `go_on`."""
+    real, loads, begun, go_on = evaluators.open_model, [], threading.Event(), threading.Event()
+    go_on.set()
+
+    def opened(*arguments):
+        loads.append(threading.current_thread().name)
+        begun.set()
+        go_on.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(evaluators, "open_model", opened)
+    evaluator.close()
+    return loads, begun, go_on
+
+
+def test_threads_load_it_once_and_closing_forgets_it(evaluator, opened):
     evaluator.prepare()
     with ThreadPoolExecutor(4) as pool:
         models = list(pool.map(lambda _: evaluator.loaded, range(8)))
-    assert evaluator.ready and not evaluator.loads_first
     evaluator.read(QUESTION, [document(ANSWER)])
-    assert len(loads) == 1 and {id(model) for model in models} == {id(evaluator.loaded)}
+    assert len(opened[0]) == 1 and {id(model) for model in models} == {id(evaluator.loaded)}
     evaluator.close()
-    evaluator.load()
-    assert len(loads) == 2
+    evaluator.read(QUESTION, [document(ANSWER)])
+    assert len(opened[0]) == 2
 
 
-def test_waiting_for_another_thread_that_loads_can_be_stopped_and_costs_no_time_of_the_question(evaluator, monkeypatch):
-    begun, go_on = threading.Event(), threading.Event()
-
-    def load(*arguments):
-        begun.set()
-        go_on.wait(60)
-        return loading.load(*arguments)
-
-    monkeypatch.setattr(evaluator_module, "load", load)
-    evaluator.close()
+def test_waiting_for_another_thread_that_loads_can_be_stopped_and_costs_no_time_of_the_question(evaluator, opened):
+    _, begun, go_on = opened
+    go_on.clear()
     evaluator.prepare()
     assert begun.wait(60)
     stop = cancel.Cancel(60)
@@ -138,42 +147,43 @@ def test_waiting_for_another_thread_that_loads_can_be_stopped_and_costs_no_time_
     with cancel.scope(stop), pytest.raises(Stopped):
         evaluator.read(QUESTION, [document(ANSWER)])
     timer.join()
-    assert stop.deadline > deadline and not evaluator.ready
+    assert stop.deadline > deadline
     go_on.set()
     assert evaluator.read(QUESTION, [document(ANSWER)])[0].spans
 
 
-def test_a_model_that_cannot_compute_is_a_clear_error(evaluator, monkeypatch):
-    loaded = evaluator.loaded
+def out_of_memory(inputs):
+    raise RuntimeError("Could not allocate memory")
 
-    class Failing:
-        def compute(self, inputs):
-            raise RuntimeError("Could not allocate memory")
 
-    monkeypatch.setitem(evaluator.__dict__, "_loaded", type(loaded)(Failing(), loaded.inputs, None))
-    with pytest.raises(EngineError, match="the evaluator 'minilm' cannot compute: Could not allocate") as met:
+def no_numbers(inputs):
+    shape = inputs["input_ids"].shape
+    return [np.full(size, np.nan, np.float32) for size in ((*shape, 2), (shape[0], 3), (shape[0], 2))]
+
+
+@pytest.mark.parametrize(
+    ("compute", "message"), [(out_of_memory, "cannot compute: Could not"), (no_numbers, "computes what is no number")]
+)
+def test_a_model_that_cannot_compute_is_a_clear_error(evaluator, monkeypatch, compute, message):
+    monkeypatch.setitem(evaluator.__dict__, "_loaded", (evaluator.loaded[0], compute))
+    with pytest.raises(EngineError, match=f"the evaluator 'minilm' {message}") as met:
         evaluator.read(QUESTION, [document(ANSWER)])
-    assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint
+    assert "local-rag doctor" in met.value.hint
 
 
 def test_a_stop_is_heard_between_two_batches(evaluator, monkeypatch):
-    stop = cancel.Cancel()
-    loaded = evaluator.loaded
-    computed = []
+    stop, computed = cancel.Cancel(), []
+    inputs, compute = evaluator.loaded
 
-    class Stopping:
-        def compute(self, inputs):
-            computed.append(len(inputs["input_ids"]))
-            stop.stop()
-            return loaded.model.compute(inputs)
+    def stopping(given):
+        computed.append(len(given["input_ids"]))
+        stop.stop()
+        return compute(given)
 
-    monkeypatch.setitem(evaluator.__dict__, "_loaded", type(loaded)(Stopping(), loaded.inputs, None))
-    documents = [document(f"{ANSWER} {number}") for number in range(40)]
+    monkeypatch.setitem(evaluator.__dict__, "_loaded", (inputs, stopping))
     with cancel.scope(stop), pytest.raises(Stopped):
-        evaluator.read(QUESTION, documents)
+        evaluator.read(QUESTION, [document(f"{ANSWER} {number}") for number in range(40)])
     assert len(computed) == 1
-    monkeypatch.undo()
-    assert evaluator.read(QUESTION, documents[:1])[0].spans[0].text == "1884"
 
 
 def test_support_is_a_probability_per_pair(evaluator):
@@ -189,21 +199,49 @@ def test_any_question_and_any_text_is_read(evaluator, question):
         assert 0 <= reading.answerable <= 1
 
 
-class NoNumbers:
-    """A model whose logits are no numbers."""
+# --- minimal pairs: one word of question, statement or passage differs -----------------------------------------------
 
-    def compute(self, inputs):
-        shape = inputs["input_ids"].shape
-        return [np.full(size, np.nan, np.float32) for size in ((*shape, 2), (shape[0], 3), (shape[0], 2))]
+LIGHTHOUSE = "The lighthouse of Harnow was built in 1884 by Mara Lindqvist."
+MILL = "In 1921 Ida Brandt sold the mill to Jonas Weber for 4,000 marks."
+TREATY = "The treaty was signed by Norway, Chile and Japan in 1998."
+GRANITE = "The lighthouse of Harnow is 30 metres high, of granite."
+SAILING = "Anna taught Bert to sail in Oslo."
+WHEELS = "The mill has two wheels and stands at the end of the village."
+
+ANSWERED = {
+    "the right matter without the answer": [
+        (
+            ("When was the lighthouse of Harnow built?", LIGHTHOUSE),
+            ("When was the lighthouse of Harnow built?", GRANITE),
+        ),
+        (("Who sold the mill?", MILL), ("Who sold the mill?", WHEELS)),
+    ],
+    "another year": [
+        (("Who sold the mill in 1921?", MILL), ("Who sold the mill in 1953?", MILL)),
+        (("Who signed the treaty in 1998?", TREATY), ("Who signed the treaty in 2004?", TREATY)),
+    ],
+    "roles": [
+        (("Who sold the mill to Jonas Weber?", MILL), ("Who sold the mill to Ida Brandt?", MILL)),
+        (("Who taught Bert to sail?", SAILING), ("Who taught Anna to sail?", SAILING)),
+    ],
+    "denial": [(("Which countries signed the treaty?", TREATY), ("Which countries never signed the treaty?", TREATY))],
+}
+"""What differs: question and passage that answers it, the same where it does not."""
+STATEMENTS = [
+    (LIGHTHOUSE, "Mara Lindqvist built the lighthouse.", "Jonas Weber built the lighthouse."),
+    (MILL, "Ida Brandt sold the mill.", "Jonas Weber sold the mill."),
+    (TREATY, "Norway signed the treaty.", "Norway did not sign the treaty."),
+]
+"""Passage, statement that it supports, one that it does not."""
 
 
-class Broken(TrainedEvaluator):
-    @property
-    def loaded(self):
-        return replace(super().loaded, model=NoNumbers())
+@pytest.mark.parametrize("differs", ANSWERED)
+def test_the_best_span_is_less_likely_where_the_passage_does_not_answer(evaluator, differs):
+    logits = [[evaluator.read(q, [document(text)])[0].spans[0].logit for q, text in pair] for pair in ANSWERED[differs]]
+    assert mean(answered - other for answered, other in logits) > 0
 
 
-def test_logits_that_are_no_numbers_are_an_error(evaluator):
-    broken = Broken("minilm", evaluator.files, Settings.load().cache_folder)
-    with pytest.raises(EngineError, match="what is no number"):
-        broken.read(QUESTION, [document(ANSWER)])
+def test_a_statement_that_the_passage_supports(evaluator):
+    chances = [evaluator.supports([(given, text), (other, text), (given, BREAD)]) for text, given, other in STATEMENTS]
+    assert mean(given - other for given, other, _ in chances) > 0.2
+    assert mean(given - other for given, _, other in chances) > 0.3

@@ -1,19 +1,24 @@
-"""How question, header and passage become tokens of windows."""
+"""How question, header and passage become tokens of windows, and logits of tokens the best spans of a text."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.shipped_evaluator import document, files_of
 from tokenizers import Tokenizer
 
-from local_rag.engines.evaluator.inputs import Inputs, header_of
+from local_rag.core.readings import Calibration, ReadSpan
+from local_rag.engines.evaluator.inputs import LENGTH, MOST, Inputs, Window, best_spans, header_of, without_overlap
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_file(str(files_of("minilm").tokenizer))
+    return Tokenizer.from_file(str(files_of("minilm").folder / "tokenizer.json"))
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +95,72 @@ def test_a_batch_is_filled_up(inputs):
     assert {name: values.shape for name, values in batch.items()} == dict.fromkeys(batch, (2, 7))
     assert batch["attention_mask"].sum(axis=1).tolist() == [5, 7]
     assert batch["input_ids"][0, 5:].tolist() == [inputs.pad, inputs.pad]
+
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+
+
+def window_of(words, heads=None, tails=None):
+    """A window with one token per word; its text begins at the fourth token."""
+    starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
+    offsets = tuple((int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True))
+    every = (True,) * len(words)
+    ids = (0,) * (len(words) + 4)
+    return Window(ids, ids, 3, offsets, heads or every, tails or every)
+
+
+@pytest.mark.parametrize(
+    ("between", "goes_on"), [(" ", True), ("\n", True), ("\n\n", False), ("\n \n", False), ("\n5. ", False)]
+)
+def test_a_span_ends_where_a_paragraph_or_a_numbered_clause_begins(between, goes_on):
+    words = ["45", "per", "cent.", "Termination"]
+    text = f"45 per cent.{between}Termination"
+    offsets = tuple((text.index(word), text.index(word) + len(word)) for word in words)
+    window = replace(window_of(words), offsets=offsets)
+    logits = np.full((len(window.ids), 2), -9.0, dtype=np.float32)
+    logits[3, 0], logits[5, 1], logits[6, 1] = 7, 6, 7
+    best = best_spans(window, logits, text)[0]
+    assert best.text == (text if goes_on else "45 per cent.")
+
+
+@given(st.data())
+def test_it_is_what_a_search_of_all_spans_gives(data):
+    count = data.draw(st.integers(1, 40))
+    words = ["w" * data.draw(st.integers(1, 3)) for _ in range(count)]
+    heads = tuple(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    tails = tuple(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    window = window_of(words, heads, tails)
+    logits = np.array(data.draw(st.lists(st.tuples(*[st.integers(-9, 9)] * 2), min_size=count + 4, max_size=count + 4)))
+    got = best_spans(window, logits.astype(np.float32), " ".join(words))
+    every = [
+        (int(logits[3 + first, 0] + logits[3 + last, 1] - logits[0].sum()), first, last)
+        for first in range(count)
+        for last in range(first, min(count, first + LENGTH))
+        if heads[first] and tails[last]
+    ]
+    kept = []
+    while every and len(kept) < MOST:
+        best = max(score for score, *_ in every)
+        assert len(got) > len(kept) and got[len(kept)].logit == best
+        span = got[len(kept)]
+        kept.append(span)
+        every = [
+            entry
+            for entry in every
+            if window.offsets[entry[2]][1] <= span.start or window.offsets[entry[1]][0] >= span.end
+        ]
+    assert len(got) == len(kept)
+
+
+def test_spans_of_several_windows_do_not_overlap():
+    overlapping = [ReadSpan(0, 4, "abcd", 1.0), ReadSpan(2, 6, "cdef", 3.0), ReadSpan(6, 9, "ghi", 2.0)]
+    assert [span.text for span in without_overlap(overlapping)] == ["cdef", "ghi"]
+
+
+@pytest.mark.parametrize("span", [-500.0, -20.0, 0.0, 20.0, 500.0])
+@pytest.mark.parametrize("present", [0.0, 1e-9, 0.5, 1.0])
+def test_an_answerability_is_a_probability_and_grows(span, present):
+    known = Calibration(bias=0.3)
+    value = known.answerable(span, present)
+    assert 0 <= value <= 1
+    assert known.answerable(span + 1, present) >= value and known.answerable(span, min(1.0, present + 0.1)) >= value

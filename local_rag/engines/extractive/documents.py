@@ -6,8 +6,7 @@ They are quoted where the text says them. What only a property of the file says 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import as_written, quotes
@@ -18,7 +17,7 @@ from local_rag.text.document_questions import DocumentQuestion, document_questio
 from local_rag.text.languages import code_of
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.parts import stored
-from local_rag.text.words import content_stems, stem, words
+from local_rag.text.words import stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -34,16 +33,18 @@ HEAD = 4_000
 SCORE = 0.9
 """Probability that such an answer is right: set, not fitted. docs/measurements.md says on what it was looked at."""
 
-_AUTHORS = "authors?|written by|by|(?:e-?mail )?from|sender|editors?|autor(?:en|in|innen)?|verfasser(?:in)?|von"
-_DATES = {
+_LABELS = {
+    "author": "authors?|written by|by|(?:e-?mail )?from|sender|editors?|autor(?:en|in|innen)?|verfasser(?:in)?|von",
+    "title": "(?:full )?title|titel|subject|betreff",
     "updated": "(?:last[- ]|date )?(?:modified|updated|revised|changed)|aktualisiert(?: am)?|stand",
     "published": "published(?: on)?|publication date|(?:release|issue) date|released|posted|issued"
     "|(?:veröffentlicht|erschienen)(?: am)?",
-    "any": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
+    "date": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
 }
+"""What the lines of a head are called that say it."""
+_PROPERTIES = {"author": properties.author, "title": properties.title, "date": properties.date}
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
-_TITLES = "(?:full )?title|titel|subject|betreff"
 _BYLINE = re.compile(
     r"^[#*_ \t]*(?P<whole>(?:[Bb]y|[Vv]on|[Ww]ritten by)[ \t]+[^\W\d_a-z][\w.'’-]*(?:[ \t]+[^\W\d_a-z][\w.'’-]*){1,4})"
     r"[*_ \t]*$",
@@ -84,38 +85,27 @@ def document_answers(
     if form is None or form.asks == "topic":
         return []
     named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
-    answer = _ANSWERS[form.asks]
-    return [found for passages in _by_document(named) for found in answer(form, question, passages, texts)]
+    return [found for passages in _by_document(named) for found in _of_document(form, question, passages, texts)]
 
 
-def marked_answers(
-    question: str, documents: Sequence[Document], shape: Shape, failed: str, *, on_topic: bool = False
-) -> list[str]:
-    """What the documents that a question names say of themselves, or on its topic, with marks.
-
-    Nothing that a failed draft held.
-    """
+def marked_answers(question: str, documents: Sequence[Document], shape: Shape, failed: str) -> list[str]:
+    """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
     texts, drafts = texts_in(code_of(shape.language)), _folded(failed)
     passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
-    plain = [passage for passage, _ in passages]
-    answers = [
-        answer
-        for answer in (sentences_on_topic(question, plain) if on_topic else document_answers(question, plain, texts))
-        if _folded(answer.text) not in drafts
+    answers = document_answers(question, [passage for passage, _ in passages], texts)
+    new = [answer for answer in answers if _folded(answer.text) not in drafts]
+    most = shape.sentences + sum(answer.alone for answer in new)
+    return [  # a line of a head has no full stop
+        f"{answer.text} [{passages[answer.passage][1]}]{chr(10) if answer.alone and n < len(new[:most]) else ''}"
+        for n, answer in enumerate(new[:most], 1)
     ]
-    most = shape.sentences + sum(answer.alone for answer in answers)
-    marked = [
-        f"{answer.text} [{passages[answer.passage][1]}]{answer.alone * chr(10)}"  # a line of a head has no full stop
-        for answer in answers[:most]
-    ]
-    return [*marked[:-1], *(text.rstrip() for text in marked[-1:])]
 
 
 def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:
-    """Whether a text without marks has one of these answers, in any language of this program, or is on the topic."""
+    """Whether a text without marks has one of these answers, in any language of this program."""
     held = _folded(generation)
-    answers = [found for texts in TABLES.values() for found in document_answers(question, documents, texts)]
-    return any(_folded(answer.text) in held for answer in answers or sentences_on_topic(question, documents))
+    answers = (found for texts in TABLES.values() for found in document_answers(question, documents, texts))
+    return any(_folded(answer.text) in held for answer in answers)
 
 
 def _folded(text: str) -> str:
@@ -135,95 +125,47 @@ def _is_named(form: DocumentQuestion, document: Document) -> bool:
     return bool(telling) and telling <= {stem(word) for word in words(head(document))}
 
 
-def _by_document(named: Passages) -> Iterator[Passages]:
+def _by_document(named: Passages) -> list[Passages]:
     """The passages of each document in the order of its text, the best ranked document first."""
-
-    def document_of(numbered: tuple[int, Document]) -> tuple[str, str]:
-        metadata = numbered[1].metadata
-        return str(metadata.get("source", "")), str(metadata.get("title", ""))
-
-    def place(numbered: tuple[int, Document]) -> tuple[int, int]:
-        metadata = numbered[1].metadata
-        return int(metadata.get("page") or 0), int(metadata.get("start") or 0)
-
-    rank: dict[tuple[str, str], int] = {}
-    for numbered in named:
-        rank.setdefault(document_of(numbered), len(rank))
-    ordered = sorted(named, key=lambda numbered: (rank[document_of(numbered)], place(numbered)))
-    for _, group in groupby(ordered, key=document_of):
-        yield list(group)
+    of: dict[tuple[str, str], list[tuple[int, Document]]] = {}
+    for number, document in named:
+        known = document.metadata
+        of.setdefault((str(known.get("source", "")), str(known.get("title", ""))), []).append((number, document))
+    return [sorted(passages, key=lambda passage: _place(passage[1])) for passages in of.values()]
 
 
-def sentences_on_topic(question: str, documents: Sequence[Document]) -> list[DocumentAnswer]:
-    """Where a question is for what a document says of something: its sentences that hold all words for that."""
-    form = document_question(question)
-    wanted = set(content_stems(form.topic)) if form is not None else set()
-    if form is None or not wanted:
-        return []
-    named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
-    every = quotes([document for _, document in named])
-    return [
-        DocumentAnswer(as_written(quote, wanted), named[quote.document][0])
-        for quote in every
-        if wanted <= set(content_stems(quote.text))
-    ]
+def _place(document: Document) -> tuple[int, int]:
+    return int(document.metadata.get("page") or 0), int(document.metadata.get("start") or 0)
 
 
-def _author(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
-    """The line "Author: …" or "by …", else the property."""
-    line = _line(_AUTHORS, passages) or _found(_BYLINE, passages)
-    return _or_property(line, passages, properties.author, texts)
+def _of_document(
+    form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts
+) -> Iterator[DocumentAnswer]:
+    """The line of the head that says it, else a property of the file; a change is no other date.
 
-
-def _title(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
-    """The line "Title: …", or that with the title alone, else the property."""
-    title = " ".join(str(passages[0][1].metadata.get("title") or "").split())
-    alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
-    line = _line(_TITLES, passages) or (_found(alone, passages) if title else None)
-    return _or_property(line, passages, properties.title, texts)
-
-
-def _field(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
-    line = _line(r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field))), passages)
-    return [line] if line else []
-
-
-def _date(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
-    """The line for what happened, else one for any date, with its name; a change is no other date."""
-    if _UPDATED.search(question):
-        line = _line(_DATES["updated"], passages)
-        return [line] if line else []
-    if _PUBLISHED.search(question) and (line := _line(_DATES["published"], passages)):
-        return [line]
-    return _or_property(_line(_DATES["any"], passages), passages, properties.date, texts)
-
-
-def _content(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
-    """The title, then the first sentences of the abstract or, where there is none, of the text."""
-    yield from _title(form, question, passages, texts)
-    yield from _abstract(passages)
-
-
-_ANSWERS: dict[str, Callable[[DocumentQuestion, str, Passages, AnswerTexts], Iterable[DocumentAnswer]]] = {
-    "author": _author,
-    "title": _title,
-    "field": _field,
-    "date": _date,
-    "content": _content,
-}
-
-
-def _or_property(
-    line: DocumentAnswer | None,
-    passages: Passages,
-    property_of: Callable[[Document, AnswerTexts], str],
-    texts: AnswerTexts,
-) -> list[DocumentAnswer]:
+    For its content the title, then the first sentences of the abstract or, where there is none, of the text.
+    """
+    asks = "title" if form.asks == "content" else str(form.asks)
+    line: DocumentAnswer | None = None
+    if asks == "field":
+        line = _line(r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field))), passages)
+    elif asks == "date" and _UPDATED.search(question):
+        asks, line = "updated", _line(_LABELS["updated"], passages)
+    else:
+        if asks == "date" and _PUBLISHED.search(question):
+            line = _line(_LABELS["published"], passages)
+        line = line or _line(_LABELS[asks], passages)
+        if asks == "author":
+            line = line or _found(_BYLINE, passages)
+        elif asks == "title" and (title := " ".join(str(passages[0][1].metadata.get("title") or "").split())):
+            alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
+            line = line or _found(alone, passages)
     if line:
-        return [line]
-    number, document = passages[0]
-    sentence = property_of(document, texts)
-    return [DocumentAnswer(sentence, number, alone=True)] if sentence else []
+        yield line
+    elif asks in _PROPERTIES and (sentence := _PROPERTIES[asks](passages[0][1], texts)):
+        yield DocumentAnswer(sentence, passages[0][0], alone=True)
+    if form.asks == "content":
+        yield from _abstract(passages)
 
 
 def _line(labels: str, passages: Passages) -> DocumentAnswer | None:

@@ -1,0 +1,87 @@
+"""How the logits of a trained evaluator become probabilities, fitted on questions that it was not trained on.
+
+Each question is read with its own passage and the three of its article that share most words with it, as a search
+would bring them. Platt, "Probabilistic outputs for support vector machines" (1999).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+
+from evaluator_training.examples import Example
+from local_rag.core.protocols import Evaluator
+from local_rag.core.readings import Calibration, log_odds, probability
+from local_rag.text.words import content_stems
+
+KEEP = 0.78
+"""Share of the answerable questions that are answered at least."""
+OTHERS = 3
+"""Passages beside a question's own."""
+RIDGE = 1.0
+
+
+def fitted(evaluator: Evaluator, known: Sequence[Example], most: int, about: str) -> Calibration:
+    """Passages first, then questions by their best passage, then the thresholds.
+
+    `answers` has the best balanced accuracy that answers at least `KEEP` of the answerable questions. The best passage
+    of a question that is just answered is just relevant; 99 % of the passages with the answer reach `reads`.
+    """
+    drawn = random.Random(7).sample(list(known), min(most, len(known)))
+    texts = {example.text: set(content_stems(example.text)) for example in known}
+    read = [evaluator.read(example.question, _passages(example, known, texts)) for example in drawn]
+    answerable = np.array([example.start >= 0 for example in drawn])
+    spans = [[(each, n == 0 and bool(has)) for n, each in enumerate(readings) if each.spans]
+             for readings, has in zip(read, answerable, strict=True)]  # fmt: skip
+    rows = np.array([[each.spans[0].logit, log_odds(each.present)] for of in spans for each, _ in of])
+    holds = np.array([held for of in spans for _, held in of])
+    (span, present), bias = logistic(rows, holds)
+    calibration = Calibration(bias=bias, span=span, present=present, fitted_on=about)
+    scored = [[calibration.answerable(each.spans[0].logit, each.present) for each, _ in of] for of in spans]
+    best = np.array([max(scores, default=0.0) for scores in scored])
+    (question,), question_bias = logistic(np.array([[log_odds(score)] for score in best]), answerable)
+    calibration = replace(calibration, question=question, question_bias=question_bias)
+    chances = np.array([calibration.of_best(score) for score in best])
+    answered, others = chances[answerable], chances[~answerable]
+    limits = [limit for limit in answered if (answered >= limit).mean() >= KEEP]
+    answers = max(limits, key=lambda limit: (answered >= limit).mean() + (others < limit).mean())
+    relevant = probability((log_odds(float(answers)) - question_bias) / question) if question else 0.5
+    every = np.array([score for scores in scored for score in scores])
+    reads = min(relevant, float(np.quantile(every[holds], 0.01)))
+    return replace(calibration, answers=float(answers), relevant=relevant, reads=reads)
+
+
+def _passages(example: Example, known: Sequence[Example], texts: dict[str, set[str]]) -> list[Document]:
+    """The question's own passage first."""
+    asked = set(content_stems(example.question))
+    others = {other.text for other in known if other.title == example.title} - {example.text}
+    near = sorted(others, key=lambda text: (-len(asked & texts[text]), text))[:OTHERS]
+    return [Document(text, metadata={"title": example.title}) for text in (example.text, *near)]
+
+
+def logistic(rows: Any, labels: Any) -> tuple[list[float], float]:
+    """Weights and bias of a logistic regression by Newton's method, with a ridge on the standardised features.
+
+    No weight is below 0: more of a feature never lowers a probability; one that would is fitted without.
+    """
+    mean, spread = rows.mean(axis=0), rows.std(axis=0)
+    spread[spread == 0] = 1.0
+    standard, weights = (rows - mean) / spread, np.zeros(rows.shape[1])
+    kept = list(range(rows.shape[1]))
+    while True:
+        design = np.column_stack([standard[:, kept], np.ones(len(rows))])
+        penalty, beta = np.diag([RIDGE] * len(kept) + [0.0]), np.zeros(len(kept) + 1)
+        for _ in range(30):
+            chance = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+            gradient = design.T @ (chance - labels) + penalty @ beta
+            beta -= np.linalg.solve((design * (chance * (1 - chance))[:, None]).T @ design + penalty, gradient)
+        if not kept or beta[:-1].min() >= 0:
+            break
+        kept.pop(int(beta[:-1].argmin()))
+    weights[kept] = beta[:-1] / spread[kept]
+    return [float(weight) for weight in weights], float(beta[-1] - weights @ mean)
