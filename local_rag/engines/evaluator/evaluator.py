@@ -111,7 +111,7 @@ def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
 def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc'])) or CONFIG}: {mistake_of(first)}"
+        return f"{'.'.join(map(str, first['loc'])) or f'{error.title.lower()}.json'}: {mistake_of(first)}"
     if isinstance(error, OSError) and error.filename:
         return f"{Path(error.filename).name}: {reason_of(error)}"
     return reason_of(error)
@@ -133,20 +133,9 @@ class TrainedEvaluator:
 
     def __init__(self, name: str, files: Files, cache: Path) -> None:
         self.name, self.files = name, files
+        self.fingerprint, self.calibration, self.language = files.fingerprint, files.calibration, files.config.language
         self._cache = cache
         self._loading, self._computing = threading.Lock(), threading.Lock()
-
-    @property
-    def fingerprint(self) -> str:
-        return self.files.fingerprint
-
-    @property
-    def calibration(self) -> Calibration:
-        return self.files.calibration
-
-    @property
-    def language(self) -> str:
-        return self.files.config.language
 
     def prepare(self) -> None:
         """Load the model in the background; returns at once, and an error comes with the first reading."""

@@ -48,6 +48,11 @@ DAMAGE = {
     "other heads": (lambda folder: changed(folder, heads=["span"]), "heads", "bad"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json: there is no such", "bad"),
     "no calibration": (lambda folder: (folder / "calibration.json").unlink(), "calibration.json: there is no", "bad"),
+    "no JSON in a calibration": (
+        lambda folder: rewrite(folder / "calibration.json", b"{"),
+        "calibration.json: ",
+        "bad",
+    ),
     "words in a calibration": (lambda folder: rewrite(folder / "calibration.json", b'{"bias": "a"}'), "bias", "bad"),
 }
 
