@@ -70,8 +70,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
     from local_rag.terminal.kept import what_quotes
-    from local_rag.text.display import plural
-    from local_rag.text.urls import is_page
+    from local_rag.text.display import is_page, plural
 
     files, pages = named(words)
     paths = [real_path(path) for path in files]

@@ -29,7 +29,7 @@ from local_rag.runtime.export import sources_of
 from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs, run_id
 from local_rag.runtime.written import Written, forget_deleted, written
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.text.urls import is_url, normal
+from local_rag.text.display import is_url, normal
 from local_rag.text.words import fold
 
 if TYPE_CHECKING:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.text.answer_values import Value, asks_for_one_fact, same, value_of
-from local_rag.text.names import names
-from local_rag.text.numbers import numbers
-from local_rag.text.parts import parts, stored
-from local_rag.text.properties import file_name
+from local_rag.text.numbers import names, numbers
+from local_rag.text.parts import file_name, parts, stored
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, stem
 

@@ -18,9 +18,8 @@ from local_rag.core.documents import Catalog
 from local_rag.core.errors import UsageError
 from local_rag.index.store import folder, reads, vectors, writes
 from local_rag.index.store.schema import EMBEDDING_PACE, TEXT_PACE, Root
-from local_rag.text.display import LONGEST_ABOUT, printable, summary
+from local_rag.text.display import LONGEST_ABOUT, is_page, printable, summary
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.urls import is_page
 from local_rag.text.words import content_words, stem
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing, first_day
 from local_rag.index.store.folder import index_name
 from local_rag.index.store.reads import IN, array
-from local_rag.text.display import joined, shorten, those_there
-from local_rag.text.urls import is_page, is_url, normal
+from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there
 from local_rag.text.words import WORD, words
 
 if TYPE_CHECKING:

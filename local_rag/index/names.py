@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from local_rag.text.display import shorten
-from local_rag.text.urls import is_page, is_url
+from local_rag.text.display import is_page, is_url, shorten
 from local_rag.text.words import words
 
 if TYPE_CHECKING:

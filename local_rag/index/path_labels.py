@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from local_rag.text.display import on_one_line, short_path
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, on_one_line, short_path
 
 PathLabel = Callable[[str], str]
 """What is shown for the path or URL of a source."""

@@ -21,8 +21,8 @@ from local_rag.index.store import reads, vectors
 from local_rag.index.store.checks import check_settings
 from local_rag.index.store.full_text import Frequencies, Ranking, Words
 from local_rag.index.store.vectors import VectorIndex
+from local_rag.text.display import is_page
 from local_rag.text.near_duplicates import Distinct
-from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

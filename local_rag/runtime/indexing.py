@@ -175,7 +175,7 @@ def named(words: Sequence[str], listed: Path | None = None) -> tuple[list[Path],
 
     Raises UsageError for a list that cannot be used.
     """
-    from local_rag.text.urls import is_url
+    from local_rag.text.display import is_url
 
     paths = [Path(word) for word in words if not is_url(word)]
     urls = [word for word in words if is_url(word)]
@@ -187,7 +187,7 @@ def listed_urls(file: Path) -> list[str]:
 
     Raises UsageError for a file that cannot be read, lists nothing, or has a line that is no URL.
     """
-    from local_rag.text.urls import is_page
+    from local_rag.text.display import is_page
 
     hint = "one URL per line, such as https://example.org/page"
     try:

@@ -29,7 +29,7 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.runtime.opening import loading
-from local_rag.text import citations, short_answers
+from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
 from local_rag.text.parts import stored
@@ -160,7 +160,7 @@ class Run:
         decisions = state.get("decisions", [])
         searched = state.get("tries", {}).get("web_searches", 0) > 0
         conflicts = tuple(state.get("conflicts") or ())
-        highlights = short_answers.highlights_of(checked.text, conflicts)
+        highlights = answer_values.highlights_of(checked.text, conflicts)
         highlights = highlights or (() if silent else self._highlights(checked.text))
         return Answer(
             question=self.question,
@@ -202,7 +202,7 @@ class Run:
                 readings = evaluator.read(question, passages)
         except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
             return ()
-        return short_answers.highlights(text, [passage.page_content for passage in passages], readings)
+        return answer_values.highlights(text, [passage.page_content for passage in passages], readings)
 
     def _nearest(self, decisions: list[Graded], texts: AnswerTexts) -> tuple[Citation, ...]:
         graded = [decision for decision in decisions if decision.kind == "relevance"]

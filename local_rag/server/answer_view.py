@@ -18,8 +18,7 @@ from local_rag.server.answer_tree import answer_tree
 from local_rag.server.file_ids import file_id
 from local_rag.server.marked_text import Node, same_length
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
-from local_rag.text.display import local_iso, printable, short_path
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, local_iso, printable, short_path
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

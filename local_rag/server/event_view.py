@@ -11,7 +11,7 @@ from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step,
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.server.answer_view import PassageView, passage_view, shown
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from local_rag.runtime import fallback_corpus
 from local_rag.server.endpoints import Request
 from local_rag.server.errors import NotFound
 from local_rag.server.file_ids import file_id
-from local_rag.text.display import for_terminal, local_iso, on_one_line
-from local_rag.text.urls import is_url
+from local_rag.text.display import for_terminal, is_url, local_iso, on_one_line
 
 if TYPE_CHECKING:
     from local_rag.index.catalog import IndexStatus

@@ -18,8 +18,8 @@ from local_rag.index.store import reads
 from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_listings import GONE, FileListing
+from local_rag.text.display import is_url
 from local_rag.text.encoding import decode
-from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
     from local_rag.index.store.schema import FileRow, Root

@@ -15,8 +15,7 @@ from local_rag.runtime.trace_lines import call_line
 from local_rag.server.answer_view import AnswerView, answer_view, shown
 from local_rag.server.feedback_view import FeedbackView, feedback_view
 from local_rag.server.file_ids import file_id
-from local_rag.text.display import plural
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, plural
 
 if TYPE_CHECKING:
     from local_rag.runtime.feedback import Feedback

@@ -56,7 +56,7 @@ def make_cases(
     kept. Ctrl-D ends it, and so does Ctrl-C (KeyboardInterrupt); what was kept stays. Raises UsageError where there is
     no terminal to ask in, unless `keep_all`, and what opening the index and the engine raises.
     """
-    from local_rag.engines.language_model.question_proposer import QuestionProposer
+    from local_rag.engines.language_model.judge import QuestionProposer
     from local_rag.engines.ollama.engine import OllamaEngine
 
     if count < 0 or unanswerable < 0 or not count + unanswerable:

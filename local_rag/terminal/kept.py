@@ -12,8 +12,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.diagnostics import kept as keeping
 from local_rag.diagnostics.kept import Kept
 from local_rag.terminal.console import PlainTable
-from local_rag.text.display import joined, plural, short_path
-from local_rag.text.urls import is_url, normal
+from local_rag.text.display import is_url, joined, normal, plural, short_path
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings

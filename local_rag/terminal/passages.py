@@ -10,8 +10,7 @@ from rich.text import Text
 from local_rag.core.answer import Citation
 from local_rag.terminal.console import PlainTable, link
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
-from local_rag.text.display import short_path, shorten
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, short_path, shorten
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -84,36 +84,6 @@ NEGATIONS = frozenset(
 Scandinavian and Slavic languages. Enough for support, which is graded by the words that a claim shares."""
 NEAR_NEGATIONS = frozenset("hardly rarely seldom scarcely barely false falsely untrue".split())
 """Deny nearly or from outside. With the outright ones they keep a citation from being verified."""
-FAILURES = frozenset("least fail failed fails lack lacks lacked unable refuse refused hardly rarely".split())
-"""Deny in content. With the outright ones they are evidence of a question turned round (fitted: `answerability`)."""
-
-# Opposites. The first table is wide and finds hints, the second is narrow and decides.
-
-ANTONYMS = """
-    most:least:fewest more:less:fewer many:few first:last high:low higher:lower highest:lowest large:small
-    larger:smaller largest:smallest big:small increase:decrease increased:decreased rise:fall rose:fell before:after
-    north:south east:west northern:southern eastern:western best:worst better:worse early:late earlier:later
-    earliest:latest old:new oldest:newest:youngest long:short longer:shorter longest:shortest rich:poor
-    allow:prevent:prohibit:ban allowed:prevented:prohibited:banned accept:reject accepted:rejected include:exclude
-    included:excluded win:lose won:lost begin:end began:ended start:end:stop started:ended:stopped open:close
-    opened:closed simple:complex easy:difficult:hard common:rare:uncommon rare:often always:never:sometimes major:minor
-    maximum:minimum public:private male:female men:women man:woman buy:sell bought:sold import:export true:false
-    positive:negative strong:weak stronger:weaker strongest:weakest same:different similar:different above:below
-    upper:lower inside:outside internal:external left:right success:failure succeed:fail successful:unsuccessful
-    support:oppose supported:opposed love:hate like:dislike likely:unlikely possible:impossible able:unable
-    known:unknown popular:unpopular hot:cold warm:cool hotter:colder heavy:light fast:slow faster:slower
-    fastest:slowest join:leave joined:left add:remove added:removed gain:lose arrive:leave arrived:left
-    create:destroy created:destroyed build:destroy built:destroyed expand:contract majority:minority
-    natural:artificial direct:indirect dependent:independent legal:illegal ancient:modern past:future birth:death
-    born:died near:far closest:farthest nearest:farthest top:bottom full:empty give:take gave:took push:pull
-    enter:exit solid:liquid wet:dry safe:dangerous active:passive agree:disagree agreed:disagreed appear:disappear
-    attack:defend divide:multiply encourage:discourage permanent:temporary complete:incomplete regular:irregular
-    even:odd rural:urban domestic:foreign local:foreign superior:inferior thick:thin deep:shallow wide:narrow
-    bright:dark peace:war friend:enemy victory:defeat:loss proponent:opponent worsen:improve worsened:improved
-    improve:reduce improved:reduced raise:lower raised:lowered cause:prevent caused:prevented advance:retreat
-    hire:fire hired:fired lead:follow led:followed
-"""
-"""In a:b:c, a is the opposite of b and of c. Evidence of a question turned round (fitted: `answerability`)."""
 CONTRARIES = """
     increase increased rise rises rose risen grow grew grown:decrease decreased fall falls fell fallen shrank
     accept accepted approve approved adopt adopted:reject rejected refuse refused decline declined

@@ -1,4 +1,4 @@
-"""The numbers of a text, read once for every comparison: their value, sign and unit."""
+"""The numbers of a text with their value, sign and unit, and its names: read once for every comparison."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS, UNITS
+from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS, STOP_WORDS, UNITS
 from local_rag.text.marks import without_marks
-from local_rag.text.words import tidy
+from local_rag.text.sentences import sentences
+from local_rag.text.words import WORD, fold, tidy, words
 
 TOKEN = re.compile(
     r"(?<![\d.])\d{4}-\d\d-\d\d(?!\d)"
@@ -101,3 +102,33 @@ def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
     if end == start + 1 and value == 1:
         return [], end
     return ([str(value)], end) if end > start else ([], start + 1)
+
+
+def names(text: str) -> set[str]:
+    """The words of the names, folded; no function words."""
+    plain = without_marks(text)
+    return {word for name in written_names(plain) for word in words(name)} - STOP_WORDS
+
+
+@lru_cache(maxsize=4096)
+def written_names(text: str) -> tuple[str, ...]:
+    """The names as they are written, in order.
+
+    A function word is a name only after another word: US, May, not the first word of what somebody said.
+    """
+    written: list[str] = []
+    for span in sentences(text):
+        sentence = span.of(text)
+        for match in WORD.finditer(sentence):
+            word = match.group()
+            inside = match.start() > 0 and word[0].isupper() and len(word) > 1
+            if inside and not _mixed(word) and fold(word) in STOP_WORDS:
+                inside = bool(re.search(r"[\w,] $", sentence[: match.start()]))
+            if inside or _mixed(word):
+                written.append(word.removesuffix("'s"))
+    return tuple(written)
+
+
+def _mixed(word: str) -> bool:
+    """Whether a word has capitals inside, or both digits and letters."""
+    return any(ch.isupper() for ch in word[1:]) or (any(map(str.isdigit, word)) and any(map(str.isalpha, word)))

@@ -15,8 +15,7 @@ from local_rag.core.answer import QuoteMatch
 from local_rag.core.verdicts import Support
 from local_rag.text import lexicon
 from local_rag.text.marks import claims, marks, without_bullet, without_marks
-from local_rag.text.names import written_names
-from local_rag.text.numbers import TOKEN, is_number, quantities
+from local_rag.text.numbers import TOKEN, is_number, quantities, written_names
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
 

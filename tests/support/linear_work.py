@@ -14,7 +14,7 @@ from pathlib import Path
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import loaders
-from local_rag.text import chunking, display, encoding, fences, marks, names, negation, numbers, support, words
+from local_rag.text import chunking, display, encoding, fences, marks, numbers, support, words
 from local_rag.text.sentences import sentences
 
 SIZE = 20_000
@@ -37,9 +37,8 @@ TEXT = (
     marks.claims,
     marks.tables,
     numbers.quantities,
-    names.names,
-    names.written_names,
-    negation.narrowing,
+    numbers.names,
+    numbers.written_names,
     words.tidy,
     lambda text: support.evidence(SENTENCE, text),
     lambda text: support.evidence(text, SENTENCE),

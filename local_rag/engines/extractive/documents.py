@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.index.names import head
-from local_rag.text import properties
-from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
+from local_rag.text import parts
+from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, code_of, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
-from local_rag.text.languages import code_of
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.parts import stored
 from local_rag.text.words import stem, words
@@ -42,7 +41,7 @@ _LABELS = {
     "date": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
 }
 """What the lines of a head are called that say it."""
-_PROPERTIES = {"author": properties.author, "title": properties.title, "date": properties.date}
+_PROPERTIES = {"author": parts.author, "title": parts.title, "date": parts.date}
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
 _BYLINE = re.compile(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from local_rag.core.generation import Turn
 from local_rag.core.verdicts import Complexity
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS
-from local_rag.text.names import names
-from local_rag.text.numbers import numbers
+from local_rag.text.numbers import names, numbers
 from local_rag.text.words import content_stems, content_words, fold, query_key, stem, words
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_t
 from local_rag.engines.extractive.questions import kind_of
 from local_rag.engines.extractive.quotes import Quote, as_written, quotes
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
+from local_rag.text.answer_values import RankedSpan, place_of, ranked
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
 from local_rag.text.sentences import Span
-from local_rag.text.short_answers import RankedSpan, place_of, ranked
 from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:

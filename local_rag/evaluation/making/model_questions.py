@@ -16,7 +16,7 @@ from local_rag.text.display import plural
 from local_rag.text.sentences import sentences
 
 if TYPE_CHECKING:
-    from local_rag.engines.language_model.question_proposer import QuestionProposer
+    from local_rag.engines.language_model.judge import QuestionProposer
     from local_rag.index.index import Index
     from local_rag.index.store.schema import Passage
     from local_rag.text.sentences import Span

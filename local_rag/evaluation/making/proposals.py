@@ -18,14 +18,14 @@ from local_rag.evaluation.making.wording import is_contents, is_in_english, is_p
 from local_rag.evaluation.matching import holds
 from local_rag.index.search import document
 from local_rag.index.store.schema import Passage
+from local_rag.text.display import is_page
 from local_rag.text.sentences import Span
-from local_rag.text.urls import is_page
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.language_model.question_proposer import QuestionProposer
+    from local_rag.engines.language_model.judge import QuestionProposer
     from local_rag.index.index import Index
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from local_rag.evaluation.making.headings import of_heading
 from local_rag.evaluation.making.wording import Idea, document_name, is_contents, is_in_english, plain_line
 from local_rag.index.store.schema import Passage
 from local_rag.text.lexicon import NUMBER_WORDS, STOP_WORDS
-from local_rag.text.names import names
+from local_rag.text.numbers import names
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import fold, words
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from local_rag.index.store.schema import Passage
+from local_rag.text.display import is_page
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.numbers import numbers
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.urls import is_page
 from local_rag.text.words import BULLET, fold, words
 
 ENGLISH = 0.15

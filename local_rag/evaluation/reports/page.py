@@ -30,8 +30,7 @@ from local_rag.evaluation.reports.facts import (
 from local_rag.evaluation.reports.formatting import block, one_line
 from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, tone, unblamed, urgency, worst
 from local_rag.evaluation.reports.tables import tables
-from local_rag.text.display import joined, plural
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, joined, plural
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -18,8 +18,8 @@ from local_rag.index.parse.mail import header, html_source, message_of
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import from_mapping, stated
 from local_rag.index.parse.prose import fields
+from local_rag.text.display import is_page, normal
 from local_rag.text.encoding import declared_charset, decode
-from local_rag.text.urls import is_page, normal
 from local_rag.text.words import words
 
 MAIN_SHARE = 0.5

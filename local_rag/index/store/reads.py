@@ -24,7 +24,7 @@ from local_rag.index.store.schema import (
     StoredDocument,
 )
 from local_rag.text.chunking import heading_paths
-from local_rag.text.urls import is_page
+from local_rag.text.display import is_page
 
 
 class UnusableRow(Exception):

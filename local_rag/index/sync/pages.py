@@ -25,7 +25,7 @@ from local_rag.index.store.store import Store
 from local_rag.index.sync.read import chunks_of
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
-from local_rag.text.urls import normal
+from local_rag.text.display import normal
 
 ReadPage = Callable[[str], LoadedDocument]
 """A URL -> its page, whose `url` is the last one, redirects followed.

@@ -12,8 +12,7 @@ from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.ignore import Pattern
-from local_rag.text.display import joined
-from local_rag.text.urls import is_url, normal
+from local_rag.text.display import is_url, joined, normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from local_rag.server.errors import NotFound
 from local_rag.server.file_listings import listings_of, shown
 from local_rag.server.indexing import indexing_of
 from local_rag.server.page_pictures import pictures_of
-from local_rag.text.display import plural
-from local_rag.text.urls import is_url
+from local_rag.text.display import is_url, plural
 
 if TYPE_CHECKING:
     from local_rag.server.place import Place

@@ -6,7 +6,7 @@ import pytest
 
 from local_rag.core.answer import Highlight
 from local_rag.core.readings import Reading, ReadSpan
-from local_rag.text.short_answers import highlights, place_of, ranked
+from local_rag.text.answer_values import highlights, place_of, ranked
 
 PASSAGE = "In 1902 the mill burned down. A new mill, of stone, was built in 1902 by Ada Quill [3] and her sons."
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from local_rag.text.display import shorten
 from local_rag.text.marks import claims, marks, without_marks
-from local_rag.text.names import names
-from local_rag.text.numbers import numbers, quantities
+from local_rag.text.numbers import names, numbers, quantities
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, stem
 

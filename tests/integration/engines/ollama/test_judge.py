@@ -9,8 +9,7 @@ from support.ollama_engine import contents, engine_on, soon
 
 from local_rag.core.errors import EngineError
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.judge import Judge
-from local_rag.engines.language_model.question_proposer import QuestionProposer
+from local_rag.engines.language_model.judge import Judge, QuestionProposer
 
 QUESTION = "What does the plan cost?"
 RIGHT, WRONG = '{"j": "right"}', '{"j": "wrong"}'

@@ -24,7 +24,7 @@ from local_rag.runtime.indexing import index_files, listed_urls, named
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
-from local_rag.text.urls import is_url, normal
+from local_rag.text.display import is_url, normal
 from local_rag.web.pages import read_page
 
 SITE = "https://a.test"
