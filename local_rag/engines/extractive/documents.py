@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.index.names import head
 from local_rag.text import parts
-from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, code_of, texts_in
+from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.parts import stored
-from local_rag.text.words import stem, words
+from local_rag.text.words import code_of, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

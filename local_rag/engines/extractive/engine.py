@@ -21,7 +21,7 @@ from local_rag.engines.extractive.documents import SCORE, document_answers, hold
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.engines.extractive.reader import Reader
 from local_rag.index.names import head
-from local_rag.text.answer_texts import NAMES, code_of, detected, is_refusal
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
@@ -29,7 +29,7 @@ from local_rag.text.numbers import names, numbers
 from local_rag.text.parts import properties, stored
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import stem
+from local_rag.text.words import NAMES, code_of, detected, stem
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:

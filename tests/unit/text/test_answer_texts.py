@@ -14,8 +14,6 @@ from local_rag.text.answer_texts import (
     GERMAN,
     TABLES,
     asked_language,
-    code_of,
-    detected,
     fallback_note,
     is_engine_failure,
     is_refusal,
@@ -23,6 +21,7 @@ from local_rag.text.answer_texts import (
     texts_for,
 )
 from local_rag.text.citations import reads_as_refusal
+from local_rag.text.words import code_of, detected
 
 
 def texts(table):
