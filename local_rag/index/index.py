@@ -366,7 +366,6 @@ class Index:
 
         with self._store.locked():
             removed = remove(self._store, paths, missing_ok=missing_ok)
-            catalogs.renew_topics(self._store)
             self._store.forget()
             return removed
 
@@ -399,10 +398,7 @@ class Index:
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        count = Embedding(self._store, self.embedder, progress).run()
-        catalogs.renew_topics(self._store)
-        self._store.replaced_earlier()
-        return count
+        return Embedding(self._store, self.embedder, progress).run()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -31,11 +30,10 @@ class PathLabels:
 
     def __call__(self, source: str) -> str:
         folder, name = os.path.split(source)
-        if not is_url(source):
-            for prefix in self._prefixes(folder, source in self._roots):
-                label = f"{prefix}/{name}"
-                if not _is_another(Path(label), source):
-                    return on_one_line(label)
+        for prefix in () if is_url(source) else self._prefixes(folder, source in self._roots):
+            label = Path(prefix, name)
+            if not label.exists() or label.resolve() == Path(source).resolve():
+                return on_one_line(label.as_posix())
         return short_path(source)
 
     def _prefixes_of(self, folder: str, by_itself: bool) -> list[str]:
@@ -51,12 +49,3 @@ class PathLabels:
         starts = range(len(root.parts) - 1, 0, -1)
         own = [start for start in starts if self._tails[root.parts[start:]] == (str(root) in self._roots)]
         return [Path(*path.parts[start:]).as_posix() for start in own]
-
-
-def _is_another(label: Path, path: str) -> bool:
-    """Whether something else than what is at the path lies at the label, as seen from here."""
-    if not label.exists() or str(label.absolute()) == path:
-        return False
-    with suppress(OSError):
-        return not label.samefile(path)
-    return True

@@ -45,7 +45,7 @@ def conversion_of(files: Files, cache: Path | None) -> Conversion | None:
 
 def describe(files: Files, cache: Path | None) -> tuple[str, str]:
     """What computes the evaluator here, or what will, and why; and what to do about it, if anything."""
-    return conversion.served_by(conversion_of(files, cache), cache, "evaluator", "PyTorch")
+    return conversion.served_by(conversion_of(files, cache), "evaluator", "PyTorch")
 
 
 def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:

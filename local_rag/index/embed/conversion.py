@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from local_rag.config.settings import CACHE_DIR
 from local_rag.core import child_process
 from local_rag.core.private_files import make_folder, replace_file
 from local_rag.core.reasons import reason_of
@@ -109,7 +107,7 @@ def convert(folder: Path, converter: str, model: Path, window: int, *base: Path)
 
 
 def served_by(
-    known: Conversion | None, cache: Path | None, model: str = "embedder", library: str = "sentence-transformers"
+    known: Conversion | None, model: str = "embedder", library: str = "sentence-transformers"
 ) -> tuple[str, str]:
     """What computes a model here, or what will, and why; and what to do about it, if anything.
 
@@ -121,10 +119,6 @@ def served_by(
         return f"{library}; it cannot be converted: {known.why}", f"delete {known.folder} to try again before tomorrow"
     if not version():
         return f"{library}; OpenVINO is not installed", ""
-    above = next((path for path in (cache, *cache.parents) if path.exists()), None) if cache else None
-    if above is None or not os.access(above, os.W_OK):
-        fix = f"make that folder yours, or name another one: export {CACHE_DIR}=FOLDER"
-        return f"{library}; the cache at {cache} cannot be written", fix
     return f"the next question{' or index' * (model == 'embedder')} converts the {model} for OpenVINO", ""
 
 

@@ -190,37 +190,17 @@ def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[
 def documents(db: Connection, path: str) -> list[StoredDocument]:
     """The documents of a file in their order."""
     rows = db.execute(
-        "SELECT page, title, length(text), author, date FROM documents JOIN files ON files.id = file WHERE path = ?"
-        " ORDER BY documents.id",
+        "SELECT documents.id, page, title, text, author, date FROM documents JOIN files ON files.id = file"
+        " WHERE path = ? ORDER BY documents.id",
         (path,),
     )
     return [StoredDocument(number, *row) for number, row in enumerate(rows)]
 
 
-def text(db: Connection, path: str, number: int) -> str:
-    """The text of a document of a file; "" where there is none."""
-    row = db.execute(f"SELECT text FROM ({_NUMBERED}) WHERE number = ?", (path, number)).fetchone()
-    return str(row[0]) if row else ""
-
-
-def number_of(db: Connection, path: str, key: str) -> int | None:
-    """The number of the document of a file that a chunk is of; None where it is of none."""
-    sql = f"SELECT number FROM ({_NUMBERED}) AS numbered JOIN chunks ON chunks.document = numbered.id WHERE key = ?"
-    row = db.execute(sql, (path, key)).fetchone()
-    return row[0] if row else None
-
-
-def with_quote(db: Connection, path: str, quote: str, start: int | None = None) -> list[int]:
-    """The numbers of the documents of a file that hold a quote: at this code point, or anywhere where none is given."""
-    holds = "instr(text, ?) > 0" if start is None else "substr(text, ?, length(?)) = ?"
-    values = (quote,) if start is None else (start + 1, quote, quote)
-    return [row[0] for row in db.execute(f"SELECT number FROM ({_NUMBERED}) WHERE {holds}", (path, *values))]
-
-
-_NUMBERED = (
-    "SELECT row_number() OVER (ORDER BY documents.id) - 1 AS number, documents.id AS id, text FROM documents"
-    " JOIN files ON files.id = file WHERE path = ?"
-)
+def document_of(db: Connection, key: str) -> int:
+    """The id of the document that a chunk is of, 0 where the chunk is gone."""
+    row = db.execute("SELECT document FROM chunks WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else 0
 
 
 # --- chunks
@@ -333,29 +313,22 @@ def _moment(mtime_ns: int) -> str:
     return f"{datetime.fromtimestamp(mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%MZ}" if mtime_ns > 0 else ""
 
 
-def labels(db: Connection, ids: Sequence[int]) -> list[tuple[str, str, str]]:
-    """(title, heading, path) of the chunks, in the order of `ids`; no text is read."""
-    rows = db.execute(
-        "SELECT chunks.id, title, heading, path FROM chunks JOIN documents ON documents.id = document"
-        f" JOIN files ON files.id = file WHERE chunks.id {IN}",
-        (array(ids),),
-    )
-    by_id = {number: (title, heading, path) for number, title, heading, path in rows}
-    return [by_id[number] for number in ids if number in by_id]
-
-
-def sample(db: Connection, table: str, column: str, limit: int) -> list[int]:
-    """Up to `limit` numbers of a column, spread evenly; of very many not all are read."""
-    ends = (
-        f"SELECT (SELECT min({column}) FROM {table}), (SELECT max({column}) FROM {table})"  # both at once read it all
-    )
+def sample(db: Connection, table: str, limit: int) -> list[int]:
+    """Up to `limit` ids of a table, spread evenly; of very many not all are read."""
+    ends = f"SELECT (SELECT min(rowid) FROM {table}), (SELECT max(rowid) FROM {table})"  # both at once read it all
     first, last = db.execute(ends).fetchone()
     if first is None or last - first < 50 * limit:
-        ids = [row[0] for row in db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]
+        ids = [row[0] for row in db.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
         return [ids[len(ids) * step // limit] for step in range(limit)] if len(ids) > limit else ids
-    nearest = f"(SELECT min({column}) FROM {table} WHERE {column} >= value)"
+    nearest = f"(SELECT min(rowid) FROM {table} WHERE rowid >= value)"
     steps = range(first, last + 1, -(-(last + 1 - first) // limit))
     return [row[0] for row in db.execute(f"SELECT DISTINCT {nearest} FROM json_each(?)", (array(steps),))]
+
+
+def titles(db: Connection, limit: int) -> list[tuple[str, str]]:
+    """(title, path) of up to `limit` documents, spread evenly over the files, each title of a file once."""
+    sql = f"SELECT documents.title, path FROM documents JOIN files ON files.id = file WHERE documents.id {IN}"
+    return db.execute(sql, (array(sample(db, "names_content", limit)),)).fetchall()
 
 
 # --- what waits for its vectors
@@ -379,25 +352,3 @@ def to_embed(db: Connection, chunks: Collection[int]) -> tuple[dict[int, str], d
     of_chunks = f"SELECT DISTINCT header FROM chunks WHERE id {IN}"
     sql = f"SELECT id, text FROM headers WHERE vector IS NULL AND id IN ({of_chunks}) ORDER BY id"
     return texts, dict(db.execute(sql, (array(chunks),)))
-
-
-# --- titles
-
-
-def titles(db: Connection, limit: int) -> list[str]:
-    """The titles with the most text under them, by where the last chunk of a document ends: texts are not read."""
-    sql = (
-        "SELECT title FROM (SELECT document, max(end) AS length FROM chunks GROUP BY document)"
-        " JOIN documents ON documents.id = document"
-        " WHERE title != '' GROUP BY title ORDER BY sum(length) DESC, title LIMIT ?"
-    )
-    return [row[0] for row in db.execute(sql, (limit,))]
-
-
-def headings(db: Connection, limit: int) -> list[str]:
-    """The headings with the most chunks under them, of 10,000 chunks if there are more."""
-    sql = (
-        f"SELECT heading FROM chunks WHERE heading != '' AND id {IN}"
-        " GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
-    )
-    return [row[0] for row in db.execute(sql, (array(sample(db, "chunks", "id", 10_000)), limit))]

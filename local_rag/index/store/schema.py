@@ -216,12 +216,13 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of a file without its text: `number` counts from 0 in the file, `characters` are code points."""
+    """A document of a file: `number` counts from 0 in the file."""
 
     number: int
+    id: int
     page: int | None
     title: str
-    characters: int
+    text: str
     author: str = ""
     date: str = ""
 

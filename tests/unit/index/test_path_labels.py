@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from support.counting import grows_in_step
 
 from local_rag.index.filters import matching
 from local_rag.index.path_labels import PathLabels
@@ -43,12 +42,3 @@ def test_a_label_typed_after_in_means_its_file_from_any_folder(base, monkeypatch
     for path in paths:
         matches = matching(paths, [labels(path)])
         assert path in matches and all(match.endswith(f"/{labels(path)}") for match in matches)
-
-
-def test_many_indexed_files_are_labelled_in_step_with_their_number():
-    def label(count):
-        files = [f"/nowhere/notes/{number}.txt" for number in range(count)]
-        labels = PathLabels(files)
-        assert len({labels(file) for file in files}) == count
-
-    assert grows_in_step(label, 100, 400)

@@ -84,19 +84,6 @@ class TestTransactions:
             assert connection.is_locked(store.folder)
         assert not connection.is_locked(store.folder)
 
-    def test_a_lock_that_is_none_locks_nobody_out(self, store):
-        (store.folder / "writer.lock").write_bytes(b"no database " * 500)
-        with store.locked():
-            pass
-
-    def test_a_connection_ends_with_its_thread(self, store):
-        held = []
-        thread = threading.Thread(target=lambda: held.append(store.connection.db))
-        thread.start()
-        thread.join()
-        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-            held[0].execute("SELECT 1")
-
     def test_one_of_a_newer_version_is_left_alone(self, store):
         with store.writing() as db:
             writes.set_meta(db, {"schema": "99"})
