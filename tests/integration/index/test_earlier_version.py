@@ -49,5 +49,5 @@ def test_it_is_made_anew_by_that_command_alone(earlier, home):
     with pytest.raises(IndexMismatch, match="earlier version"):
         Index.open(earlier, HashingEmbedder(window=300))
     with Index.open(earlier, HashingEmbedder(window=300), create=True) as index:
-        assert index.sync([home / "my notes"]).added == 2 and len(index.search("letter", 9)) == 2
+        assert len(index.sync([home / "my notes"]).new) == 2 and len(index.search("letter", 9)) == 2
     assert {file.name for file in earlier.iterdir()} == {"index.sqlite", "writer.lock"}

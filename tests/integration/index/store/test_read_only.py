@@ -129,7 +129,7 @@ def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
             while writer.poll() is None:
                 passages = reader.read(lambda db: reads.passages(db, reads.in_turns(db, 0)))
                 seen.append(len({passage.text.split()[1] for passage in passages}))
-                assert reader.search("round", 12, mode="dense", repeats=True)
+                assert reader.search("round", 12, repeats=True)
                 if len(seen) % 10 == 0:
                     reader.close()
 
