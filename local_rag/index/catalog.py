@@ -60,14 +60,14 @@ class IndexStatus:
     roots: tuple[str, ...]
     last_sync: str
     cache_fresh: bool
-    pages: int = 0
-    root_options: tuple[Root, ...] = ()
-    about: str = ""
-    summary: str = ""
-    embedded: int = 0
-    text_pace: float = 0.0
-    embedding_pace: float = 0.0
-    seconds_left: float | None = None
+    pages: int
+    root_options: tuple[Root, ...]
+    about: str
+    summary: str
+    embedded: int
+    text_pace: float
+    embedding_pace: float
+    seconds_left: float | None
 
 
 def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
@@ -118,13 +118,9 @@ def catalog(db: Connection) -> Catalog:
 def outline(db: Connection) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
     files, pages, documents, chunks, _ = reads.counts(db)
-    folders: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    for path in reads.paths(db):
-        above, _, name = path.replace("\\", "/").rpartition("/")
-        suffix = f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else "no suffix"
-        folders[urlsplit(path).hostname or path if is_page(path) else above.rpartition("/")[2]] += 1
-        kinds["web page" if is_page(path) else suffix] += 1
+    paths = reads.paths(db)
+    folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
+    kinds = Counter("web page" if is_page(path) else Path(path).suffix.lower() or "no suffix" for path in paths)
     return Catalog(
         documents,
         chunks,

@@ -65,10 +65,10 @@ class Request:
     query: str
     vector: Vectors
     k: int
-    wanted: Narrowing = field(default_factory=Narrowing)
-    exclude: Collection[str] = ()
-    mode: Mode = "hybrid"
-    repeats: bool = False
+    wanted: Narrowing
+    exclude: Collection[str]
+    mode: Mode
+    repeats: bool
 
 
 class Searcher:

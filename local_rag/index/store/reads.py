@@ -261,10 +261,10 @@ def span(db: Connection, key: str, start: int, end: int) -> str:
     return row[0][max(0, start) : max(0, end)] if row else ""
 
 
-def vectors_by_key(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
-    """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
-    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors USING (digest) WHERE key {IN}"
-    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (array(keys),))}
+def vectors_of(db: Connection, digests: Sequence[bytes]) -> list[bytes | None]:
+    """The vectors of the texts with these digests, None where there is none."""
+    rows = (db.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone() for digest in digests)
+    return [row[0] if row else None for row in rows]
 
 
 def headers(db: Connection, ids: Collection[int]) -> dict[int, str]:
@@ -314,15 +314,10 @@ def _moment(mtime_ns: int) -> str:
 
 
 def sample(db: Connection, table: str, limit: int) -> list[int]:
-    """Up to `limit` ids of a table, spread evenly; of very many not all are read."""
-    ends = f"SELECT (SELECT min(rowid) FROM {table}), (SELECT max(rowid) FROM {table})"  # both at once read it all
-    first, last = db.execute(ends).fetchone()
-    if first is None or last - first < 50 * limit:
-        ids = [row[0] for row in db.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
-        return [ids[len(ids) * step // limit] for step in range(limit)] if len(ids) > limit else ids
-    nearest = f"(SELECT min(rowid) FROM {table} WHERE rowid >= value)"
-    steps = range(first, last + 1, -(-(last + 1 - first) // limit))
-    return [row[0] for row in db.execute(f"SELECT DISTINCT {nearest} FROM json_each(?)", (array(steps),))]
+    """Up to `limit` ids of a table, spread evenly."""
+    ids = [row[0] for row in db.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
+    count = min(limit, len(ids))
+    return [ids[len(ids) * step // count] for step in range(count)]
 
 
 def titles(db: Connection, limit: int) -> list[tuple[str, str]]:

@@ -207,11 +207,11 @@ class IndexedFile:
     chunks: int
     indexed_at: float
     warnings: tuple[str, ...]
-    title: str = ""
-    modified: float = 0.0
-    author: str = ""
-    date: str = ""
-    embedded: int = 0
+    title: str
+    modified: float
+    author: str
+    date: str
+    embedded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +223,8 @@ class StoredDocument:
     page: int | None
     title: str
     text: str
-    author: str = ""
-    date: str = ""
+    author: str
+    date: str
 
 
 @dataclass(frozen=True, slots=True)
