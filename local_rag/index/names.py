@@ -118,17 +118,10 @@ def _spoken(name: str) -> Iterator[str]:
             yield part
         elif not _RANDOM.fullmatch(part):
             for word in _BORDER.split(part):
-                yield from _readable(word)
-
-
-def _readable(word: str) -> Iterator[str]:
-    """The word; a number with and without leading zeros, no number that is too long to be said."""
-    if not word.isdecimal():
-        yield word.strip("'’")
-    elif len(word) <= 5:
-        yield word
-        if word.startswith("0") and (bare := word.lstrip("0")):
-            yield bare
+                if not word.isdecimal():
+                    yield word.strip("'’")
+                elif len(word) <= 5:  # longer ones are not said
+                    yield from (word, word.lstrip("0") or word)
 
 
 def _once(spelled: Iterable[str]) -> list[str]:

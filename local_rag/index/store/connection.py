@@ -20,8 +20,8 @@ from local_rag.index.store.folder import (
     DATABASE,
     DRAFT,
     LOCK,
+    delete_all,
     index_name,
-    our_files,
     sides,
 )
 
@@ -95,9 +95,7 @@ def writable(folder: Path) -> bool:
 
 def create_database(folder: Path, settings: schema.IndexSettings) -> None:
     """Build the tables under another name: a database that has its name is whole. What is there goes."""
-    for file in our_files(folder):
-        if not file.name.startswith(LOCK):
-            file.unlink()
+    delete_all(folder)
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)

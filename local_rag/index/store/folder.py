@@ -77,6 +77,13 @@ def vectors_file(folder: Path, token: str) -> Path:
     return folder / f"{VECTORS}.{token}"
 
 
+def delete_all(folder: Path) -> None:
+    """Delete the files of the index, the database first: without it there is none. The lock is held, and stays."""
+    for file in sorted(our_files(folder), key=lambda file: file.name != DATABASE):
+        if not file.name.startswith(LOCK):
+            file.unlink(missing_ok=True)
+
+
 def delete_other_vectors(folder: Path, token: str) -> None:
     """Delete the files of earlier tokens; one that is still mapped (Windows) goes the next time."""
     for path in our_files(folder):

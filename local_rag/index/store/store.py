@@ -33,9 +33,8 @@ from local_rag.index.store.connection import (
     write_lock,
 )
 from local_rag.index.store.folder import (
-    DATABASE,
-    LOCK,
     anew,
+    delete_all,
     delete_other_vectors,
     has_database,
     our_files,
@@ -239,9 +238,7 @@ def destroy(folder: Path) -> None:
     with translated_errors(folder):
         must_be_index(folder)
         with write_lock(folder):
-            for file in sorted(our_files(folder), key=lambda file: file.name != DATABASE):
-                if not file.name.startswith(LOCK):
-                    file.unlink(missing_ok=True)
+            delete_all(folder)
         for file in our_files(folder):
             file.unlink(missing_ok=True)
         if not any(folder.iterdir()):

@@ -175,9 +175,8 @@ def test_what_is_left_over_is_no_dead_end(tmp_path, folder, files):
         (tmp_path / str(number)).mkdir()
         for name, data in files.items():
             (tmp_path / str(number) / name).write_bytes(log if data is None else data)
-    with pytest.raises(IndexMissing, match="there is no index at") as caught:
+    with pytest.raises(IndexMissing, match="there is no index at"):
         Index.inspect(tmp_path / "0")
-    assert caught.value.hint == f"local-rag index PATH… --index {tmp_path / '0'}"
     Index.destroy(tmp_path / "0")
     assert not (tmp_path / "0").exists()
     with indexed(tmp_path / "1", {"lamp": "the lamp"}) as index:
