@@ -136,10 +136,7 @@ def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
 def _file_rows(db: Connection, where: str, *values: str) -> list[FileRow]:
     names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
     rows = db.execute(f"SELECT {names} FROM files {where} ORDER BY path", values)
-    return [
-        FileRow(path, root, sha256, size, mtime, ctime, inode, tuple(json.loads(warnings)), at, container)
-        for path, root, sha256, size, mtime, ctime, inode, warnings, at, container in rows
-    ]
+    return [FileRow(*(*row[:7], tuple(json.loads(row[7])), *row[8:])) for row in rows]
 
 
 def paths(db: Connection) -> list[str]:
