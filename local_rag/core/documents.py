@@ -18,11 +18,10 @@ class Catalog:
     """What a router may know of the index, all of it read from the index itself.
 
     `about` is what a person said of it (`local-rag index --about`). `folders` hold the most files, `kinds` are suffixes
-    with their counts, `topics` the titles nearest to the centres of all vectors; `text.display` makes a line of
-    them. `passages` are those nearest to the question, best first, as a quick search brings them, and `nearest` is the
-    cosine of the best, None in an empty index. `allowed` are the routes of
-    this run: the web only when it is on, `direct` only when the user allows it. `multi`: whether an answer in several
-    steps is on offer, too.
+    with their counts, `topics` titles spread evenly over all files; `text.display` makes a line of them. `passages`
+    are those nearest to the question, best first, as a quick search brings them, and `nearest` is the cosine of the
+    best, None in an empty index. `allowed` are the routes of this run: the web only when it is on, `direct` only when
+    the user allows it. `multi`: whether an answer in several steps is on offer, too.
     """
 
     documents: int = 0

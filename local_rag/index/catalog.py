@@ -1,17 +1,13 @@
-"""What an index tells of itself without a model: its status, and a catalog of its titles, headings, terms and
-topics.
-"""
+"""What an index tells of itself without a model: its status, and a catalog of titles, headings and terms."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from local_rag.core.documents import Catalog
@@ -23,7 +19,6 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Vectors
     from local_rag.index.store.store import Store
 
 ABOUT = "about"
@@ -31,22 +26,11 @@ ABOUT = "about"
 
 _FOLDERS, _TITLES, _TERMS = 8, 20, 30
 _SAMPLE = 200
-"""Passages that are read to learn the most frequent stems and how they are written. All of FTS5's vocabulary would be
-more exact, and takes 17 s for 1,000,000 passages."""
+"""Passages that are read to learn what is most frequent. All of FTS5's vocabulary would be more exact, and takes 17 s
+for 1,000,000 passages."""
 
 TOPICS = 24
-"""Centres of all vectors, whose nearest passages stand for the topics: what a prompt has room for."""
-
-_TOPICS = "topics"
-"""The row of `meta` that keeps them: ids of chunks and no text, so that a topic goes with its file."""
-
-_CENTRED = 20_000
-"""Vectors that the centres are made of, spread evenly over a larger index: k-means over them takes half a second."""
-
-_CHANGED = 0.1
-"""Share of the vectors that came or went since, from which topics are made anew."""
-
-_ROUNDS, _SEED = 10, 5
+"""Titles, spread evenly over the index, that stand for its topics: what a prompt has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +58,14 @@ class IndexStatus:
     roots: tuple[str, ...]
     last_sync: str
     cache_fresh: bool
-    pages: int = 0
-    root_options: tuple[Root, ...] = ()
-    about: str = ""
-    summary: str = ""
-    embedded: int = 0
-    text_pace: float = 0.0
-    embedding_pace: float = 0.0
-    seconds_left: float | None = None
+    pages: int
+    root_options: tuple[Root, ...]
+    about: str
+    summary: str
+    embedded: int
+    text_pace: float
+    embedding_pace: float
+    seconds_left: float | None
 
 
 def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
@@ -112,19 +96,19 @@ def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
 
 
 def catalog(db: Connection) -> Catalog:
-    """Titles and headings with the most text first, and the frequent words of a sample, one of each stem."""
-    counts: Counter[str] = Counter()
-    for passage in reads.passages(db, reads.sample(db, "chunks", "id", _SAMPLE)):
+    """The titles, the headings and the words that are most frequent in a sample, one word of each stem."""
+    titles, headings, counts = Counter[str](), Counter[str](), Counter[str]()
+    for passage in reads.passages(db, reads.sample(db, "chunks", _SAMPLE)):
+        titles[passage.title] += 1
+        headings[passage.heading.rpartition(" > ")[2]] += 1
         counts.update({word for word in content_words(passage.text) if word.isalpha() and len(word) > 2})
     terms: dict[str, str] = {stem(word): "" for word in STOP_WORDS}
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
         terms.setdefault(stem(word), word)
-    titles = tuple(reads.titles(db, _TITLES))
-    headings = (path.rpartition(" > ")[2] for path in reads.headings(db, 2 * _TITLES))
     return replace(
         outline(db),
-        titles=titles,
-        headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_TITLES],
+        titles=tuple(name for name, _ in titles.most_common() if name)[:_TITLES],
+        headings=tuple(name for name, _ in headings.most_common() if name and name not in titles)[:_TITLES],
         terms=tuple(filter(None, terms.values()))[:_TERMS],
     )
 
@@ -132,13 +116,9 @@ def catalog(db: Connection) -> Catalog:
 def outline(db: Connection) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
     files, pages, documents, chunks, _ = reads.counts(db)
-    folders: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    for path in reads.paths(db):
-        above, _, name = path.replace("\\", "/").rpartition("/")
-        suffix = f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else "no suffix"
-        folders[urlsplit(path).hostname or path if is_page(path) else above.rpartition("/")[2]] += 1
-        kinds["web page" if is_page(path) else suffix] += 1
+    paths = reads.paths(db)
+    folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
+    kinds = Counter("web page" if is_page(path) else Path(path).suffix.lower() or "no suffix" for path in paths)
     return Catalog(
         documents,
         chunks,
@@ -146,7 +126,7 @@ def outline(db: Connection) -> Catalog:
         about=reads.meta(db).get(ABOUT, ""),
         folders=tuple(name for name, _ in folders.most_common(_FOLDERS) if name),
         kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()),
-        topics=_topic_titles(db),
+        topics=tuple(dict.fromkeys(title or Path(path).name for title, path in reads.titles(db, TOPICS))),
     )
 
 
@@ -163,85 +143,3 @@ def set_about(store: Store, about: str) -> None:
         )
     with store.writing() as db:
         writes.set_meta(db, {ABOUT: line})
-
-
-# --- topics
-
-
-class _Topics(NamedTuple):
-    """Ids of chunks, of the largest cluster first; count and highest number of the vectors they were made of."""
-
-    ids: tuple[int, ...] = ()
-    vectors: int = 0
-    last: int = 0
-
-    @classmethod
-    def of(cls, db: Connection) -> _Topics | None:
-        """Those of an index, None before there are any."""
-        known = reads.meta(db).get(_TOPICS)
-        return cls(*json.loads(known)) if known else None
-
-
-def renew_topics(store: Store) -> None:
-    """Make the topics anew where much of the index has changed. The caller holds the writer's lock.
-
-    Topics of a part would say too little of the whole: while passages wait for their vectors, the old ones stay.
-    """
-    if made := store.read(_new_topics):
-        with store.writing() as db:
-            writes.set_meta(db, {_TOPICS: json.dumps(made)})
-
-
-def _new_topics(db: Connection) -> _Topics | None:
-    *_, chunks, embedded = reads.counts(db)
-    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM embedded").fetchone()
-    if embedded < chunks:
-        return None
-    if old := _Topics.of(db):
-        later = last - old.last
-        gone = old.vectors + later - embedded
-        if later + gone <= _CHANGED * old.vectors:
-            return None
-    ids, matrix = vectors.sample(db, _CENTRED, reads.settings(db).dimension)
-    return _Topics(tuple(int(ids[row]) for row in representatives(matrix)), embedded, last)
-
-
-def _topic_titles(db: Connection) -> tuple[str, ...]:
-    """The titles of the passages that stand for the topics; a heading or the file's name where there is no title.
-
-    Until there are topics the titles with the most text stand in.
-    """
-    topics = _Topics.of(db)
-    if topics is None:
-        return tuple(reads.titles(db, TOPICS))
-    labels = reads.labels(db, topics.ids)
-    return tuple(
-        dict.fromkeys(title or heading.rpartition(" > ")[2] or Path(path).name for title, heading, path in labels)
-    )
-
-
-def representatives(matrix: Vectors) -> Sequence[int]:
-    """The row nearest to each centre of unit vectors (n, d), of the largest cluster first, each once.
-
-    Spherical k-means, seeded: the same vectors give the same rows.
-    """
-    import faiss
-    import numpy as np
-
-    count, dimension = matrix.shape
-    if not count:
-        return []
-    means = faiss.Kmeans(
-        dimension,
-        min(TOPICS, count),
-        niter=_ROUNDS,
-        seed=_SEED,
-        spherical=True,
-        min_points_per_centroid=1,  # a small index is no reason for a warning
-        max_points_per_centroid=count,  # and no vector is left out
-    )
-    means.train(np.ascontiguousarray(matrix))
-    similarities = matrix @ np.asarray(means.centroids).T
-    sizes = np.bincount(similarities.argmax(axis=1), minlength=similarities.shape[1])
-    nearest = similarities.argmax(axis=0)
-    return list(dict.fromkeys(int(nearest[centre]) for centre in np.argsort(-sizes, kind="stable") if sizes[centre]))

@@ -48,8 +48,7 @@ _DAY = (
 when it was fetched). Moments are days by the clocks here.
 """
 
-_GLOB = re.compile(r"[*?\[]")
-_SIGNS = re.compile(r"(\?|\[(?:![^\]]+|[^\]!][^\]]*)\])")
+_GLOB = re.compile(r"[*?]")
 
 Condition = tuple[str, list[object]]
 """SQL over `documents` d, and the values of its parameters."""
@@ -197,10 +196,10 @@ def _full_text(phrases: Sequence[str]) -> str:
 def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
     """Those of the absolute `paths` that one of the patterns matches.
 
-    A pattern is a file, a folder (all below it), or a glob (`**` crosses folders). A relative one is looked for from
-    the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in 'notes/*.md'` work
-    in any folder. A URL is read in the same way, and is absolute. Upper and lower case count only where a pattern that
-    heeds them matches something. Raises UsageError for what can be no path.
+    A pattern is a file, a folder (all below it), or a glob of *, ? and `**`, which crosses folders. A relative one is
+    looked for from the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and
+    `--in 'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count
+    only where a pattern that heeds them matches something. Raises UsageError for what can be no path.
     """
     posix = {path: path.replace("\\", "/") for path in paths}
     matched: set[str] = set()
@@ -212,7 +211,7 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())
-        except (re.error, RuntimeError, ValueError) as error:  # [z-a], the home of nobody, a NUL
+        except (RuntimeError, ValueError) as error:  # the home of nobody, a NUL
             hint = "local-rag files   lists what is indexed"
             raise UsageError(f"{pattern!r} is no path or pattern of paths: {error}", hint=hint) from None
     return [path for path in posix if path in matched]
@@ -244,16 +243,6 @@ def _name(glob: str) -> str:
     """One name of a glob. What stands between two stars is taken where it first fits, for good: the next star takes the
     rest, and no name is shared out among the stars in every way.
     """
-    first, *rest = ("".join(map(_sign, _SIGNS.split(part))) for part in re.split(r"\*+", glob))
+    first, *rest = (re.escape(part).replace(r"\?", "[^/]") for part in re.split(r"\*+", glob))
     between = "".join(f"(?>[^/]*?{part})" for part in rest[:-1])
     return first + between + (f"[^/]*{rest[-1]}" if rest else "")
-
-
-def _sign(sign: str) -> str:
-    """A sign that `_SIGNS` finds, or what stands between two of them."""
-    if sign == "?":
-        return "[^/]"
-    if not _SIGNS.fullmatch(sign):
-        return re.escape(sign)
-    inside = re.sub(r"[\\\[^&~|]", r"\\\g<0>", sign[1:-1].removeprefix("!"))
-    return f"(?!/)[{'^' * sign.startswith('[!')}{inside}]"

@@ -148,13 +148,11 @@ class Index:
         return retriever_of(self, k, within, **options)
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
-        """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
-        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
-        known = self._store.read(reads.vectors_by_key, keys)
+        """The stored vector (d,) of each document whose text is that of a passage, None for any other."""
         digests = [full_text.digest(document.page_content) for document in documents]
-        matrix = vectors.matrix_of([blob for _, blob in known.values()], self._settings.dimension)
-        stored = {(key, own): vector for (key, (own, _)), vector in zip(known.items(), matrix, strict=True)}
-        return [stored.get(each) for each in zip(keys, digests, strict=True)]
+        stored = self._store.read(reads.vectors_of, digests)
+        known = iter(vectors.matrix_of([blob for blob in stored if blob], self._settings.dimension))
+        return [next(known) if blob else None for blob in stored]
 
     def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
         """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
@@ -366,7 +364,6 @@ class Index:
 
         with self._store.locked():
             removed = remove(self._store, paths, missing_ok=missing_ok)
-            catalogs.renew_topics(self._store)
             self._store.forget()
             return removed
 
@@ -399,10 +396,7 @@ class Index:
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        count = Embedding(self._store, self.embedder, progress).run()
-        catalogs.renew_topics(self._store)
-        self._store.replaced_earlier()
-        return count
+        return Embedding(self._store, self.embedder, progress).run()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -87,27 +87,19 @@ def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[
     """What a filter means, together with `within`.
 
     Keys are type, author (or from), source, after, before and date. A value is a text, a list of texts of which any
-    counts, or a mapping with `$eq` or `$in`; that of date has `$gte` and `$lt`. All keys hold, and all filters of
-    `$and`. Raises UsageError for anything else, and for a condition that is set twice.
+    counts, or a mapping with `$eq` or `$in`; that of date has `$gte` and `$lt`. All keys hold. Raises UsageError for
+    anything else, and for a condition that is set twice.
     """
-    base = Narrowing.of(within)
-    conditions: dict[str, Any] = {field.name: getattr(base, field.name) for field in fields(base)}
-    for name, value in _pairs(filter or {}):
-        if conditions[name]:
-            raise UsageError(f"the filter sets {name} twice", hint=_HINT)
-        conditions[name] = value
-    return Narrowing(**conditions)
-
-
-def _pairs(filter: object) -> Iterator[tuple[str, Any]]:
-    if not isinstance(filter, Mapping):
+    if not isinstance(filter, Mapping | None):
         raise UsageError(f"a filter is a mapping of metadata, not {type(filter).__name__}", hint=_HINT)
-    for key, value in filter.items():
-        if key == "$and" and isinstance(value, list | tuple):
-            yield from (pair for part in value for pair in _pairs(part))
-            continue
+    conditions: dict[str, Any] = asdict(Narrowing.of(within))
+    for key, value in (filter or {}).items():
         for operator, operand in (value if isinstance(value, Mapping) else {"$eq": value}).items():
-            if (key, operator) not in _CONDITIONS:
+            name = _CONDITIONS.get((key, operator))
+            if name is None:
                 known = ", ".join(f"{name} {sign}" for name, sign in _CONDITIONS)
-                raise UsageError(f"a filter knows {known}, $and, and not {key} {operator}", hint=_HINT)
-            yield _CONDITIONS[key, operator], operand
+                raise UsageError(f"a filter knows {known}, and not {key} {operator}", hint=_HINT)
+            if conditions[name]:
+                raise UsageError(f"the filter sets {name} twice", hint=_HINT)
+            conditions[name] = operand
+    return Narrowing(**conditions)

@@ -37,7 +37,6 @@ _READ = 50
 _OPENING = 30
 """Passages of a document among which its abstract is looked for."""
 
-_CONJUNCTION = re.compile(r"\s*(?:,|\b(?:and|und|or|oder|versus|vs\.?)\b|&)\s*", re.IGNORECASE)
 _FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
 """FY2022, SS2024: the letters before a year."""
 
@@ -82,7 +81,7 @@ class NamedDocument:
 def named_documents(db: Connection, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
     """The documents that a question names, and its form where it asks about one."""
     form = document_question(question)
-    if form and (named := _in_slot(db, form.name)):
+    if form and (named := _best(db, form.name)):
         return named, form
     return _mentioned(db, question), form if form and form.asks == "content" else None
 
@@ -96,18 +95,8 @@ def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
     return list(dict.fromkeys([*opening[:1], *abstract, *opening]))[:FRONT] if content else opening[:1]
 
 
-def _in_slot(db: Connection, name: str) -> list[NamedDocument]:
-    """The documents that a name means, which may be several: "PEP 451 and PEP 669"."""
-    whole = _best(db, name)
-    parts = [part for part in _CONJUNCTION.split(name) if part]
-    if len(parts) < 2 or (whole and len(whole[0].said) == len(_spoken(name))):
-        return whole
-    each = [_best(db, part) for part in parts]
-    return [named for best in each for named in best] if all(each) else whole
-
-
 def _best(db: Connection, name: str) -> list[NamedDocument]:
-    """The documents that have the most of a name's words, and the least besides."""
+    """The documents that have the most of a name's words, and the least besides; several of "PEP 451 and PEP 669"."""
     spoken = _spoken(name)
     kinds = {word for word in spoken if word in _KINDS or stem(word) in _KINDS}
     ranked: dict[tuple[float, int, float], list[NamedDocument]] = {}

@@ -36,14 +36,6 @@ MONTHS = tuple(
 """What the months are called in English and German."""
 
 _SUFFIX = re.compile(r"(?<=.)\.(?=[^.]*[A-Za-z])[A-Za-z0-9]{1,10}$")
-_COPY = re.compile(
-    r"^(?:copy|kopie) (?:of|von) |[ _-]+(?:copy|kopie)(?: *\(?\d{1,3}\)?)?$|[ _]*\(\d{1,3}\)$", re.IGNORECASE
-)
-_ID = re.compile(
-    r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])"  # a UUID
-    r"|(?<![^\W_])\d{4}\.\d{4,5}(?:v\d+)?(?![^\W_])",  # a paper of arXiv
-    re.IGNORECASE,
-)
 _DATE = re.compile(
     r"(?<![^\W_])(?P<year>(?:19|20)\d\d)(?P<mark>[-_. ]?)(?P<month>0[1-9]|1[0-2])"
     r"(?:(?P=mark)(?P<day>0[1-9]|[12]\d|3[01]))?(?![^\W_])"
@@ -58,7 +50,6 @@ _BORDER = re.compile(
 )
 """Between the words of a part: Report2023 and 2023Q2 have one, 10K and Q3 have none."""
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{8,}|[b-df-hj-np-tv-xz]{6,}", re.IGNORECASE)
-_RUNS = re.compile(r"\d+|[A-Z]*[a-z]+|[A-Z]+")
 
 _NOTHING = frozenset(
     """attachment camscanner copy doc docs document dokument download dsc dscf dscn file files image img mvi new of
@@ -72,8 +63,8 @@ def name_words(path: str) -> list[str]:
     """The words of a file's name in order, once each, as they are written; of a page's URL, those of its last part.
 
     The name is cut at punctuation, between a small and a capital letter, and between letters and numbers; "10K" and
-    "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, random ids, long numbers and names
-    that a scanner, a camera or a browser gave are left out.
+    "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, long numbers and names that a
+    scanner, a camera or a browser gave are left out.
     """
     name = list(_spoken(_parts(path)[-1]))
     dates = [word for word in name if _ISO_DATE.fullmatch(word) or _YEAR.fullmatch(word)]
@@ -118,33 +109,18 @@ def _parts(path: str) -> list[str]:
 
 def _spoken(name: str) -> Iterator[str]:
     """The words of one name that a person might say, dates as ISO 8601 writes them."""
-    stem = _COPY.sub("", _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500])))
-    stem = _DATE.sub(
-        lambda found: f" {'-'.join(filter(None, found.group('year', 'month', 'day')))} ", _ID.sub(" ", stem)
-    )
+    stem = _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500]))
+    stem = _DATE.sub(lambda found: f" {'-'.join(filter(None, found.group('year', 'month', 'day')))} ", stem)
     stem = "".join(c if c.isalnum() or c in "'’-" or unicodedata.category(c)[0] == "M" else " " for c in stem)
     for part in _WORD.findall(stem):
         if _ISO_DATE.fullmatch(part):
             yield part
-        elif not _is_random(part):
+        elif not _RANDOM.fullmatch(part):
             for word in _BORDER.split(part):
-                yield from _readable(word)
-
-
-def _is_random(part: str) -> bool:
-    """Hexadecimal digits, letters and numbers in turn, or no vowel at all: an id, not a word."""
-    runs = _RUNS.findall(part) if part.isascii() and not (part.isalpha() or part.isdecimal()) else []
-    return bool(_RANDOM.fullmatch(part)) or (len(part) >= 8 and len(runs) >= 5 and len(part) < 2.5 * len(runs))
-
-
-def _readable(word: str) -> Iterator[str]:
-    """The word; a number with and without leading zeros, no number that is too long to be said."""
-    if not word.isdecimal():
-        yield word.strip("'’")
-    elif len(word) <= 5:
-        yield word
-        if word.startswith("0") and (bare := word.lstrip("0")):
-            yield bare
+                if not word.isdecimal():
+                    yield word.strip("'’")
+                elif len(word) <= 5:  # longer ones are not said
+                    yield from (word, word.lstrip("0") or word)
 
 
 def _once(spelled: Iterable[str]) -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 from local_rag.text.display import is_url, on_one_line, short_path
@@ -18,44 +15,19 @@ PathLabel = Callable[[str], str]
 class PathLabels:
     """Maps the path of an indexed file to a label that means this file after --in, from any working directory.
 
-    Where two indexed folders have one name, or another file lies at the label as seen from here, folders above are
-    added. URLs and paths outside of the indexed folders are shown by `short_path`.
+    Shown by `short_path` are URLs, files outside of the indexed folders, and those of folders of one name; so is a file
+    where another one lies at the label as seen from here.
     """
 
     def __init__(self, roots: Iterable[str]) -> None:
-        self._roots = set(roots)
-        parts = [Path(root).parts for root in self._roots]
-        self._tails = Counter(root[start:] for root in parts for start in range(1, len(root)))
-        self._prefixes = cache(self._prefixes_of)  # a folder has many files, and each is asked for
+        self._roots = {Path(root) for root in roots}
+        self._names = Counter(root.name for root in self._roots)
 
     def __call__(self, source: str) -> str:
-        folder, name = os.path.split(source)
-        if not is_url(source):
-            for prefix in self._prefixes(folder, source in self._roots):
-                label = f"{prefix}/{name}"
-                if not _is_another(Path(label), source):
-                    return on_one_line(label)
-        return short_path(source)
-
-    def _prefixes_of(self, folder: str, by_itself: bool) -> list[str]:
-        """Names of a folder that no other indexed folder has, the shortest first, from that of the indexed folder above
-        it on, or from its own where a file of it was indexed by itself.
-        """
-        path = Path(folder)
-        root = next(
-            (above for above in (path, *path.parents) if str(above) in self._roots), path if by_itself else None
-        )
-        if root is None:
-            return []
-        starts = range(len(root.parts) - 1, 0, -1)
-        own = [start for start in starts if self._tails[root.parts[start:]] == (str(root) in self._roots)]
-        return [Path(*path.parts[start:]).as_posix() for start in own]
-
-
-def _is_another(label: Path, path: str) -> bool:
-    """Whether something else than what is at the path lies at the label, as seen from here."""
-    if not label.exists() or str(label.absolute()) == path:
-        return False
-    with suppress(OSError):
-        return not label.samefile(path)
-    return True
+        path = Path(source)
+        root = next((above for above in path.parents if above in self._roots), None)
+        if root is None or is_url(source) or self._names[root.name] > 1:
+            return short_path(source)
+        label = Path(root.name, path.relative_to(root))
+        is_another = label.exists() and label.resolve() != path.resolve()
+        return short_path(source) if is_another else on_one_line(label.as_posix())

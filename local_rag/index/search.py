@@ -65,10 +65,10 @@ class Request:
     query: str
     vector: Vectors
     k: int
-    wanted: Narrowing = field(default_factory=Narrowing)
-    exclude: Collection[str] = ()
-    mode: Mode = "hybrid"
-    repeats: bool = False
+    wanted: Narrowing
+    exclude: Collection[str]
+    mode: Mode
+    repeats: bool
 
 
 class Searcher:
@@ -236,7 +236,7 @@ class _Snapshot:
             if form and form.asks != "topic":
                 ranked = [*filter(inside.__contains__, front(passages, form.asks == "content")), *ranked]
             preferred |= {chunk: NAMED + 1 / place for place, chunk in enumerate(dict.fromkeys(ranked), start=1)}
-            said |= dict.fromkeys(inside, " ".join(named.said))
+            said |= dict.fromkeys(inside, " ".join(dict.fromkeys(named.said)))
         return preferred, said
 
     def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> dict[int, float]:

@@ -123,7 +123,7 @@ def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str
         documents = listing.read(reads.documents, path)
         where = {name: citation[name] for name in ("page", "chunk_id", "start", "end", "quote")}
         spot = spot_of(listing, path, documents, number=None, **where)
-        text = listing.read(reads.text, path, spot.number) if spot and spot.start < spot.end else ""
+        text = documents[spot.number].text if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
         return "", quote, ""
     return _cut(text, spot.start, spot.end) if spot and text else ("", quote, "")

@@ -58,28 +58,22 @@ def spot_of(
     stored. What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote
     the span is taken as it is. None where no document of the file is of that number or page.
     """
-    if number is None and chunk_id and len(documents) > 1:
-        number = listing.read(reads.number_of, path, chunk_id)
-    possible = [
-        each.number for each in documents if number in (None, each.number) and (page is None or page == each.page)
-    ]
+    if number is None and chunk_id:
+        own = listing.read(reads.document_of, chunk_id)
+        number = next((each.number for each in documents if each.id == own), None)
+    possible = [each for each in documents if number in (None, each.number) and page in (None, each.page)]
     if not possible:
         return None
+    first = possible[0]
     if not quote or start >= end:
-        first = possible[0]
-        length = documents[first].characters
-        return Spot(first, start, end) if 0 <= start < end <= length else Spot(first)
-    exact = [each for each in listing.read(reads.with_quote, path, quote, start) if each in possible]
-    if exact:
-        return Spot(exact[0], start, start + len(quote))
-    holding = listing.read(reads.with_quote, path, quote)
-    nearest = [each for each in holding if each in possible] or holding
-    if len(nearest) == 1:
-        text = listing.read(reads.text, path, nearest[0])
-        if text.count(quote) == 1:
-            at = text.index(quote)
-            return Spot(nearest[0], at, at + len(quote))
-    return Spot(possible[0])
+        return Spot(first.number, start, end) if 0 <= start < end <= len(first.text) else Spot(first.number)
+    exact = [each for each in possible if each.text.startswith(quote, start)]
+    holding = [each for each in documents if quote in each.text]
+    nearest = exact or [each for each in holding if each in possible] or holding
+    if exact or (len(nearest) == 1 and nearest[0].text.count(quote) == 1):
+        at = start if exact else nearest[0].text.index(quote)
+        return Spot(nearest[0].number, at, at + len(quote))
+    return Spot(first.number)
 
 
 def around(text: str, start: int, end: int) -> Window:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from local_rag.config.settings import CACHE_DIR
 from local_rag.core import child_process
 from local_rag.core.private_files import make_folder, replace_file
 from local_rag.core.reasons import reason_of
@@ -107,7 +105,7 @@ def convert(folder: Path, converter: str, model: Path, window: int) -> Conversio
         return Conversion(folder, why=f"{folder.parent} cannot be written ({reason_of(error)})")
 
 
-def served_by(known: Conversion | None, cache: Path | None) -> tuple[str, str]:
+def served_by(known: Conversion | None) -> tuple[str, str]:
     """What computes an embedder here, or what will, and why; and what to do about it, if anything."""
     library = "sentence-transformers"
     if known and not known.why:
@@ -116,10 +114,6 @@ def served_by(known: Conversion | None, cache: Path | None) -> tuple[str, str]:
         return f"{library}; it cannot be converted: {known.why}", f"delete {known.folder} to try again before tomorrow"
     if not version():
         return f"{library}; OpenVINO is not installed", ""
-    above = next((path for path in (cache, *cache.parents) if path.exists()), None) if cache else None
-    if above is None or not os.access(above, os.W_OK):
-        fix = f"make that folder yours, or name another one: export {CACHE_DIR}=FOLDER"
-        return f"{library}; the cache at {cache} cannot be written", fix
     return "the next question or index converts the embedder for OpenVINO", ""
 
 

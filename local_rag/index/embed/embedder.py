@@ -104,7 +104,7 @@ class SentenceTransformerEmbedder:
 
         Raises ModelMissing.
         """
-        return conversion.served_by(self.conversion, self._cache)
+        return conversion.served_by(self.conversion)
 
     def load(self) -> None:
         """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged, ConfigError."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -79,16 +78,11 @@ def _in_cache(name: str) -> Path | None:
 def sha256(file: Path) -> str:
     """SHA-256 of a file in hex. Raises OSError, and Stopped between two parts of it."""
     digest = hashlib.sha256()
-    with open(file, "rb", buffering=0, opener=_without_waiting) as stream:  # Path has no opener
+    with file.open("rb", buffering=0) as stream:
         while part := stream.read(_PART):
             cancel.check()
             digest.update(part)
     return digest.hexdigest()
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that has just come into its place would be waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def remembered_sha256(file: Path, memory: Path | None) -> str:

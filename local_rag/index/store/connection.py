@@ -19,11 +19,9 @@ from local_rag.index.store import schema
 from local_rag.index.store.folder import (
     DATABASE,
     DRAFT,
-    EARLIER,
     LOCK,
-    has_database,
+    delete_all,
     index_name,
-    our_files,
     sides,
 )
 
@@ -96,13 +94,8 @@ def writable(folder: Path) -> bool:
 
 
 def create_database(folder: Path, settings: schema.IndexSettings) -> None:
-    """Build the tables under another name: a database that has its name is whole.
-
-    One of another schema is set aside until the new one is whole, too.
-    """
-    for file in our_files(folder):  # of a creation or a removal that was killed
-        if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
-            file.unlink()
+    """Build the tables under another name: a database that has its name is whole. What is there goes."""
+    delete_all(folder)
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
@@ -111,10 +104,6 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
         rows = [(name, str(value)) for name, value in {**asdict(settings), **meta}.items()]
         db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
-    if has_database(folder):
-        with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = DELETE")  # all of it is in its file then
-        (folder / DATABASE).replace(folder / EARLIER)
     draft.replace(folder / DATABASE)
 
 
@@ -125,8 +114,6 @@ def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
     Raises sqlite3.OperationalError where another still is one after BUSY_SECONDS, or at once.
     """
     lock = folder / LOCK
-    if lock.is_file() and lock.stat().st_size:
-        lock.unlink()  # nothing is ever written to ours
     seconds = BUSY_SECONDS if wait else 0
     with contextlib.closing(sqlite3.connect(lock, timeout=seconds, isolation_level=None)) as db:
         lock.chmod(0o600)

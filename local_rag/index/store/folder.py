@@ -13,9 +13,6 @@ from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
-EARLIER = f"earlier-{DATABASE}"
-"""The database of an earlier version, until the one that was made in its place is whole."""
-
 LOCK = "writer.lock"
 VECTORS = "vectors.faiss"
 """FAISS's file begins so; the token that the database names it by follows."""
@@ -24,7 +21,7 @@ SIDES = ("-wal", "-shm", "-journal")
 """What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
 
 _OURS = re.compile(
-    rf"(?:(?:new-|earlier-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
+    rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
     rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
     rf"|{re.escape(VECTORS)}\.[0-9a-f]{{16}}"
     r"|vectors\.cache(?:\.[0-9a-f]{16})?|priority\.ids"  # of an earlier version
@@ -78,6 +75,13 @@ def sides(file: Path) -> list[Path]:
 def vectors_file(folder: Path, token: str) -> Path:
     """The file of vectors with that token."""
     return folder / f"{VECTORS}.{token}"
+
+
+def delete_all(folder: Path) -> None:
+    """Delete the files of the index, the database first: without it there is none. The lock is held, and stays."""
+    for file in sorted(our_files(folder), key=lambda file: file.name != DATABASE):
+        if not file.name.startswith(LOCK):
+            file.unlink(missing_ok=True)
 
 
 def delete_other_vectors(folder: Path, token: str) -> None:

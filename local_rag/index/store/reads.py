@@ -136,10 +136,7 @@ def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
 def _file_rows(db: Connection, where: str, *values: str) -> list[FileRow]:
     names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
     rows = db.execute(f"SELECT {names} FROM files {where} ORDER BY path", values)
-    return [
-        FileRow(path, root, sha256, size, mtime, ctime, inode, tuple(json.loads(warnings)), at, container)
-        for path, root, sha256, size, mtime, ctime, inode, warnings, at, container in rows
-    ]
+    return [FileRow(*(*row[:7], tuple(json.loads(row[7])), *row[8:])) for row in rows]
 
 
 def paths(db: Connection) -> list[str]:
@@ -190,37 +187,17 @@ def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[
 def documents(db: Connection, path: str) -> list[StoredDocument]:
     """The documents of a file in their order."""
     rows = db.execute(
-        "SELECT page, title, length(text), author, date FROM documents JOIN files ON files.id = file WHERE path = ?"
-        " ORDER BY documents.id",
+        "SELECT documents.id, page, title, text, author, date FROM documents JOIN files ON files.id = file"
+        " WHERE path = ? ORDER BY documents.id",
         (path,),
     )
     return [StoredDocument(number, *row) for number, row in enumerate(rows)]
 
 
-def text(db: Connection, path: str, number: int) -> str:
-    """The text of a document of a file; "" where there is none."""
-    row = db.execute(f"SELECT text FROM ({_NUMBERED}) WHERE number = ?", (path, number)).fetchone()
-    return str(row[0]) if row else ""
-
-
-def number_of(db: Connection, path: str, key: str) -> int | None:
-    """The number of the document of a file that a chunk is of; None where it is of none."""
-    sql = f"SELECT number FROM ({_NUMBERED}) AS numbered JOIN chunks ON chunks.document = numbered.id WHERE key = ?"
-    row = db.execute(sql, (path, key)).fetchone()
-    return row[0] if row else None
-
-
-def with_quote(db: Connection, path: str, quote: str, start: int | None = None) -> list[int]:
-    """The numbers of the documents of a file that hold a quote: at this code point, or anywhere where none is given."""
-    holds = "instr(text, ?) > 0" if start is None else "substr(text, ?, length(?)) = ?"
-    values = (quote,) if start is None else (start + 1, quote, quote)
-    return [row[0] for row in db.execute(f"SELECT number FROM ({_NUMBERED}) WHERE {holds}", (path, *values))]
-
-
-_NUMBERED = (
-    "SELECT row_number() OVER (ORDER BY documents.id) - 1 AS number, documents.id AS id, text FROM documents"
-    " JOIN files ON files.id = file WHERE path = ?"
-)
+def document_of(db: Connection, key: str) -> int:
+    """The id of the document that a chunk is of, 0 where the chunk is gone."""
+    row = db.execute("SELECT document FROM chunks WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else 0
 
 
 # --- chunks
@@ -281,10 +258,10 @@ def span(db: Connection, key: str, start: int, end: int) -> str:
     return row[0][max(0, start) : max(0, end)] if row else ""
 
 
-def vectors_by_key(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
-    """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
-    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors USING (digest) WHERE key {IN}"
-    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (array(keys),))}
+def vectors_of(db: Connection, digests: Sequence[bytes]) -> list[bytes | None]:
+    """The vectors of the texts with these digests, None where there is none."""
+    rows = (db.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone() for digest in digests)
+    return [row[0] if row else None for row in rows]
 
 
 def headers(db: Connection, ids: Collection[int]) -> dict[int, str]:
@@ -333,29 +310,17 @@ def _moment(mtime_ns: int) -> str:
     return f"{datetime.fromtimestamp(mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%MZ}" if mtime_ns > 0 else ""
 
 
-def labels(db: Connection, ids: Sequence[int]) -> list[tuple[str, str, str]]:
-    """(title, heading, path) of the chunks, in the order of `ids`; no text is read."""
-    rows = db.execute(
-        "SELECT chunks.id, title, heading, path FROM chunks JOIN documents ON documents.id = document"
-        f" JOIN files ON files.id = file WHERE chunks.id {IN}",
-        (array(ids),),
-    )
-    by_id = {number: (title, heading, path) for number, title, heading, path in rows}
-    return [by_id[number] for number in ids if number in by_id]
+def sample(db: Connection, table: str, limit: int) -> list[int]:
+    """Up to `limit` ids of a table, spread evenly."""
+    ids = [row[0] for row in db.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
+    count = min(limit, len(ids))
+    return [ids[len(ids) * step // count] for step in range(count)]
 
 
-def sample(db: Connection, table: str, column: str, limit: int) -> list[int]:
-    """Up to `limit` numbers of a column, spread evenly; of very many not all are read."""
-    ends = (
-        f"SELECT (SELECT min({column}) FROM {table}), (SELECT max({column}) FROM {table})"  # both at once read it all
-    )
-    first, last = db.execute(ends).fetchone()
-    if first is None or last - first < 50 * limit:
-        ids = [row[0] for row in db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]
-        return [ids[len(ids) * step // limit] for step in range(limit)] if len(ids) > limit else ids
-    nearest = f"(SELECT min({column}) FROM {table} WHERE {column} >= value)"
-    steps = range(first, last + 1, -(-(last + 1 - first) // limit))
-    return [row[0] for row in db.execute(f"SELECT DISTINCT {nearest} FROM json_each(?)", (array(steps),))]
+def titles(db: Connection, limit: int) -> list[tuple[str, str]]:
+    """(title, path) of up to `limit` documents, spread evenly over the files, each title of a file once."""
+    sql = f"SELECT documents.title, path FROM documents JOIN files ON files.id = file WHERE documents.id {IN}"
+    return db.execute(sql, (array(sample(db, "names_content", limit)),)).fetchall()
 
 
 # --- what waits for its vectors
@@ -379,25 +344,3 @@ def to_embed(db: Connection, chunks: Collection[int]) -> tuple[dict[int, str], d
     of_chunks = f"SELECT DISTINCT header FROM chunks WHERE id {IN}"
     sql = f"SELECT id, text FROM headers WHERE vector IS NULL AND id IN ({of_chunks}) ORDER BY id"
     return texts, dict(db.execute(sql, (array(chunks),)))
-
-
-# --- titles
-
-
-def titles(db: Connection, limit: int) -> list[str]:
-    """The titles with the most text under them, by where the last chunk of a document ends: texts are not read."""
-    sql = (
-        "SELECT title FROM (SELECT document, max(end) AS length FROM chunks GROUP BY document)"
-        " JOIN documents ON documents.id = document"
-        " WHERE title != '' GROUP BY title ORDER BY sum(length) DESC, title LIMIT ?"
-    )
-    return [row[0] for row in db.execute(sql, (limit,))]
-
-
-def headings(db: Connection, limit: int) -> list[str]:
-    """The headings with the most chunks under them, of 10,000 chunks if there are more."""
-    sql = (
-        f"SELECT heading FROM chunks WHERE heading != '' AND id {IN}"
-        " GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
-    )
-    return [row[0] for row in db.execute(sql, (array(sample(db, "chunks", "id", 10_000)), limit))]

@@ -207,23 +207,24 @@ class IndexedFile:
     chunks: int
     indexed_at: float
     warnings: tuple[str, ...]
-    title: str = ""
-    modified: float = 0.0
-    author: str = ""
-    date: str = ""
-    embedded: int = 0
+    title: str
+    modified: float
+    author: str
+    date: str
+    embedded: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of a file without its text: `number` counts from 0 in the file, `characters` are code points."""
+    """A document of a file: `number` counts from 0 in the file."""
 
     number: int
+    id: int
     page: int | None
     title: str
-    characters: int
-    author: str = ""
-    date: str = ""
+    text: str
+    author: str
+    date: str
 
 
 @dataclass(frozen=True, slots=True)

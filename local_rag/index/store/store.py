@@ -33,17 +33,15 @@ from local_rag.index.store.connection import (
     write_lock,
 )
 from local_rag.index.store.folder import (
-    DATABASE,
-    EARLIER,
-    LOCK,
     anew,
+    delete_all,
     delete_other_vectors,
     has_database,
     our_files,
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import VectorFile, VectorIndex
+from local_rag.index.store.vectors import VectorIndex
 
 T = TypeVar("T")
 
@@ -77,9 +75,9 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, settings: IndexSettings) -> Store:
-        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files.
+        """Make an empty index in place of one of an earlier version, or open the one that is there.
 
-        One of an earlier version is set aside until the new one is whole.
+        Raises UsageError for a folder with other files.
         """
         with translated_errors(folder):
             index_folder.prepare(folder)
@@ -171,12 +169,6 @@ class Store:
             with self.writing() as db:
                 db.execute("DELETE FROM meta WHERE name = ?", (writes.FORGET,))
 
-    def replaced_earlier(self) -> None:
-        """Delete the index of an earlier version, in whose place this one is whole now, and left-over vectors."""
-        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
-        with translated_errors(self.folder):
-            (self.folder / EARLIER).unlink(missing_ok=True)
-
     # --- vectors
 
     def search(self, lookup: Callable[..., T], *arguments: Any) -> T:
@@ -246,9 +238,7 @@ def destroy(folder: Path) -> None:
     with translated_errors(folder):
         must_be_index(folder)
         with write_lock(folder):
-            for file in sorted(our_files(folder), key=lambda file: file.name != DATABASE):
-                if not file.name.startswith(LOCK):
-                    file.unlink(missing_ok=True)
+            delete_all(folder)
         for file in our_files(folder):
             file.unlink(missing_ok=True)
         if not any(folder.iterdir()):

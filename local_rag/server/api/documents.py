@@ -41,10 +41,10 @@ class Page(OfFile):
 
 def text(place: Place, request: Text) -> Window:
     listing, path = file_of(place, request)
-    if request.document >= len(listing.read(reads.documents, path)):
+    documents = listing.read(reads.documents, path)
+    if request.document >= len(documents):
         raise NotFound("this file has no such part in the index")
-    whole = listing.read(reads.text, path, request.document)
-    return part(whole, request.start, min(request.end, request.start + LONGEST_TEXT))
+    return part(documents[request.document].text, request.start, min(request.end, request.start + LONGEST_TEXT))
 
 
 def page(place: Place, request: Page) -> File:

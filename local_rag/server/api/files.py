@@ -85,7 +85,7 @@ def document(place: Place, request: OfFile) -> Document:
         raise NotFound(GONE)
     return Document(
         file=file,
-        documents=[Part(each.number, each.page, shown(each.title), each.characters) for each in parts[:PARTS]],
+        documents=[Part(each.number, each.page, shown(each.title), len(each.text)) for each in parts[:PARTS]],
         parts=len(parts),
         original=original.opens_as if original else "",
         changed=bool(original and original.changed),

@@ -98,7 +98,7 @@ def place_of_quote(place: Place, request: Quote) -> QuotePlace:
     is_pdf = path.lower().endswith(".pdf")
     if spot is None and not (is_pdf and request.page):
         raise NotFound("this file has no such page or part in the index")
-    text = listing.read(reads.text, path, spot.number) if spot else ""
+    text = documents[spot.number].text if spot else ""
     number = documents[spot.number].page if spot else request.page
     on_page, undrawn = _on_page(place, original, text, spot, number) if is_pdf else (None, "")
     window = around(text, spot.start, spot.end) if spot else Window((), None, None)

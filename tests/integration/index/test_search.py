@@ -13,7 +13,6 @@ from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.core.errors import Stopped
 from local_rag.index.names import HEADER_WEIGHT, document_header, passage_header
 from local_rag.index.search import SPARSE, combined
-from local_rag.text.citations import check
 from local_rag.text.parts import heading_at
 
 KEYS = (
@@ -170,22 +169,6 @@ def test_threads_search_together_and_a_stop_is_heard(index):
         index.search("boat", 4)
 
 
-@pytest.mark.parametrize(
-    ("options", "most"),
-    [({"mode": "words"}, 8), ({"mode": "dense"}, 7), ({}, 9), ({"within": ["*.txt"]}, 9)],
-)
-def test_a_search_asks_the_database_few_questions(tmp_path, options, most):
-    """In one transaction; a query of FTS5 reads rows of its own tables besides, which SQLite notes with two dashes."""
-    texts = {f"/{number}.txt": f"Number {number} of the lamp is in room {number % 13}. " * 5 for number in range(200)}
-    with indexed(tmp_path / "index", texts) as index:
-        index.search("the lamp in room 7", 4, **options)
-        statements = []
-        index.read(lambda db: db).set_trace_callback(statements.append)
-        assert len(index.search("the lamp in room 7", 4, **options)) == 4
-        own = [statement for statement in statements if not statement.startswith("--")]
-        assert own.count("BEGIN") == 1 and len(own) <= most, own
-
-
 TERM, PRICE = "Notice is given two weeks before.", "The price is 70 euros a month."
 SHEET = "Revenue | 2023: 46,298\nCosts | 2023: 31,002\nProfit | 2023: 15,296"
 ROWS = [Heading(SHEET.index(name), PLACE, f"row {row}") for row, name in ((2, "Rev"), (3, "Cos"), (4, "Pro"))]
@@ -208,9 +191,6 @@ def test_a_quote_has_the_section_that_it_stands_in(tmp_path, query, whole, quote
         (passage,) = index.search(query, 1)
     start = passage.metadata["start"] + passage.page_content.index(quote)
     assert passage.metadata["heading"] == whole and heading_at(passage, start, start + len(quote)) == section
-    if quote in (TERM, PRICE):
-        (citation,) = check(f"{quote[:-1]} [1].", [passage]).citations
-        assert citation.heading == section
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,6 @@ def test_a_row_does_not_depend_on_its_neighbours_and_threads_share_one_model():
         assert all(np.allclose(rows, alone, atol=1e-5) for rows in each)
 
 
-def test_like_is_near_like():
-    query = minilm().embed_queries(["When is the lamp lit?"])[0]
-    near, far = minilm().embed_documents(["The lamp is lit at dusk.", "Cheese contains calcium."]) @ query
-    assert near > far + 0.2
-
-
 def test_tokens_end_in_order_within_the_text():
     part = "Naïve tests: don't fail, 日本語 too. "
     ends = minilm().token_ends(part * 9000)

@@ -54,14 +54,6 @@ def test_what_is_lost_is_read_again_from_the_files(index, harm, found):
     assert caught.value.hint == f"{remove} && local-rag index {index.path.parent / 'notes'} --index {index.path}"
 
 
-@pytest.mark.parametrize("name", ["generation", "epoch", "last_sync"])
-def test_a_row_that_the_next_commit_renews(index, name):
-    change(index, f"DELETE FROM meta WHERE name = '{name}'")
-    with again(index) as opened:
-        opened.sync()
-        assert len(opened.search("boat", 2)) == 2 and opened.verify()
-
-
 NOT_A_NUMBER = "CAST(zeroblob(252) || x'0000c07f' AS BLOB)"
 ONE = "WHERE rowid = (SELECT max(rowid) FROM vectors)"
 MENDED = {

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from support.fakes_index import add, indexed
 
 from local_rag.index.store import full_text
@@ -88,13 +86,3 @@ def test_frequencies_follow_the_index(tmp_path):
             add(index, {f"/{number}": f"a lamp and {number} boats"})
             found = index.search("lamps", 9, mode="words", repeats=True)
             assert len(found) == number and index.document_frequency(["lamps", "oar"]) == {"lamps": number, "oar": 0}
-
-
-@given(st.text(max_size=60))
-@example('"lamp')
-@example("lamp AND (boat OR")
-@example("NEAR(a b, 3) - ^x * : {text} col:y")
-@example("\0 ' \" \ud83d\ude00 lamp\0boat")
-@example(" ".join(f"w{n}" for n in range(5000)))
-def test_no_text_is_a_syntax_error(zipf, text):
-    assert isinstance(best(zipf, text, 5), list)

@@ -35,7 +35,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from support.fakes_index import add, indexed
+from local_rag.index.store import vectors
 
+vectors.FEW = 0
 with indexed(Path(sys.argv[1]), {}) as index:
     print(index.count(), flush=True)
     input()
@@ -127,6 +129,7 @@ def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
             while writer.poll() is None:
                 passages = reader.read(lambda db: reads.passages(db, reads.in_turns(db, 0)))
                 seen.append(len({passage.text.split()[1] for passage in passages}))
+                assert reader.search("round", 12, repeats=True)
                 if len(seen) % 10 == 0:
                     reader.close()
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +15,6 @@ from local_rag.index.index import Index
 from local_rag.index.names import HEADER_WEIGHT, document_header
 from local_rag.index.store import connection, vectors
 
-TESTS = Path(__file__).parents[3]
 QUERY = "w1 w2 w3 w5 w8"
 WAYS = {
     "no file": {},
@@ -139,10 +134,7 @@ def flipped(file):
 
 HARMS = {
     "missing": lambda file: file.unlink(),
-    "empty": lambda file: file.write_bytes(b""),
     "cut": lambda file: os.truncate(file, file.stat().st_size - 4),
-    "longer": lambda file: file.write_bytes(file.read_bytes() + b"1234"),
-    "another": lambda file: file.write_bytes(b"no vectors at all" * 99),
     "a bit": flipped,
 }
 
@@ -187,43 +179,6 @@ class TestTheFile:
         assert len(second) == 1 and second != first
         index.remove(["/a/3.txt"])
         assert len(files(index)) == 1 and files(index) != second
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from support.fakes_index import HashingEmbedder, add, indexed
-from local_rag.index.store import vectors
-sys.path.insert(0, sys.argv[2])
-from test_vectors import texts
-
-vectors.FEW = 0
-with indexed(Path(sys.argv[1]), {}) as index:
-    for number in range(12):
-        add(index, texts(number * 20, number * 20 + 60, "b"))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["a file"], indirect=True)
-def test_threads_read_while_another_process_writes(index):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
-    done, rankings = threading.Event(), []
-
-    def ask():
-        while not done.is_set():
-            rankings.append(found(index))
-
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    command = [sys.executable, "-c", WRITER, str(index.path), str(Path(__file__).parent)]
-    ended = subprocess.run(command, env=environment, timeout=120)
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert ended.returncode == 0 and rankings and all(len(ranking) == 20 for ranking in rankings)
-    is_right(index)
 
 
 STEPS = st.tuples(st.sampled_from("add remove text embed open search".split()), st.integers(0, 8))
