@@ -396,7 +396,9 @@ class Index:
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        return Embedding(self._store, self.embedder, progress).run()
+        count = Embedding(self._store, self.embedder, progress).run()
+        self._store.replaced_earlier()
+        return count
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

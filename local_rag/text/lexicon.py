@@ -116,6 +116,9 @@ TURNS = {
     for word in group.split()
 }
 """Quantifiers, conditions, times and duties, by meaning, folded; they are too common to count as content."""
+CONDITIONS = frozenset("if unless only except allegedly supposedly whether wenn falls nur außer angeblich ob".split())
+"""Words that, left out of a quotation, change what it says."""
+
 OMISSIBLE_TURNS = frozenset("all only first second third fourth fifth last".split())
 """Turns that a sentence may leave out: "every pump" may become "pumps", not the other way round."""
 TURN_SYNONYMS = {

@@ -104,7 +104,7 @@ def evidence(sentence: str, passage: str) -> Evidence:
     starts, ends = {span.start for span in inner}, {span.end for span in inner}
     for copy in copies:
         within = _inner(passage, copy)
-        if within.start in starts and within.end in ends:
+        if (within.start in starts and within.end in ends) or _stands_alone(copy, passage, spans):
             return Evidence(copy, "fully", "exact")
     plain = _plain(_LEAD.sub("", sentence, count=1))
     best, best_key, turned = spans[0], (0, -1.0, 0), False
@@ -158,6 +158,21 @@ def _letters(text: str) -> tuple[str, list[int]]:
         for letter in character.casefold()
     ]
     return "".join(letter for letter, _ in kept), [position for _, position in kept]
+
+
+def _stands_alone(copy: Span, passage: str, spans: Sequence[Span]) -> bool:
+    """Whether a part of a sentence says the same alone: nothing that denies or limits it, and no number, is cut off."""
+    around = [span for span in spans if span.end > copy.start and span.start < copy.end]
+    if not around or len(words(copy.of(passage))) < PART_WORDS:
+        return False
+    before, after = passage[around[0].start : copy.start], passage[copy.end : around[-1].end]
+    cut_off = f"{before} … {after}"
+    if denies(cut_off) or lexicon.CONDITIONS & set(words(cut_off)):
+        return False
+    tokens = TOKEN.findall(tidy(copy.of(passage)))
+    begins = not before.strip() or bool(re.search(r"[,;:|–—]\s+$" if is_number(tokens[0]) else r"[\s(\"“„]$", before))
+    goes_on = re.match(r"[,;:.]\s|\s*$" if is_number(tokens[-1]) else r"[\s,;:.!?)\"”|]|$", after)
+    return begins and bool(goes_on)
 
 
 def _inner(text: str, span: Span) -> Span:

@@ -19,9 +19,11 @@ from local_rag.index.store import schema
 from local_rag.index.store.folder import (
     DATABASE,
     DRAFT,
+    EARLIER,
     LOCK,
-    delete_all,
+    has_database,
     index_name,
+    our_files,
     sides,
 )
 
@@ -94,8 +96,13 @@ def writable(folder: Path) -> bool:
 
 
 def create_database(folder: Path, settings: schema.IndexSettings) -> None:
-    """Build the tables under another name: a database that has its name is whole. What is there goes."""
-    delete_all(folder)
+    """Build the tables under another name: a database that has its name is whole.
+
+    One of another schema is set aside until the new one is whole, too.
+    """
+    for file in our_files(folder):  # of a creation or a removal that was killed
+        if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
+            file.unlink()
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
@@ -104,6 +111,10 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
         rows = [(name, str(value)) for name, value in {**asdict(settings), **meta}.items()]
         db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
+    if has_database(folder):
+        with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")  # all of it is in its file then
+        (folder / DATABASE).replace(folder / EARLIER)
     draft.replace(folder / DATABASE)
 
 

@@ -33,6 +33,7 @@ from local_rag.index.store.connection import (
     write_lock,
 )
 from local_rag.index.store.folder import (
+    EARLIER,
     anew,
     delete_all,
     delete_other_vectors,
@@ -41,7 +42,7 @@ from local_rag.index.store.folder import (
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import VectorIndex
+from local_rag.index.store.vectors import VectorFile, VectorIndex
 
 T = TypeVar("T")
 
@@ -75,9 +76,9 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, settings: IndexSettings) -> Store:
-        """Make an empty index in place of one of an earlier version, or open the one that is there.
+        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files.
 
-        Raises UsageError for a folder with other files.
+        One of an earlier version is set aside until the new one is whole.
         """
         with translated_errors(folder):
             index_folder.prepare(folder)
@@ -189,6 +190,14 @@ class Store:
             if self._vectors is None or self._vectors.generation != meta["generation"]:
                 self._vectors = vectors.load(db, self.folder, meta, self._vectors)
             return self._vectors
+
+    def replaced_earlier(self) -> None:
+        """Delete the index of an earlier version, in whose place this one is whole now, and left-over vectors."""
+        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
+        with translated_errors(self.folder):
+            (self.folder / EARLIER).unlink(missing_ok=True)
+
+    # --- vectors
 
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error.

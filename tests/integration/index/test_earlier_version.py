@@ -1,4 +1,4 @@
-"""An index of an earlier version is named with the command that makes it anew, which replaces it."""
+"""An index of an earlier version is named with the command that makes it anew, and goes once the new one is whole."""
 
 from __future__ import annotations
 
@@ -45,9 +45,14 @@ def test_commands_say_in_a_line_how_to_make_it_anew(earlier, home, capsys):
     assert (earlier / "index.sqlite").read_bytes() == before
 
 
-def test_it_is_made_anew_by_that_command_alone(earlier, home):
+def test_it_stays_until_the_new_one_is_embedded(earlier, home):
     with pytest.raises(IndexMismatch, match="earlier version"):
         Index.open(earlier, HashingEmbedder(window=300))
-    with Index.open(earlier, HashingEmbedder(window=300), create=True) as index:
-        assert len(index.sync([home / "my notes"]).new) == 2 and len(index.search("letter", 9)) == 2
+    for embed in (False, True):
+        with Index.open(earlier, HashingEmbedder(window=300), create=True) as index:
+            assert index.sync([home / "my notes"], embed=embed).unchanged == (2 if embed else 0)
+            assert len(index.search("letter", 9)) == 2
+            assert (earlier / "earlier-index.sqlite").exists() is not embed
     assert {file.name for file in earlier.iterdir()} == {"index.sqlite", "writer.lock"}
+    Index.destroy(earlier)
+    assert not earlier.exists()
