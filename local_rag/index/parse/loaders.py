@@ -179,7 +179,7 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdf pypdfium2 python-calamine python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 
