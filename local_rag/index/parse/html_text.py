@@ -33,7 +33,7 @@ _LONG_ROW = 2000
 """Characters above which a row is no row but a part of a page that is laid out as a table."""
 
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
+_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -41,29 +41,24 @@ def parse_html(source: str) -> Any:
     """The tree of a page, however broken, or None where nothing is left of it; nothing is fetched."""
     from lxml import etree
 
-    parser = etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True)
-    try:
-        return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError):
-        return None
+    return _tree(source, etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True))
 
 
 def parse_xml(data: bytes) -> Any:
     """The tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no XML."""
     from lxml import etree
 
-    source = _ENTITY.sub(_character, decode(data, declared_charset(data)))
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_pis=True)
+    source = _ENTITY.sub(lambda match: html5.get(match[1], ""), decode(data, declared_charset(data)))
+    return _tree(source, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True))
+
+
+def _tree(source: str, parser: Any) -> Any:
+    from lxml import etree
+
     try:
         return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.XMLSyntaxError, ValueError):
+    except (etree.LxmlError, ValueError):
         return None
-
-
-def _character(match: re.Match[str]) -> str:
-    """A named character of HTML as itself, XML's own five untouched, anything else dropped."""
-    name = match.group(1)
-    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
 
 
 @dataclass

@@ -65,27 +65,25 @@ def load_mbox(path: Path) -> Iterator[Piece]:
 
     Raises FileSkipped where no line begins with "From ".
     """
-    empty = True
+    data = None
     for data in _messages(path):
-        empty = False
         if data.strip():
             yield from _pieces(message_of(data))
-    if empty:
-        raise FileSkipped("is empty" if not path.stat().st_size else "holds no message (no line begins with 'From ')")
+    if data is None:
+        raise FileSkipped("holds no message (no line begins with 'From ')")
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    message, begun, whole = bytearray(), False, True
+    message: bytearray | None = None
     with path.open("rb") as file:
         while line := file.readline(1 << 20):
-            if whole and line.startswith(b"From "):
-                if begun:
+            if line.startswith(b"From "):
+                if message is not None:
                     yield bytes(message)
-                message, begun = bytearray(), True
-            elif len(message) < LONGEST:
+                message = bytearray()
+            elif message is not None and len(message) < LONGEST:
                 message += line
-            whole = line.endswith(b"\n")
-    if begun:
+    if message is not None:
         yield bytes(message)
 
 

@@ -72,7 +72,7 @@ def load_pdf(path: Path) -> ParsedFile:
         if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
             hint = "take the password off: qpdf --decrypt --password=PASSWORD IN.pdf OUT.pdf"
             raise FileSkipped("is encrypted with a password", hint=hint) from error
-        raise FileSkipped("is damaged (pdfium cannot open it)") from error
+        raise FileSkipped("is damaged", hint="mend it: qpdf IN.pdf OUT.pdf") from error
     with closing(file):
         pages = [_raw_text(file, number) for number in range(len(file))]
         properties = _properties(file.get_metadata_dict())
@@ -100,7 +100,7 @@ def _raw_text(file: PdfDocument, number: int) -> str | None:
     try:
         page = file[number]
         text: str = page.get_textpage().get_text_range()
-        return text if text.strip() or next(page.get_objects(max_depth=1), None) is None else None
+        return text if clean(text).strip() or next(page.get_objects(max_depth=1), None) is None else None
     except (pypdfium2.PdfiumError, ValueError):
         return None
 
@@ -180,7 +180,7 @@ def _shown_title(page: PdfPage) -> str:
         return ""
     first, *others = (list(run) for size, run in itertools.groupby(lines, lambda line: line[1]) if size == largest)
     text = " ".join(" ".join(line for line, _, _ in first).replace("_", " ").split())
-    is_words = 4 <= sum(map(str.isalpha, text)) >= 0.6 * len(text)
+    is_words = 4 <= sum(map(str.isalpha, text)) >= 0.6 * len(text) and "://" not in text
     return stated(text).title if is_words and not others and len(first) <= _TITLE_LINES else ""
 
 

@@ -63,9 +63,7 @@ def picture(path: Path, number: int) -> PagePicture:
             page = file[number - 1]
         drawn = page.render(scale=_scale(page), rev_byteorder=True).to_pil()
         png = io.BytesIO()
-        drawn.convert("RGB").save(
-            png, "PNG", compress_level=3
-        )  # on loopback a quick picture is better than a small one
+        drawn.convert("RGB").save(png, "PNG", compress_level=3)  # quick rather than small
         return PagePicture(png.getvalue(), drawn.width, drawn.height, len(file))
 
 
@@ -116,10 +114,8 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> tuple[int, in
     if at is None or before == last:
         return None
     first, final = places[at], places[at + last - before - 1]
-    tail = text[origins[last - 1] + 1 : end]
-    while tail and final + 1 < count and tail.startswith(chr(raw.FPDFText_GetUnicode(shown, final + 1))):
-        final, tail = final + 1, tail[1:]
-    return first, final - first + 1
+    marks = end - origins[last - 1] - 1
+    return first, min(final + 1 + marks, count) - first
 
 
 def _letters(characters: Iterable[str]) -> tuple[str, list[int]]:
@@ -162,7 +158,7 @@ def _rectangles(page: PdfPage, first: int, count: int) -> list[Rectangle]:
         if lines:
             x0, y0, width0, height0 = lines[-1]
             shared = min(y2, y0 + height0) - max(y, y0)
-            if shared > 0.5 * min(y2 - y, height0) and -0.02 < x - (x0 + width0) < 0.03:
+            if shared > 0.5 * min(y2 - y, height0):
                 x, y, x2, y2 = min(x, x0), min(y, y0), max(x2, x0 + width0), max(y2, y0 + height0)
                 lines.pop()
         lines.append((x, y, x2 - x, y2 - y))
