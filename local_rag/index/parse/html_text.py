@@ -25,7 +25,7 @@ _PARAGRAPH = frozenset(
 )
 _LIST = frozenset("ul ol dl".split())
 _LINE = frozenset("li dt dd tr td th br option summary thead tbody tfoot".split())
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MOST_SPANNED = 100
 """Columns and rows that one cell spans, at most."""
 
@@ -175,15 +175,15 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
 def _separate(builder: TextBuilder, node: Any, step: int) -> None:
     """What the beginning (+1) or the end (-1) of an element does; a list inside a list stays in its paragraph."""
     tag, parent = tag_of(node), node.getparent()
-    if step < 0 and tag in _HEADINGS:
-        builder.close_heading(_HEADINGS[tag])
+    if step < 0 and tag in HEADINGS:
+        builder.close_heading(HEADINGS[tag])
     if tag in _PARAGRAPH:
         builder.block(2)
     elif tag in _LINE:
         builder.block(1)
     elif tag in _LIST:
         builder.block(2 if parent is None or tag_of(parent) not in ("li", "dd", *_LIST) else 1)
-    if step > 0 and tag in _HEADINGS:
+    if step > 0 and tag in HEADINGS:
         builder.open_heading()
     if step > 0 and tag == "li":
         builder.item()
@@ -194,7 +194,7 @@ def _is_data(table: Any) -> bool:
 
     A page that is laid out as a table has headings, tables or articles in its cells.
     """
-    inside = table.iter("{*}table", *(f"{{*}}{heading}" for heading in _HEADINGS))
+    inside = table.iter("{*}table", *(f"{{*}}{heading}" for heading in HEADINGS))
     return all(node is table for node in inside) and all(
         sum(map(len, row.itertext())) <= _LONG_ROW for row in table.iter("{*}tr")
     )

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -100,9 +100,8 @@ def document(
     The title is that of the properties, `title` where they have none.
     """
     titled = tuple(Heading(h.start, h.level, shorten(clean(h.text), 200)) for h in headings if h.text.strip())
-    title = properties.title or shorten(clean(title[:LONG]), 200)
-    author, date, subject = properties.author, properties.date, properties.subject
-    return LoadedDocument(text, title, page, titled, author=author, date=date, subject=subject)
+    known = asdict(properties) | {"title": properties.title or shorten(clean(title[:LONG]), 200)}
+    return LoadedDocument(text, page=page, headings=titled, **known)
 
 
 def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tuple[str, list[Heading]]:

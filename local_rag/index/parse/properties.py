@@ -125,8 +125,8 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     def of(names: Iterable[str]) -> list[str]:
         return [text for name in names for text in known.get(name, ())]
 
-    dates = (iso_date(text) for text in of(_DATES))
-    authors = next((known[name] for name in _AUTHORS if known.get(name)), [])
+    dates = map(iso_date, of(_DATES))
+    authors = next(filter(None, map(known.get, _AUTHORS)), [])
     return stated(next(iter(of(_TITLES)), ""), authors, next(filter(None, dates), ""), of(_SUBJECTS))
 
 
@@ -145,11 +145,8 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for inner in value[:MANY] if not isinstance(inner, list | tuple) for text in _texts(inner)]
     if isinstance(value, dict):
-        name = value.get("name")
-        return [name] if isinstance(name, str) else []
-    if isinstance(value, bool) or not isinstance(value, str | int | float | date):
-        return []
-    return [str(value)] if not isinstance(value, int) or abs(value) < 1_000_000_000 else []
+        value = value.get("name")
+    return [str(value)] if isinstance(value, str | int | float | date) and not isinstance(value, bool) else []
 
 
 def one_line(text: str, width: int) -> str:
