@@ -139,9 +139,14 @@ class TextBuilder:
 
 def html_text_of(source: str) -> tuple[str, list[Heading]]:
     """The text of a page and its headings."""
+    return text_of(parse_html(source))
+
+
+def text_of(tree: Any, skip: frozenset[str] = DROPPED) -> tuple[str, list[Heading]]:
+    """The text of a tree, None for an empty one, and its headings."""
     builder = TextBuilder()
-    if (tree := parse_html(source)) is not None:
-        add_tree(tree, builder)
+    if tree is not None:
+        add_tree(tree, builder, skip)
     return builder.text, builder.headings
 
 
@@ -233,9 +238,7 @@ def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[
 
 def _spoken(cell: Any, skip: frozenset[str]) -> str:
     """The text of a cell in one line."""
-    inside = TextBuilder()
-    add_tree(cell, inside, skip)
-    return " ".join(inside.text.split())
+    return " ".join(text_of(cell, skip)[0].split())
 
 
 def _span(cell: Any, name: str) -> int:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, parse_xml, tag_of
+from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, parse_xml, tag_of, text_of
 from local_rag.index.parse.office import deck, properties_of, xml_of
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, document, measured
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, headed, measured
 from local_rag.index.parse.properties import dublin_core
 
 _LEFT_OUT = frozenset("tracked-changes annotation table-of-content note-citation forms notes".split())
@@ -39,9 +38,7 @@ _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"
 def load_odt(path: Path) -> ParsedFile:
     """A text: headings with their levels, paragraphs, lists, tables, notes and what stands for a picture."""
     body, properties = _opened(path)
-    text, headings = _text_of(body)
-    first = headings[0].text if headings else ""
-    return ParsedFile((document(text, first, headings=headings, properties=properties),))
+    return ParsedFile((headed(*text_of(body, _LEFT_OUT), properties),))
 
 
 def load_odp(path: Path) -> ParsedFile:
@@ -51,9 +48,9 @@ def load_odp(path: Path) -> ParsedFile:
 
 
 def _slide(page: Any) -> tuple[str, list[str]]:
-    frames = [(_attribute(frame, "class"), _text_of(frame)[0]) for frame in page if tag_of(frame) != "notes"]
+    frames = [(_attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
     title = next((text for kind, text in frames if kind == "title"), "")
-    notes = " ".join(_text_of(frame)[0] for frame in page.iterfind("{*}notes/*"))
+    notes = " ".join(text_of(frame, _LEFT_OUT)[0] for frame in page.iterfind("{*}notes/*"))
     return title, [*(text for kind, text in frames if kind != "title"), f"Notes: {notes}" if notes.strip() else ""]
 
 
@@ -93,12 +90,6 @@ def _move_behind_paragraph(box: Any) -> None:
         paragraph.addnext(box)
 
 
-def _text_of(tree: Any) -> tuple[str, list[Heading]]:
-    builder = TextBuilder()
-    add_tree(tree, builder, _LEFT_OUT)
-    return builder.text, builder.headings
-
-
 def _attribute(node: Any, name: str) -> str:
     """An attribute by its name, of whatever vocabulary."""
     return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
@@ -132,7 +123,7 @@ def load_epub(path: Path) -> ParsedFile:
                     _add_chapter(book, tree, labels.get(name, ""))
     warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
     properties = dublin_core(package.find("{*}metadata"))
-    return ParsedFile((document(book.text, headings=book.headings, properties=properties),), warnings)
+    return ParsedFile((headed(book.text, book.headings, properties),), warnings)
 
 
 def _labels(archive: zipfile.ZipFile, contents: Iterable[str]) -> dict[str, str]:

@@ -9,8 +9,9 @@ import ctypes
 import itertools
 import math
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""
 
-_HYPHENS = "\ufffe\x02"
-"""What pdfium writes for a hyphen at the end of a line, with the line break taken out."""
+_HYPHEN = "\ufffe"
+"""What pdfium writes for a hyphen at the end of a line, with the line break taken out; its other one is \\x02."""
 
-_SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
-LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:{_HYPHEN}|-\n(?=[^\W\d_]))([^\W\d_]+)")
+_WHOLE_WORD = re.compile(rf"[^\W\d_]+(?:-[^\W\d_]+)*(?!{_HYPHEN})")
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 _ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
 
 _LARGER = 1.25
@@ -78,7 +80,7 @@ def load_pdf(path: Path) -> ParsedFile:
         properties = _properties(file.get_metadata_dict())
         if not properties.title and any(pages[:1]):
             properties = replace(properties, title=_shown_title(file[0]))
-    known = _vocabulary(filter(None, pages))
+    known = {word.lower() for page in pages if page for word in _WHOLE_WORD.findall(page)}
     texts = [_page_text(page or "", known) for page in pages]
     missing = [str(number) for number, page in enumerate(pages, 1) if page is None]
     if missing and not any(texts):
@@ -99,8 +101,9 @@ def _raw_text(file: PdfDocument, number: int) -> str | None:
 
     try:
         page = file[number]
-        text: str = page.get_textpage().get_text_range()
-        return text if clean(text).strip() or next(page.get_objects(max_depth=1), None) is None else None
+        raw = page.get_textpage().get_text_range()
+        text = clean(raw.replace("\x02", _HYPHEN).translate(LIGATURES))
+        return text if text.strip() or next(page.get_objects(max_depth=1), None) is None else None
     except (pypdfium2.PdfiumError, ValueError):
         return None
 
@@ -113,16 +116,10 @@ def _properties(info: Mapping[str, str]) -> Properties:
     return stated(title, [author], date, subjects)
 
 
-def _vocabulary(texts: Iterable[str]) -> set[str]:
-    """Words that stand unbroken somewhere in the file, compounds with their hyphens too, in lower case."""
-    return {word.lower() for text in texts for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*(?![\ufffe\x02])", text)}
-
-
-def _page_text(raw: str, known: set[str]) -> str:
-    text = raw.replace("\r\n", "\n").replace("\r", "\n").translate(LIGATURES)
-    text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text)
-    text = re.sub(f"[{_HYPHENS}]", "-", text)
-    return "\n".join(_paragraphs(clean(text).split("\n"))).strip()
+def _page_text(text: str, known: set[str]) -> str:
+    """The paragraphs of a page; `known` are the words, in lower case, that stand unbroken somewhere in the file."""
+    text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
+    return "\n".join(_paragraphs(text.split("\n"))).strip()
 
 
 def _mended(match: re.Match[str], known: set[str]) -> str:

@@ -6,7 +6,7 @@ import io
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,9 +58,6 @@ class PlacedQuote:
 def picture(path: Path, number: int) -> PagePicture:
     """Draw a page, counted from 1. Raises FileSkipped for a file or a page that pdfium cannot open."""
     with _page(path, number) as (file, page):
-        with suppress(Exception):  # a form that is broken is drawn without its fields
-            file.init_forms()
-            page = file[number - 1]
         drawn = page.render(scale=_scale(page), rev_byteorder=True).to_pil()
         png = io.BytesIO()
         drawn.convert("RGB").save(png, "PNG", compress_level=3)  # quick rather than small
@@ -87,6 +84,7 @@ def _page(path: Path, number: int) -> Iterator[tuple[PdfDocument, PdfPage]]:
         with closing(pypdfium2.PdfDocument(path)) as file:
             if not 1 <= number <= len(file):
                 raise FileSkipped(f"has no page {number}; its pages are 1 to {len(file)}")
+            file.init_forms()
             yield file, file[number - 1]
     except (pypdfium2.PdfiumError, ValueError) as error:
         raise FileSkipped(f"page {number} cannot be drawn: the file is damaged, or has a password") from error

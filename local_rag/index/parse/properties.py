@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from local_rag.index.names import MONTHS, name_words
-from local_rag.index.parse.parsed_file import Properties, clean
-from local_rag.text.display import shorten
+from local_rag.index.parse.parsed_file import Properties, one_line
 
 LONG_TITLE = 200
 LONG_AUTHOR = 300
@@ -20,9 +19,6 @@ LONG_SUBJECT = 500
 
 MANY = 50
 """Authors or keywords that are looked at."""
-
-_LOOKED_AT = 10_000
-"""Characters of one property that are looked at."""
 
 _FILE = re.compile(
     r"\.(pdf|docx?|dotx?|odt|rtf|txt|md|rst|html?|dvi|tex|indd|pptx?|xlsx?|pmd|qxd|ps|eps|pages|wpd|fm|cdr|ai)\W*$",
@@ -147,11 +143,6 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         value = value.get("name")
     return [str(value)] if isinstance(value, str | int | float | date) and not isinstance(value, bool) else []
-
-
-def one_line(text: str, width: int) -> str:
-    """A property as it is stored."""
-    return shorten(clean(text[:_LOOKED_AT]), width)
 
 
 def _title(title: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading
-from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
@@ -140,9 +140,7 @@ def load_rst(path: Path) -> ParsedFile:
     (https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections). PEPs have a Title field.
     """
     text = read(path)
-    headings = list(_rst_headings(text))
-    title = headings[0].text if headings else ""
-    return ParsedFile((document(text, title, headings=headings, properties=fields(text)),))
+    return ParsedFile((headed(text, list(_rst_headings(text)), fields(text)),))
 
 
 def _rst_headings(text: str) -> Iterator[Heading]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import PLACE
-from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, joined
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed, joined
 from local_rag.index.parse.properties import from_mapping, stated
 from local_rag.index.parse.prose import markdown, read
 
@@ -49,8 +49,7 @@ def load_notebook(path: Path) -> ParsedFile:
         properties = _properties(notebook.get("metadata"))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return ParsedFile((document(text),))
-    text, headings = markdown(text)
-    return ParsedFile((document(text, headings[0].text if headings else "", headings=headings, properties=properties),))
+    return ParsedFile((headed(*markdown(text), properties),))
 
 
 def _cell(cell: Any) -> Iterator[str]:
