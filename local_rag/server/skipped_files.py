@@ -22,7 +22,7 @@ FIXES = (
     ("could not be read (damaged)", "open it in the program that made it, and save it anew"),
     ("is not Unicode", "rename it"),
     ("cannot be opened", "allow this account to read it, then bring the index up to date"),
-    ("link that leads in a circle", "remove the link"),
+    ("link leads in a circle", "remove the link"),
     ("zip bomb", "unzip it yourself if you trust it, and index what is in it"),
     ("DRM", "there is none: its publisher keeps programs from reading it"),
 )

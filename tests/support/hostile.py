@@ -21,46 +21,37 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 def make_pdf(
     path: Path,
     pages: list[str],
+    properties: dict[str, str] | None = None,
     *,
     title: str = "",
     password: str | None = None,
     drawn: bool = False,
-    properties: dict[str, str] | None = None,
     large: int = 0,
 ) -> Path:
     """A PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text.
 
-    The first `large` lines of a page stand in twice the size of the others; `properties` are those beside the title.
+    The first `large` lines of a page stand in twice the size of the others.
     """
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
     writer = PdfWriter()
-    font = DictionaryObject(
-        {
-            NameObject("/Type"): NameObject("/Font"),
-            NameObject("/Subtype"): NameObject("/Type1"),
-            NameObject("/BaseFont"): NameObject("/Helvetica"),
-            NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
-        }
-    )
-    reference = writer._add_object(font)  # noqa: SLF001  # pypdf has no public name for it
+    font = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica", "Encoding": "WinAnsiEncoding"}
+    named = DictionaryObject({NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in font.items()})
+    fonts = DictionaryObject({NameObject("/F1"): named})
     for text in pages:
         page = writer.add_blank_page(595, 842)
-        fonts = DictionaryObject({NameObject("/F1"): reference})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
         lines = [f"({line.translate(ESCAPES)}) Tj T*\n" for line in text.split("\n") if line]
         shown = "".join(["/F1 24 Tf\n" * bool(large), *lines[:large], "/F1 12 Tf\n" * bool(large), *lines[large:]])
         ink = "10 10 m 200 200 l S\n" if drawn else ""
         stream = DecodedStreamObject()
         stream.set_data((ink + f"BT /F1 12 Tf 14 TL 72 760 Td\n{shown}ET" * bool(shown)).encode("cp1252"))
-        page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001
-    if known := {"Title": title} | (properties or {}) if title else properties:
-        writer.add_metadata({f"/{name}": value for name, value in known.items()})
+        page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001  # pypdf has no public name for it
+    writer.add_metadata({f"/{name}": value for name, value in ({"Title": title} | (properties or {})).items() if value})
     if password is not None:
         writer.encrypt(password, owner_password="owner", algorithm="AES-256")
-    with path.open("wb") as file:
-        writer.write(file)
+    writer.write(path)
     return path
 
 
@@ -128,13 +119,12 @@ def epub_members(
 
 
 def lie_about_sizes(path: Path, size: int) -> None:
-    """Write another unzipped size into every header of a zip file (APPNOTE 4.3.7 and 4.3.12)."""
-    data = bytearray(path.read_bytes())
-    for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        place = data.find(mark)
-        while place >= 0:
-            data[place + offset : place + offset + 4] = struct.pack("<I", size)
-            place = data.find(mark, place + 4)
+    """Write another unzipped size wherever the true one of a member stands in a zip file."""
+    with zipfile.ZipFile(path) as archive:
+        true = {member.file_size for member in archive.infolist()}
+    data = path.read_bytes()
+    for number in true:
+        data = data.replace(struct.pack("<I", number), struct.pack("<I", size))
     path.write_bytes(data)
 
 

@@ -168,8 +168,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
 def _bare(source: str) -> str:
     """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of 2,048 elements."""
-    text = html.unescape(_TAG.sub(" ", _SCRIPT.sub(" ", source)))
-    return clean("\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n")))))
+    return clean(html.unescape(_TAG.sub(" ", _SCRIPT.sub(" ", source)))).strip()
 
 
 def _grams(tokens: list[str]) -> list[tuple[str, ...]]:

@@ -25,7 +25,7 @@ _PARAGRAPH = frozenset(
 )
 _LIST = frozenset("ul ol dl".split())
 _LINE = frozenset("li dt dd tr td th br option summary thead tbody tfoot".split())
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MOST_SPANNED = 100
 """Columns and rows that one cell spans, at most."""
 
@@ -33,7 +33,7 @@ _LONG_ROW = 2000
 """Characters above which a row is no row but a part of a page that is laid out as a table."""
 
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
+_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -41,29 +41,24 @@ def parse_html(source: str) -> Any:
     """The tree of a page, however broken, or None where nothing is left of it; nothing is fetched."""
     from lxml import etree
 
-    parser = etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True)
-    try:
-        return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError):
-        return None
+    return _tree(source, etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True))
 
 
 def parse_xml(data: bytes) -> Any:
     """The tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no XML."""
     from lxml import etree
 
-    source = _ENTITY.sub(_character, decode(data, declared_charset(data)))
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_pis=True)
+    source = _ENTITY.sub(lambda match: html5.get(match[1], ""), decode(data, declared_charset(data)))
+    return _tree(source, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True))
+
+
+def _tree(source: str, parser: Any) -> Any:
+    from lxml import etree
+
     try:
         return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.XMLSyntaxError, ValueError):
+    except (etree.LxmlError, ValueError):
         return None
-
-
-def _character(match: re.Match[str]) -> str:
-    """A named character of HTML as itself, XML's own five untouched, anything else dropped."""
-    name = match.group(1)
-    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
 
 
 @dataclass
@@ -144,9 +139,14 @@ class TextBuilder:
 
 def html_text_of(source: str) -> tuple[str, list[Heading]]:
     """The text of a page and its headings."""
+    return text_of(parse_html(source))
+
+
+def text_of(tree: Any, skip: frozenset[str] = DROPPED) -> tuple[str, list[Heading]]:
+    """The text of a tree, None for an empty one, and its headings."""
     builder = TextBuilder()
-    if (tree := parse_html(source)) is not None:
-        add_tree(tree, builder)
+    if tree is not None:
+        add_tree(tree, builder, skip)
     return builder.text, builder.headings
 
 
@@ -180,15 +180,15 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
 def _separate(builder: TextBuilder, node: Any, step: int) -> None:
     """What the beginning (+1) or the end (-1) of an element does; a list inside a list stays in its paragraph."""
     tag, parent = tag_of(node), node.getparent()
-    if step < 0 and tag in _HEADINGS:
-        builder.close_heading(_HEADINGS[tag])
+    if step < 0 and tag in HEADINGS:
+        builder.close_heading(HEADINGS[tag])
     if tag in _PARAGRAPH:
         builder.block(2)
     elif tag in _LINE:
         builder.block(1)
     elif tag in _LIST:
         builder.block(2 if parent is None or tag_of(parent) not in ("li", "dd", *_LIST) else 1)
-    if step > 0 and tag in _HEADINGS:
+    if step > 0 and tag in HEADINGS:
         builder.open_heading()
     if step > 0 and tag == "li":
         builder.item()
@@ -199,7 +199,7 @@ def _is_data(table: Any) -> bool:
 
     A page that is laid out as a table has headings, tables or articles in its cells.
     """
-    inside = table.iter("{*}table", *(f"{{*}}{heading}" for heading in _HEADINGS))
+    inside = table.iter("{*}table", *(f"{{*}}{heading}" for heading in HEADINGS))
     return all(node is table for node in inside) and all(
         sum(map(len, row.itertext())) <= _LONG_ROW for row in table.iter("{*}tr")
     )
@@ -238,9 +238,7 @@ def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[
 
 def _spoken(cell: Any, skip: frozenset[str]) -> str:
     """The text of a cell in one line."""
-    inside = TextBuilder()
-    add_tree(cell, inside, skip)
-    return " ".join(inside.text.split())
+    return " ".join(text_of(cell, skip)[0].split())
 
 
 def _span(cell: Any, name: str) -> int:

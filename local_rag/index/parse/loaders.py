@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module, metadata
 from operator import attrgetter
@@ -39,7 +39,7 @@ from local_rag.index.parse.parsed_file import (
     load_zip,
 )
 from local_rag.index.parse.pdf import load_pdf
-from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, iso_date, one_line
+from local_rag.index.parse.properties import iso_date, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
@@ -295,12 +295,5 @@ def _load_by_name(name: str, path: Path) -> ParsedFile:
 
 def _cleaned(document: LoadedDocument) -> LoadedDocument:
     text = clean(document.text)
-    return replace(
-        document,
-        text=text,
-        headings=document.headings if text == document.text else (),
-        title=one_line(document.title, LONG_TITLE),
-        author=one_line(document.author, LONG_AUTHOR),
-        date=iso_date(document.date),
-        subject=one_line(document.subject, LONG_SUBJECT),
-    )
+    known = asdict(stated(document.title, [document.author], document.date, [document.subject]))
+    return replace(document, text=text, headings=document.headings if text == document.text else (), **known)

@@ -18,15 +18,14 @@ from typing import IO, Any, cast
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import html_text_of
-from local_rag.index.parse.parsed_file import Inside, Piece, clean, document
-from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, one_line, stated
+from local_rag.index.parse.parsed_file import Inside, Piece, clean, document, one_line
+from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, stated
 from local_rag.text.encoding import declared_charset, decode
 
 LONGEST = 100_000_000
 """Bytes of a message of a mailbox; what lies behind them is not read."""
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
-_KNOWN = frozenset("from to subject date received return-path message-id mime-version delivered-to".split())
 _LONG_HEADER = 2000
 """Characters of a header that are looked at: the standard library takes quadratic time for a long one."""
 
@@ -55,7 +54,7 @@ def message_of(data: bytes) -> EmailMessage:
 def load_eml(path: Path) -> Iterator[Piece]:
     """A message and its attachments. Raises FileSkipped for a file without any header of a mail."""
     message = message_of(path.read_bytes())
-    if _KNOWN.isdisjoint(name.lower() for name in message):
+    if not message.keys():
         raise FileSkipped("is damaged (no header of a mail in it)")
     yield from _pieces(message)
 
@@ -65,27 +64,25 @@ def load_mbox(path: Path) -> Iterator[Piece]:
 
     Raises FileSkipped where no line begins with "From ".
     """
-    empty = True
+    data = None
     for data in _messages(path):
-        empty = False
         if data.strip():
             yield from _pieces(message_of(data))
-    if empty:
-        raise FileSkipped("is empty" if not path.stat().st_size else "holds no message (no line begins with 'From ')")
+    if data is None:
+        raise FileSkipped("holds no message (no line begins with 'From ')")
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    message, begun, whole = bytearray(), False, True
+    message: bytearray | None = None
     with path.open("rb") as file:
         while line := file.readline(1 << 20):
-            if whole and line.startswith(b"From "):
-                if begun:
+            if line.startswith(b"From "):
+                if message is not None:
                     yield bytes(message)
-                message, begun = bytearray(), True
-            elif len(message) < LONGEST:
+                message = bytearray()
+            elif message is not None and len(message) < LONGEST:
                 message += line
-            whole = line.endswith(b"\n")
-    if begun:
+    if message is not None:
         yield bytes(message)
 
 
@@ -120,10 +117,11 @@ def _pieces(message: EmailMessage) -> Iterator[Piece]:
     yield _document(message, plain or html_text_of(page)[0])
     for part, kind, name in parts:
         if kind == "message/rfc822" and part.is_multipart():
-            mail = cast(EmailMessage, part.get_payload(0))
-            yield Inside(name or f"{mail.get('Subject', '')}.eml", partial(_forwarded, mail))
-        elif name is not None:
-            yield Inside(name or f"attachment{mimetypes.guess_extension(kind) or ''}", partial(_payload, part))
+            name = name or f"{cast(EmailMessage, part.get_payload(0)).get('Subject', '')}.eml"
+        elif name == "":
+            name = f"attachment{mimetypes.guess_extension(kind) or ''}"
+        if name is not None:
+            yield Inside(name, partial(_opened, part))
 
 
 def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | None]]:
@@ -140,11 +138,10 @@ def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | No
             yield part, kind, name
 
 
-def _forwarded(message: EmailMessage) -> IO[bytes]:
-    return BytesIO(message.as_bytes())
-
-
-def _payload(part: EmailMessage) -> IO[bytes]:
+def _opened(part: EmailMessage) -> IO[bytes]:
+    """What is attached, as the file that it was."""
+    if part.is_multipart():
+        return BytesIO(cast(EmailMessage, part.get_payload(0)).as_bytes())
     return BytesIO(cast(bytes, part.get_payload(decode=True)))
 
 

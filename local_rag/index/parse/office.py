@@ -12,7 +12,7 @@ from typing import Any
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import html_text_of, parse_xml
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document, joined, measured
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document, headed, joined, measured
 from local_rag.index.parse.properties import dublin_core
 from local_rag.index.parse.tables import rows
 
@@ -50,8 +50,7 @@ def load_docx(path: Path) -> ParsedFile:
     text, headings = html_text_of(clean(converted.value))
     lost = any("}oMath" in message.message for message in converted.messages)
     warnings = ("its equations were not read",) if lost else ()
-    first = headings[0].text if headings else ""
-    return ParsedFile((document(text.removesuffix("↑"), first, headings=headings, properties=properties),), warnings)
+    return ParsedFile((headed(text.removesuffix("↑"), headings, properties),), warnings)
 
 
 def deck(slides: Iterable[tuple[str, Iterable[str]]], properties: Properties) -> ParsedFile:

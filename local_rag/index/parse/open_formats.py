@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import TextBuilder, add_tree, parse_xml, tag_of
+from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, parse_xml, tag_of, text_of
 from local_rag.index.parse.office import deck, properties_of, xml_of
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, document, measured
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, headed, measured
 from local_rag.index.parse.properties import dublin_core
 
 _LEFT_OUT = frozenset("tracked-changes annotation table-of-content note-citation forms notes".split())
@@ -38,9 +38,7 @@ _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"
 def load_odt(path: Path) -> ParsedFile:
     """A text: headings with their levels, paragraphs, lists, tables, notes and what stands for a picture."""
     body, properties = _opened(path)
-    text, headings = _text_of(body)
-    first = headings[0].text if headings else ""
-    return ParsedFile((document(text, first, headings=headings, properties=properties),))
+    return ParsedFile((headed(*text_of(body, _LEFT_OUT), properties),))
 
 
 def load_odp(path: Path) -> ParsedFile:
@@ -50,9 +48,9 @@ def load_odp(path: Path) -> ParsedFile:
 
 
 def _slide(page: Any) -> tuple[str, list[str]]:
-    frames = [(_attribute(frame, "class"), _text_of(frame)[0]) for frame in page if tag_of(frame) != "notes"]
+    frames = [(_attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
     title = next((text for kind, text in frames if kind == "title"), "")
-    notes = " ".join(_text_of(frame)[0] for frame in page.iterfind("{*}notes/*"))
+    notes = " ".join(text_of(frame, _LEFT_OUT)[0] for frame in page.iterfind("{*}notes/*"))
     return title, [*(text for kind, text in frames if kind != "title"), f"Notes: {notes}" if notes.strip() else ""]
 
 
@@ -92,12 +90,6 @@ def _move_behind_paragraph(box: Any) -> None:
         paragraph.addnext(box)
 
 
-def _text_of(tree: Any) -> tuple[str, list[Heading]]:
-    builder = TextBuilder()
-    add_tree(tree, builder, _LEFT_OUT)
-    return builder.text, builder.headings
-
-
 def _attribute(node: Any, name: str) -> str:
     """An attribute by its name, of whatever vocabulary."""
     return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
@@ -109,67 +101,55 @@ def load_epub(path: Path) -> ParsedFile:
     A chapter without a heading of its own gets its label from the table of contents
     (https://www.w3.org/TR/epub-33/#sec-package-doc).
     """
+    book, missing = TextBuilder(), list[str]()
     with measured(path) as archive:
-        _refuse_drm(archive)
-        name = parse_xml(archive.read("META-INF/container.xml")).find(".//{*}rootfile").get("full-path")
-        package = parse_xml(archive.read(name))
-        labels = _labels(archive, package, name)
-        book, missing = TextBuilder(), list[str]()
-        for chapter in _spine(package, name):
-            tree = xml_of(archive, chapter)
-            if chapter in archive.namelist():
-                _add_chapter(book, tree, labels.get(chapter, ""))
-            else:
-                missing.append(posixpath.basename(chapter))
+        locks = xml_of(archive, "META-INF/encryption.xml")
+        methods = [] if locks is None else locks.iter("{*}EncryptionMethod")
+        if any(method.get("Algorithm") not in _FONTS for method in methods):
+            raise FileSkipped("is encrypted (DRM)")
+        base = parse_xml(archive.read("META-INF/container.xml")).find(".//{*}rootfile").get("full-path")
+        package = parse_xml(archive.read(base))
+        items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item[@href]")}
+        names = {key: _resolved(base, item.get("href")) for key, item in items.items()}
+        contents = {names[key] for key, item in items.items() if "nav" in item.get("properties", "").split()}
+        labels = _labels(archive, contents | {name for name in names.values() if name.endswith(".ncx")})
+        for reference in package.iterfind(".//{*}spine/{*}itemref"):
+            name = names.get(reference.get("idref"), "")
+            if name and name not in contents:
+                tree = xml_of(archive, name)
+                if tree is None:
+                    missing.append(posixpath.basename(name))
+                else:
+                    _add_chapter(book, tree, labels.get(name, ""))
     warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
     properties = dublin_core(package.find("{*}metadata"))
-    return ParsedFile((document(book.text, headings=book.headings, properties=properties),), warnings)
+    return ParsedFile((headed(book.text, book.headings, properties),), warnings)
+
+
+def _labels(archive: zipfile.ZipFile, contents: Iterable[str]) -> dict[str, str]:
+    """Chapter -> its first label in the tables of contents, EPUB 3's nav and EPUB 2's NCX."""
+    labels: dict[str, str] = {}
+    for name in contents:
+        tree = xml_of(archive, name)
+        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
+            target, label = (point.find(f"{{*}}{part}") for part in ("content", "navLabel"))
+            href = point.get("href", "") if target is None else target.get("src", "")
+            text = " ".join("".join((point if label is None else label).itertext()).split())
+            labels.setdefault(_resolved(name, href), text)
+    return labels
 
 
 def _add_chapter(book: TextBuilder, tree: Any, label: str) -> None:
-    body = None if tree is None else tree.find("{*}body")
+    body = tree.find("{*}body")
     if body is None or not any(map(str.strip, body.itertext())):
         return
     book.block(2)
-    if label and next(body.iter(*(f"{{*}}h{level}" for level in range(1, 7))), None) is None:
+    if label and not any(tag_of(node) in HEADINGS for node in body.iter()):
         book.open_heading()
         book.add(label)
         book.close_heading(1)
         book.block(2)
     add_tree(body, book)
-
-
-def _refuse_drm(archive: zipfile.ZipFile) -> None:
-    tree = xml_of(archive, "META-INF/encryption.xml")
-    methods = [] if tree is None else [node.get("Algorithm", "") for node in tree.iter("{*}EncryptionMethod")]
-    if any(method not in _FONTS for method in methods):
-        raise FileSkipped("is encrypted (DRM)")
-
-
-def _spine(package: Any, base: str) -> list[str]:
-    """Names of the chapters in reading order."""
-    chapters = {
-        item.get("id"): _resolved(base, item.get("href"))
-        for item in package.iterfind(".//{*}manifest/{*}item[@href]")
-        if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
-    }
-    references = (item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref"))
-    return [chapters[reference] for reference in references if reference in chapters]
-
-
-def _labels(archive: zipfile.ZipFile, package: Any, base: str) -> dict[str, str]:
-    """Chapter -> its first label in the table of contents, EPUB 3's nav or EPUB 2's NCX."""
-    labels: dict[str, str] = {}
-    for item in package.iterfind(".//{*}manifest/{*}item[@href]"):
-        name = _resolved(base, item.get("href"))
-        is_contents = name.endswith(".ncx") or "nav" in item.get("properties", "").split()
-        tree = xml_of(archive, name) if is_contents else None
-        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
-            content, label = point.find("{*}content"), point.find("{*}navLabel")
-            target = (point if content is None else content).attrib
-            text = " ".join("".join((point if label is None else label).itertext()).split())
-            labels.setdefault(_resolved(name, target.get("href") or target.get("src", "")), text)
-    return labels
 
 
 def _resolved(base: str, href: str) -> str:

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -31,8 +31,8 @@ HARMLESS = 5_000_000
 
 MAX_MEMBERS = 10_000
 
-LONG = 10_000
-"""Characters of a title that are looked at."""
+_LOOKED_AT = 10_000
+"""Characters of a title or another property that are looked at."""
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\u00ad\u200b\ufeff]")
@@ -87,6 +87,11 @@ def clean(text: str) -> str:
     return printable(_INVISIBLE.sub("", _LINE_ENDS.sub("\n", _SURROGATE.sub("\ufffd", text))))
 
 
+def one_line(text: str, width: int) -> str:
+    """A title or another property as it is stored."""
+    return shorten(clean(text[:_LOOKED_AT]), width)
+
+
 def document(
     text: str,
     title: str = "",
@@ -99,10 +104,15 @@ def document(
 
     The title is that of the properties, `title` where they have none.
     """
-    titled = tuple(Heading(h.start, h.level, shorten(clean(h.text), 200)) for h in headings if h.text.strip())
-    title = properties.title or shorten(clean(title[:LONG]), 200)
-    author, date, subject = properties.author, properties.date, properties.subject
-    return LoadedDocument(text, title, page, titled, author=author, date=date, subject=subject)
+    titled = tuple(Heading(h.start, h.level, one_line(h.text, 200)) for h in headings if h.text.strip())
+    known = asdict(properties) | {"title": properties.title or one_line(title, 200)}
+    return LoadedDocument(text, page=page, headings=titled, **known)
+
+
+def headed(text: str, headings: Sequence[Heading], properties: Properties = UNKNOWN) -> LoadedDocument:
+    """A document whose title is its first heading where its properties have none."""
+    first = headings[0].text if headings else ""
+    return document(text, first, headings=headings, properties=properties)
 
 
 def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tuple[str, list[Heading]]:

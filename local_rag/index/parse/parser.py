@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import base64
-import errno
 import json
 import queue
-import re
-import shlex
 import stat
 import subprocess
 import threading
@@ -121,8 +118,6 @@ def _refuse(path: Path) -> None:
     try:
         status = path.stat()
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise FileSkipped("is a link that leads in a circle") from error
         raise FileSkipped(f"cannot be opened ({reason_of(error)})", passing=True) from error
     if not stat.S_ISREG(status.st_mode):
         raise FileSkipped("is not a regular file")
@@ -132,10 +127,9 @@ def _refuse(path: Path) -> None:
 def refuse_large(path: Path, size: int) -> None:
     """Raises FileSkipped for a file that is not even looked into; a mailbox is read in parts, whatever its size."""
     if size > MAX_BYTES and path.suffix.lower() != ".mbox":
-        pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
         raise FileSkipped(
             f"is {format_bytes(size)} large, up to {format_bytes(MAX_BYTES)} are read",
-            hint=f"split it, or leave it out with --exclude {shlex.quote(pattern)}",
+            hint="split it, or leave it out with --exclude",
         )
 
 

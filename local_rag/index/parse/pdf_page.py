@@ -6,7 +6,7 @@ import io
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,14 +58,9 @@ class PlacedQuote:
 def picture(path: Path, number: int) -> PagePicture:
     """Draw a page, counted from 1. Raises FileSkipped for a file or a page that pdfium cannot open."""
     with _page(path, number) as (file, page):
-        with suppress(Exception):  # a form that is broken is drawn without its fields
-            file.init_forms()
-            page = file[number - 1]
         drawn = page.render(scale=_scale(page), rev_byteorder=True).to_pil()
         png = io.BytesIO()
-        drawn.convert("RGB").save(
-            png, "PNG", compress_level=3
-        )  # on loopback a quick picture is better than a small one
+        drawn.convert("RGB").save(png, "PNG", compress_level=3)  # quick rather than small
         return PagePicture(png.getvalue(), drawn.width, drawn.height, len(file))
 
 
@@ -89,6 +84,7 @@ def _page(path: Path, number: int) -> Iterator[tuple[PdfDocument, PdfPage]]:
         with closing(pypdfium2.PdfDocument(path)) as file:
             if not 1 <= number <= len(file):
                 raise FileSkipped(f"has no page {number}; its pages are 1 to {len(file)}")
+            file.init_forms()
             yield file, file[number - 1]
     except (pypdfium2.PdfiumError, ValueError) as error:
         raise FileSkipped(f"page {number} cannot be drawn: the file is damaged, or has a password") from error
@@ -116,10 +112,8 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> tuple[int, in
     if at is None or before == last:
         return None
     first, final = places[at], places[at + last - before - 1]
-    tail = text[origins[last - 1] + 1 : end]
-    while tail and final + 1 < count and tail.startswith(chr(raw.FPDFText_GetUnicode(shown, final + 1))):
-        final, tail = final + 1, tail[1:]
-    return first, final - first + 1
+    marks = end - origins[last - 1] - 1
+    return first, min(final + 1 + marks, count) - first
 
 
 def _letters(characters: Iterable[str]) -> tuple[str, list[int]]:
@@ -162,7 +156,7 @@ def _rectangles(page: PdfPage, first: int, count: int) -> list[Rectangle]:
         if lines:
             x0, y0, width0, height0 = lines[-1]
             shared = min(y2, y0 + height0) - max(y, y0)
-            if shared > 0.5 * min(y2 - y, height0) and -0.02 < x - (x0 + width0) < 0.03:
+            if shared > 0.5 * min(y2 - y, height0):
                 x, y, x2, y2 = min(x, x0), min(y, y0), max(x2, x0 + width0), max(y2, y0 + height0)
                 lines.pop()
         lines.append((x, y, x2 - x, y2 - y))

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from local_rag.index.names import MONTHS, name_words
-from local_rag.index.parse.parsed_file import Properties, clean
-from local_rag.text.display import shorten
+from local_rag.index.parse.parsed_file import Properties, one_line
 
 LONG_TITLE = 200
 LONG_AUTHOR = 300
@@ -20,9 +19,6 @@ LONG_SUBJECT = 500
 
 MANY = 50
 """Authors or keywords that are looked at."""
-
-_LOOKED_AT = 10_000
-"""Characters of one property that are looked at."""
 
 _FILE = re.compile(
     r"\.(pdf|docx?|dotx?|odt|rtf|txt|md|rst|html?|dvi|tex|indd|pptx?|xlsx?|pmd|qxd|ps|eps|pages|wpd|fm|cdr|ai)\W*$",
@@ -125,8 +121,8 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
     def of(names: Iterable[str]) -> list[str]:
         return [text for name in names for text in known.get(name, ())]
 
-    dates = (iso_date(text) for text in of(_DATES))
-    authors = next((known[name] for name in _AUTHORS if known.get(name)), [])
+    dates = map(iso_date, of(_DATES))
+    authors = next(filter(None, map(known.get, _AUTHORS)), [])
     return stated(next(iter(of(_TITLES)), ""), authors, next(filter(None, dates), ""), of(_SUBJECTS))
 
 
@@ -145,16 +141,8 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for inner in value[:MANY] if not isinstance(inner, list | tuple) for text in _texts(inner)]
     if isinstance(value, dict):
-        name = value.get("name")
-        return [name] if isinstance(name, str) else []
-    if isinstance(value, bool) or not isinstance(value, str | int | float | date):
-        return []
-    return [str(value)] if not isinstance(value, int) or abs(value) < 1_000_000_000 else []
-
-
-def one_line(text: str, width: int) -> str:
-    """A property as it is stored."""
-    return shorten(clean(text[:_LOOKED_AT]), width)
+        value = value.get("name")
+    return [str(value)] if isinstance(value, str | int | float | date) and not isinstance(value, bool) else []
 
 
 def _title(title: str) -> str:

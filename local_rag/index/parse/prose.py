@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading
-from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
@@ -53,9 +53,6 @@ _FIELD = re.compile(
     r"^(?::|#\+)?(?P<name>[A-Za-z][\w -]{0,30}):+(?:[ \t]+(?P<text>.*(?:\n[ \t]+(?![A-Za-z][\w -]{0,30}:)\S.*)*))?$",
     re.MULTILINE,
 )
-_NOT_PLAIN = re.compile(r"""[\[{&*!|>%]|"[^"]*$|'[^']*$""")
-"""How a value of YAML begins that is more than its letters, or a quote that lacks its other one."""
-
 _KNOWN = frozenset(
     "title author authors created date published release_date original_publication keywords subject".split()
 )
@@ -143,9 +140,7 @@ def load_rst(path: Path) -> ParsedFile:
     (https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections). PEPs have a Title field.
     """
     text = read(path)
-    headings = list(_rst_headings(text))
-    title = headings[0].text if headings else ""
-    return ParsedFile((document(text, title, headings=headings, properties=fields(text)),))
+    return ParsedFile((headed(text, list(_rst_headings(text)), fields(text)),))
 
 
 def _rst_headings(text: str) -> Iterator[Heading]:
@@ -192,11 +187,10 @@ def fields(text: str, *, begin: bool = False) -> Properties:
 
 
 def _of_lines(head: str) -> Properties:
-    """The first of each known field, with the indented lines below it; none whose value YAML would not call plain."""
+    """The first of each known field, with the indented lines below it."""
     known: dict[str, str] = {}
     for match in _FIELD.finditer(head):
         name, text = re.sub(r"[ -]", "_", match["name"].lower()), " ".join((match["text"] or "").split())
-        if name in _KNOWN and not _NOT_PLAIN.match(text):
-            is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-            known.setdefault(name, text[1:-1] if is_quoted else text)
+        if name in _KNOWN:
+            known.setdefault(name, text.strip("'\""))
     return from_mapping(known)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import PLACE
-from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, joined
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed, joined
 from local_rag.index.parse.properties import from_mapping, stated
 from local_rag.index.parse.prose import markdown, read
 
@@ -49,8 +49,7 @@ def load_notebook(path: Path) -> ParsedFile:
         properties = _properties(notebook.get("metadata"))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return ParsedFile((document(text),))
-    text, headings = markdown(text)
-    return ParsedFile((document(text, headings[0].text if headings else "", headings=headings, properties=properties),))
+    return ParsedFile((headed(*markdown(text), properties),))
 
 
 def _cell(cell: Any) -> Iterator[str]:
@@ -82,38 +81,32 @@ def _properties(value: Any) -> Properties:
 def _records(value: Any) -> Iterator[str]:
     """Paragraphs: one per element of a list of objects, one per key of an object."""
     for record, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _record_path(leaf[0])):
-        named = [step for step in record if isinstance(step, str)]
-        yield _pair(named, "; ".join(_pair(path[len(record) :], text) for path, text in leaves))
+        yield _pair(record, "; ".join(_pair(path[len(record) :], text) for path, text in leaves))
 
 
 def _leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if len(key) > _LONG_NAME:
-                yield path, key  # a text of its own
             yield from _leaves(inner, (*path, key[:_LONG_NAME]))
     elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
         for number, inner in enumerate(value):
             yield from _leaves(inner, (*path, number))
-    elif isinstance(value, list):
-        if value:
-            yield path, ", ".join(map(_word, value))
-    elif value is not None and value != "":
-        yield path, _word(value)
+    elif text := ", ".join(map(_word, value if isinstance(value, list) else [value])):
+        yield path, text
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """What a record shares: the way to the innermost element of a list, else to the parent object."""
+    """What a record shares: the way to the innermost element of a list, else to the outermost key."""
     numbers = [index for index, step in enumerate(path) if isinstance(step, int)]
-    return path[: numbers[-1] + 1] if numbers else path[:1] if len(path) > 1 else ()
+    return path[: numbers[-1] + 1] if numbers else path[:-1][:1]
 
 
 def _pair(path: Sequence[str | int], text: str) -> str:
-    name = ".".join(map(str, path))[-_LONG_NAME:]
+    name = ".".join(step for step in path if isinstance(step, str))[-_LONG_NAME:]
     return f"{name}: {text}" if name else text
 
 

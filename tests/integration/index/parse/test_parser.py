@@ -58,8 +58,7 @@ def python(code, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-@pytest.mark.slow
-def test_good_files_are_read_by_one_worker_and_hostile_ones_skipped(parser, tmp_path):
+def test_odd_files_are_read_and_hostile_ones_skipped_by_one_worker(parser, tmp_path):
     workers = set()
     for path in make_good(tmp_path / "good"):
         assert SENTENCE in " ".join(texts(parser, path)), path.name
@@ -80,7 +79,8 @@ def test_headings_and_odd_characters_survive_the_pipe(parser, tmp_path):
 def test_a_mailbox_comes_in_parts(parser, tmp_path):
     message = "From ada\nSubject: Night {}\n\n" + "The lamp was lit. " * 20_000 + "\n\n"
     (tmp_path / "a.mbox").write_text("".join(map(message.format, range(9))))
-    assert [len(part.documents) for part in parser.parse(tmp_path / "a.mbox")] == [3, 3, 3]
+    parts = [[document.title[-1] for document in part.documents] for part in parser.parse(tmp_path / "a.mbox")]
+    assert parts == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"]]
 
 
 def test_what_is_no_file_is_skipped_without_a_worker(tmp_path):

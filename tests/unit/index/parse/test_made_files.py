@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-import struct
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from support.hostile import (
@@ -14,8 +14,6 @@ from support.hostile import (
     docx_paragraph,
     docx_styles,
     epub_members,
-    make_good,
-    make_hostile,
     make_pdf,
     make_zip,
 )
@@ -275,29 +273,23 @@ def test_epub_under_drm_is_skipped_and_one_with_obfuscated_fonts_is_read(tmp_pat
 
 
 def test_pages_of_a_pdf_are_numbered_and_the_missing_ones_named(tmp_path):
-    known = {"Author": "Ada Keeper; EDGAR", "Subject": "Lamps", "Keywords": "oil", "CreationDate": "D:202301011200"}
+    known = {"Title": "The lamp", "Author": "Ada Keeper; EDGAR", "Subject": "Lamps", "Keywords": "oil"}
     pages = ["First page.", "", "Third page."]
-    file = load(make_pdf(tmp_path / "a.pdf", pages, title="The lamp", properties=known, drawn=True))
+    file = load(make_pdf(tmp_path / "a.pdf", pages, known | {"CreationDate": "D:202301011200"}, drawn=True))
     said = "[title The lamp][author Ada Keeper, EDGAR][date 2023-01-01][subject Lamps; oil]"
     assert list(map(shown, file.documents)) == [f"[page 1]{said}First page.", f"[page 3]{said}Third page."]
     assert file.warnings == ("page 2: no text layer (scanned?)",)
 
 
 @pytest.mark.parametrize(
-    "title",
-    """Microsoft Word - draft7.docx|untitled|draft7.pdf|0001018724-18-000005|Book1|d41d8cd98f00b204e9800998ecf8427e
-    |https://example.org/lamps""".split("|"),
+    "said",
+    """Microsoft Word - draft7.docx|Administrator;untitled|root;draft7.pdf|python-docx;Book1|;
+    0001018724-18-000005|https://example.org/ada;https://example.org/lamps|""".split(";"),
 )
-def test_a_title_that_a_program_gave_is_none(tmp_path, title):
-    assert document_of(make_pdf(tmp_path / "a.pdf", ["Text."], title=title)).title == ""
-
-
-@pytest.mark.parametrize(
-    "author", ["Administrator", "root", "python-docx", "https://example.org/ada", "LampWriter Co."]
-)
-def test_an_author_that_is_no_person_is_none(tmp_path, author):
-    known = {"Author": author, "Creator": "LampWriter 3.0", "CreationDate": "D:00010101"}
-    assert shown(document_of(make_pdf(tmp_path / "a.pdf", ["Text."], properties=known))) == "[page 1]Text."
+def test_a_title_or_an_author_that_a_program_gave_is_none(tmp_path, said):
+    title, author = said.strip().split("|")
+    path = make_pdf(tmp_path / "a.pdf", ["Text."], {"Title": title, "Author": author, "CreationDate": "D:00010101"})
+    assert shown(document_of(path)) == "[page 1]Text."
 
 
 def test_the_largest_lines_of_the_first_page_are_the_title(tmp_path):
@@ -410,79 +402,16 @@ def test_members_of_a_zip_are_read_within_the_same_limits(tmp_path, monkeypatch)
     assert len(file.members) == 2 and "behind 10 characters" in file.warnings[0]
 
 
-def test_a_mailbox_comes_in_parts_and_without_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(loaders, "_CHARACTERS", 100)
-    monkeypatch.setattr(loaders, "MAX_CHARACTERS", 200)
-    message = "From ada\nSubject: Night {}\n\n" + "The lamp was lit. " * 9 + "\n\n"
-    (tmp_path / "a.mbox").write_text("".join(message.format(number) for number in range(50)))
-    parts = list(loaders.parts(tmp_path / "a.mbox"))
-    assert [document.title for part in parts for document in part.documents] == [
-        f"Night {number}" for number in range(50)
-    ]
-    assert len(parts) == 50
-
-
-def compound(tree):
-    """A compound file ([MS-CFB]) of nested dicts; every stream has at least 4,096 bytes, which keeps it simple."""
-    entries, table, data = [], [], b""
-    none, end = 0xFFFFFFFF, 0xFFFFFFFE
-
-    def add(name, content, kind, right):
-        at, child, start, size = len(entries), none, end, 0
-        entries.append(b"")
-        if isinstance(content, dict):
-            for inner, what in content.items():
-                child = add(inner, what, 1 if isinstance(what, dict) else 2, child)
-        else:
-            start, size = place(content), len(content)
-        encoded = name.encode("utf-16-le")
-        entry = (encoded, len(encoded) + 2, kind, 1, none, right, child, start, size)
-        entries[at] = struct.pack("<64sHBBIII36xIQ", *entry)
-        return at
-
-    def place(content):
-        nonlocal data
-        start = len(table)
-        table.extend([*range(start + 1, start + -(-len(content) // 512)), end])
-        data += content + bytes(-len(content) % 512)
-        return start
-
-    add("Root Entry", tree, 5, none)
-    directory, last = place(b"".join(entries)), len(table)
-    allocation = struct.pack("<128I", *table, 0xFFFFFFFD, *[none] * (127 - last))
-    numbers = (62, 3, 0xFFFE, 9, 6, 0, 1, directory, 0, 0, end, 0, end, 0)
-    return struct.pack("<8s16xHHHHH6x9I109I", OLE, *numbers, last, *[none] * 108) + data + allocation
-
-
-def streams(head, **values):
-    """The streams of an object of Outlook's: p0037="…" is its property 0x0037; numbers are times."""
-    listed, found = bytes(head), {}
-    for name, value in values.items():
-        kind = 0x001F if isinstance(value, str) else 0x0040 if isinstance(value, int) else 0x0102
-        listed += struct.pack("<HHIQ", kind, int(name[1:], 16), 6, value if isinstance(value, int) else 4096)
-        if not isinstance(value, int):
-            raw = value.ljust(2048, "\0").encode("utf-16-le") if isinstance(value, str) else value.ljust(4096)
-            found[f"__substg1.0_{name[1:]}{kind:04X}"] = raw
-    return found | {"__properties_version1.0": listed.ljust(4096, b"\0")}
-
-
 def test_a_mail_of_outlook(tmp_path):
-    sent = int((datetime(2023, 3, 31, 9, 30) - datetime(1601, 1, 1)).total_seconds()) * 10**7
-    mail = streams(32, p0037="Oil", p0C1A="Ada Quill", p0C1F="ada@example.org", p1000="Two litres.\r\n", p0039=sent)
-    parts = {
-        "__recip_version1.0_#00000000": streams(8, p3001="Bo", p39FE="bo@example.org"),
-        "__attach_version1.0_#00000000": streams(8, p3707="a.csv", p3701=b"Item,May\nOil,5\n"),
-        "__attach_version1.0_#00000001": streams(8, p3707="mail.msg"),
-    }
-    (tmp_path / "a.msg").write_bytes(compound(mail | parts))
-    file = load(tmp_path / "a.msg")
+    mail = Path(__file__).parents[3] / "data" / "outlook" / "mail.msg"
+    file = load(mail)
     assert shown(file.documents[0]) == (
         "[title Oil][author Ada Quill <ada@example.org>][date 2023-03-31T09:30Z]Subject: Oil\n"
         "From: Ada Quill <ada@example.org>\nTo: Bo <bo@example.org>\nDate: Fri, 31 Mar 2023 09:30:00 +0000\n\n"
         "Two litres."
     )
     assert inside(file) == {"a.csv": "Item | May\nOil | May: 5"} and "mail.msg" in file.warnings[0]
-    (tmp_path / "a.msg").write_bytes(compound(mail)[:1500])
+    (tmp_path / "a.msg").write_bytes(mail.read_bytes()[:1500])
     assert "damaged" in reason(tmp_path / "a.msg")
 
 
@@ -523,11 +452,3 @@ def test_too_much_text_is_skipped_with_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(parsed_file, "MAX_CHARACTERS", 50_000)
     (tmp_path / "a.txt").write_bytes(b"lamp " * 10_001)
     assert reason(tmp_path / "a.txt") == "holds 50,005 characters of text, up to 50,000 are read"
-
-
-def test_odd_files_are_read_and_hostile_ones_skipped(tmp_path):
-    for path in make_good(tmp_path / "good"):
-        assert SENTENCE in " ".join(document.text for document in load(path).documents), path.name
-    expected = make_hostile(tmp_path / "bad")
-    for name in expected.keys() - {"circle.txt", "pipe.txt"}:  # the parser and the walk see to these
-        assert expected[name] in reason(tmp_path / "bad" / name), name
