@@ -92,8 +92,8 @@ def html_document(source: str) -> LoadedDocument:
     if text and len(whole.parts) <= MAX_PARTS:
         text, headings = _main(source, visible, len(words(own.text))) or (text, headings)
     saved = [match[1] for match in _SAVED.finditer(source[:10_000])]
-    named = [*saved, *tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
-    url = next(filter(None, map(_address, named)), "")
+    named = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
+    url = next(filter(None, map(_address, [*saved, *named])), "")
     return replace(document(text, title, headings=headings, properties=_properties(tree, whole.text)), url=url)
 
 

@@ -206,9 +206,8 @@ def iso_time(when: datetime) -> str:
 def _written(match: re.Match[str]) -> str:
     """The date, if there is such a day."""
     known = match.groupdict("")
-    year, month, day = known["year"], known.get("month", ""), known.get("day", "")
-    if name := known.get("name"):
-        month = str(_MONTHS[name.lower()])
+    year, day, name = known["year"], known.get("day", ""), known.get("name", "")
+    month = str(_MONTHS[name.lower()]) if name else known.get("month", "")
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:
