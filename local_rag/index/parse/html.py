@@ -122,16 +122,16 @@ def _properties(tree: Any, text: str) -> Properties:
 
 def _linked_data(tree: Any) -> Properties:
     """Those of the first article in JSON-LD (https://schema.org/Article)."""
-    objects: list[dict[str, Any]] = []
+    articles: list[dict[str, Any]] = []
 
     def keep(found: dict[str, Any]) -> dict[str, Any]:
-        objects.append(found)
+        articles.extend([found] if found.get("datePublished") else [])
         return found
 
     for source in tree.xpath("//script[@type='application/ld+json']/text()"):
         with suppress(ValueError, RecursionError):
             json.loads(source[:_LONG_SCRIPT], object_hook=keep)
-    return next((from_mapping(found) for found in objects if found.get("datePublished")), UNKNOWN)
+    return from_mapping(articles[0]) if articles else UNKNOWN
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:
