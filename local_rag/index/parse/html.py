@@ -93,8 +93,8 @@ def html_document(source: str) -> LoadedDocument:
     if text and len(whole.parts) <= MAX_PARTS:
         text, headings = _main(source, visible, len(words(own.text))) or (text, headings)
     saved = [match[1] for match in _SAVED.finditer(source[:10_000])]
-    named = [*saved, *tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
-    url = next(filter(None, map(_address, named)), "")
+    named = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
+    url = next(filter(None, map(_address, [*saved, *named])), "")
     return replace(document(text, title, headings=headings, properties=_properties(tree, whole.text)), url=url)
 
 
@@ -123,16 +123,16 @@ def _properties(tree: Any, text: str) -> Properties:
 
 def _linked_data(tree: Any) -> Properties:
     """Those of the first article in JSON-LD (https://schema.org/Article)."""
-    objects: list[dict[str, Any]] = []
+    articles: list[dict[str, Any]] = []
 
     def keep(found: dict[str, Any]) -> dict[str, Any]:
-        objects.append(found)
+        articles.extend([found] if found.get("datePublished") else [])
         return found
 
     for source in tree.xpath("//script[@type='application/ld+json']/text()"):
         with suppress(ValueError, RecursionError):
             json.loads(source[:_LONG_SCRIPT], object_hook=keep)
-    return next((from_mapping(found) for found in objects if found.get("datePublished")), UNKNOWN)
+    return from_mapping(articles[0]) if articles else UNKNOWN
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:

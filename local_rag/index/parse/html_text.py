@@ -72,9 +72,11 @@ class TextBuilder:
     headings: list[Heading] = field(default_factory=list)
     bare: dict[int, str] = field(default_factory=dict)
     length: int = 0
+    lead: str = ""
+    """Stands before what is added next, if anything is."""
+
     _breaks: int = 0
     _space: bool = False
-    _lead: str = ""
     _opened: tuple[int, int] = (0, 0)
 
     @property
@@ -86,16 +88,15 @@ class TextBuilder:
 
     def picked(self, lines: Iterable[Span]) -> tuple[str, list[Heading]]:
         """Some lines, neighbours as far apart as they were, with the headings among them."""
-        text, parts, length, end = self.text, list[str](), 0, 0
-        headings, picked = {heading.start: heading for heading in self.headings}, list[Heading]()
+        text, headings, picked, end = self.text, list[Heading](), "", 0
+        starts = {heading.start: heading for heading in self.headings}
         for line in lines:
-            between = text[end : line.start] if parts else ""
-            parts += ["\n\n" if between.strip() else between, line.of(text)]
-            length += len(parts[-2])
-            if heading := headings.get(line.start):
-                picked.append(replace(heading, start=length))
-            length, end = length + len(parts[-1]), line.end
-        return "".join(parts), picked
+            between = text[end : line.start]
+            picked += ("\n\n" if between.strip() else between) if picked else ""
+            if heading := starts.get(line.start):
+                headings.append(replace(heading, start=len(picked)))
+            picked, end = picked + line.of(text), line.end
+        return picked, headings
 
     def add(self, raw: str, verbatim: bool = False) -> None:
         """Text as it stands in the tree; `verbatim` keeps its lines."""
@@ -117,10 +118,6 @@ class TextBuilder:
         """A new line (1) or a new paragraph (2) before what is added next."""
         self._breaks = max(self._breaks, breaks)
 
-    def item(self) -> None:
-        """A mark before what is added next, if anything is."""
-        self._lead = "- "
-
     def open_heading(self) -> None:
         self._opened = self.length, len(self.parts)
 
@@ -131,10 +128,10 @@ class TextBuilder:
             self.headings.append(Heading(start + len(added[0]), level, "".join(added[1:]).removeprefix("- ")))
 
     def _put(self, part: str) -> None:
-        between = ("\n" * self._breaks or " " * (self._space and not self._lead)) if self.length else ""
-        self.parts += [between, self._lead + part]
+        between = ("\n" * self._breaks or " " * (self._space and not self.lead)) if self.length else ""
+        self.parts += [between, self.lead + part]
         self.length += len(between) + len(self.parts[-1])
-        self._breaks, self._space, self._lead = 0, False, ""
+        self._breaks, self._space, self.lead = 0, False, ""
 
 
 def html_text_of(source: str) -> tuple[str, list[Heading]]:
@@ -191,7 +188,7 @@ def _separate(builder: TextBuilder, node: Any, step: int) -> None:
     if step > 0 and tag in HEADINGS:
         builder.open_heading()
     if step > 0 and tag == "li":
-        builder.item()
+        builder.lead = "- "
 
 
 def _is_data(table: Any) -> bool:

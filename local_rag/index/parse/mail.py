@@ -102,12 +102,7 @@ def load_msg(path: Path) -> Iterator[Piece]:
     body = clean(source.body or "")
     yield _document(shown, body if body.strip() else html_text_of(clean(source.html_body or ""))[0])
     for attachment in source.attachments:
-        data = attachment.file_bytes
-        yield Inside(attachment.file_name or "attachment", _no_bytes if data is None else partial(BytesIO, data))
-
-
-def _no_bytes() -> IO[bytes]:
-    raise FileSkipped("is a mail inside of one of Outlook")
+        yield Inside(attachment.file_name or "attachment", partial(BytesIO, attachment.file_bytes or b""))
 
 
 def _pieces(message: EmailMessage) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -137,7 +137,7 @@ def checked(file: ParsedFile) -> ParsedFile:
     filled = tuple(document for document in file.documents if document.text.strip())
     if not filled:
         raise FileSkipped("is empty")
-    return ParsedFile(filled, file.warnings, file.members)
+    return replace(file, documents=filled)
 
 
 def load_zip(path: Path) -> Iterator[Inside]:
@@ -160,11 +160,9 @@ def measured(path: Path) -> zipfile.ZipFile:
 
     Raises FileSkipped for a bomb, a password and damage.
     """
-    archive = _opened(path, MAX_UNZIPPED)
-    try:
+    archive, damaged = _opened(path, MAX_UNZIPPED), True
+    with suppress(OSError, ValueError, RuntimeError, EOFError, zlib.error):
         damaged = archive.testzip() is not None  # no part gives more than the directory says
-    except (OSError, ValueError, RuntimeError, EOFError, zlib.error):
-        damaged = True
     if damaged:
         raise FileSkipped("is damaged (a part of it cannot be unpacked)")
     if "META-INF/manifest.xml" in archive.namelist() and b":encryption-data" in archive.read("META-INF/manifest.xml"):

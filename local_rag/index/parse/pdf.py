@@ -21,6 +21,7 @@ from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import stated
+from local_rag.index.parse.prose import is_heading
 from local_rag.text.display import shorten
 from local_rag.text.words import BULLET
 
@@ -56,7 +57,6 @@ _FIRST = 4
 _RUNNING = 3
 """Pages from which a line at their head is that of all of them: the name of a company, a link to the contents."""
 
-_LONG_HEADING = 100
 
 _MOST_NAMED = 60
 """Characters of numbers of pages in a warning."""
@@ -210,7 +210,7 @@ def _page_headings(texts: Sequence[str]) -> Iterator[tuple[Heading, ...]]:
     for text, head in zip(texts, heads, strict=True):
         own = (pair for pair in head.items() if pages[_without_numbers(pair[1])] < _RUNNING <= len(texts))
         start, line = next(own, (0, ""))
-        yield (Heading(start, 1, line),) if start + len(line) < len(text) and _is_heading(line) else ()
+        yield (Heading(start, 1, line),) if start + len(line) < len(text) and is_heading(line) else ()
 
 
 def _first_lines(text: str) -> dict[int, str]:
@@ -221,11 +221,3 @@ def _first_lines(text: str) -> dict[int, str]:
 
 def _without_numbers(line: str) -> str:
     return re.sub(r"\d+", "", line).strip()
-
-
-def _is_heading(line: str) -> bool:
-    if not line or len(line) > _LONG_HEADING or not line[0].isalnum() or line[0].islower() or line[-1] in ",;":
-        return False
-    long = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
-    is_sentence = line[-1] in ".!?" and sum(word[0].islower() for word in long) >= 0.4 * len(long)
-    return not is_sentence and sum(map(str.isalpha, line)) + line.count(" ") >= 0.7 * len(line)

@@ -151,13 +151,10 @@ def _rectangles(page: PdfPage, first: int, count: int) -> list[Rectangle]:
         left, bottom, right, top = shown.get_rect(number)
         corners = zip(convert(left, top), convert(right, bottom), strict=True)
         (x, x2), (y, y2) = (sorted(max(0.0, min(1.0, side / _FINE)) for side in sides) for sides in corners)
-        if x2 <= x or y2 <= y:
-            continue
         if lines:
-            x0, y0, width0, height0 = lines[-1]
-            shared = min(y2, y0 + height0) - max(y, y0)
-            if shared > 0.5 * min(y2 - y, height0):
-                x, y, x2, y2 = min(x, x0), min(y, y0), max(x2, x0 + width0), max(y2, y0 + height0)
+            x0, y0, end, low = lines[-1]
+            if abs(x - end) < 0.03 and min(y2, low) - max(y, y0) > 0.5 * min(y2 - y, low - y0):
+                x, y, x2, y2 = min(x, x0), min(y, y0), max(x2, end), max(y2, low)
                 lines.pop()
-        lines.append((x, y, x2 - x, y2 - y))
-    return lines
+        lines.append((x, y, x2, y2))
+    return [(x, y, x2 - x, y2 - y) for x, y, x2, y2 in lines if x2 > x and y2 > y]

@@ -160,8 +160,7 @@ def _says_something(text: str) -> bool:
 
 def _authors(authors: Iterable[str]) -> str:
     names = dict.fromkeys(_name(name) for author in list(authors)[:MANY] for name in author.split(";"))
-    kept = [name for name in names if name]
-    return one_line(("; " if any("," in name for name in kept) else ", ").join(kept), LONG_AUTHOR)
+    return one_line(("; " if any("," in name for name in names) else ", ").join(filter(None, names)), LONG_AUTHOR)
 
 
 def _name(author: str) -> str:
@@ -175,12 +174,10 @@ def _name(author: str) -> str:
 
 def _subject(subjects: Iterable[str], title: str) -> str:
     """Subject and keywords, each once, without what only repeats the title."""
-    parts = dict[str, str]()
-    for subject in list(subjects)[:MANY]:
-        for part in re.split(r"\s*;\s*", one_line(subject, LONG_SUBJECT)):
-            if _says_something(part) and part.casefold() not in _NOBODY | {"subject", "keywords", title.casefold()}:
-                parts.setdefault(part.casefold(), part)
-    return one_line("; ".join(parts.values()), LONG_SUBJECT)
+    said = (part.strip() for subject in list(subjects)[:MANY] for part in one_line(subject, LONG_SUBJECT).split(";"))
+    parts = {part.casefold(): part for part in said if _says_something(part)}
+    nothing = _NOBODY | {"subject", "keywords", title.casefold()}
+    return one_line("; ".join(part for key, part in parts.items() if key not in nothing), LONG_SUBJECT)
 
 
 def iso_date(text: str) -> str:
@@ -206,9 +203,8 @@ def iso_time(when: datetime) -> str:
 def _written(match: re.Match[str]) -> str:
     """The date, if there is such a day."""
     known = match.groupdict("")
-    year, month, day = known["year"], known.get("month", ""), known.get("day", "")
-    if name := known.get("name"):
-        month = str(_MONTHS[name.lower()])
+    year, day, name = known["year"], known.get("day", ""), known.get("name", "")
+    month = str(_MONTHS[name.lower()]) if name else known.get("month", "")
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:

@@ -24,6 +24,7 @@ LONG = 300
 LONG_LINE = 2000
 """Characters of a line that patterns look at: where one goes back and forth, a longer line would take very long."""
 
+_LONG_HEADING = 110
 _LONG_MARKDOWN = 5_000_000
 """Characters of Markdown in which headings and tables are looked for, which takes half a second per million."""
 
@@ -82,11 +83,18 @@ def _first_line(text: str) -> str:
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
-    if not 3 <= len(title) <= 120 or not rest.strip() or (following and not _ADORNMENT.match(following)):
+    if not rest.strip() or (following and not _ADORNMENT.match(following)):
         return ""
-    letters = sum(character.isalpha() or character.isspace() for character in title)
-    is_title = letters >= 0.6 * len(title) and title[0].isalnum() and not title[0].islower()
-    return title if is_title and title[-1] not in ".,;:" and not _NO_TITLE.match(title) else ""
+    return title if is_heading(title) and title[-1] not in ".:" and not _NO_TITLE.match(title) else ""
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line may be a heading: short, of words rather than figures, and no sentence."""
+    if not 3 <= len(line) <= _LONG_HEADING or not line[0].isalnum() or line[0].islower() or line[-1] in ",;":
+        return False
+    long = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
+    is_sentence = line[-1] in ".!?" and sum(word[0].islower() for word in long) >= 0.4 * len(long)
+    return not is_sentence and sum(map(str.isalpha, line)) + line.count(" ") >= 0.65 * len(line)
 
 
 def load_markdown(path: Path) -> ParsedFile:

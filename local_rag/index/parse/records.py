@@ -65,13 +65,11 @@ def _cell(cell: Any) -> Iterator[str]:
 
 def load_jsonl(path: Path) -> ParsedFile:
     """One JSON value per line, each a paragraph; a broken line is read as the text it is."""
-    lines = []
-    for line in read(path).split("\n"):
-        try:
-            lines.append(" ".join(_records(json.loads(line))) if line.strip() else "")
-        except (ValueError, RecursionError):
-            lines.append(line)
-    return ParsedFile((document(clean("\n\n".join(line for line in lines if line.strip()))),))
+    lines = [line for line in read(path).split("\n") if line.strip()]
+    for number, line in enumerate(lines):
+        with suppress(ValueError, RecursionError):
+            lines[number] = " ".join(_records(json.loads(line)))
+    return ParsedFile((document(clean("\n\n".join(filter(str.strip, lines)))),))
 
 
 def _properties(value: Any) -> Properties:

@@ -52,7 +52,7 @@ def load_sheets(path: Path) -> ParsedFile:
 
 def _cells(book: Any, name: str) -> Iterator[list[str]]:
     for row in book.get_sheet_by_name(name).iter_rows():
-        yield [_shown(value) if value != "" else "" for value in row]
+        yield list(map(_shown, row))
 
 
 def _shown(value: object) -> str:
