@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import queue
+import re
+import shlex
 import stat
 import subprocess
 import threading
@@ -127,9 +129,10 @@ def _refuse(path: Path) -> None:
 def refuse_large(path: Path, size: int) -> None:
     """Raises FileSkipped for a file that is not even looked into; a mailbox is read in parts, whatever its size."""
     if size > MAX_BYTES and path.suffix.lower() != ".mbox":
+        pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
         raise FileSkipped(
             f"is {format_bytes(size)} large, up to {format_bytes(MAX_BYTES)} are read",
-            hint="split it, or leave it out with --exclude",
+            hint=f"split it, or leave it out with --exclude {shlex.quote(pattern)}",
         )
 
 
