@@ -19,7 +19,7 @@ from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.quotes import as_written, quotes
-from local_rag.engines.extractive.reader import Reader
+from local_rag.engines.extractive.reader import DOUBTFUL, Reader
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
@@ -29,7 +29,7 @@ from local_rag.text.numbers import names, numbers
 from local_rag.text.parts import properties, stored
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import NAMES, code_of, detected, stem
+from local_rag.text.words import NAMES, code_of, detected, fold
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
 
-SCORES = 4
+SCORES = 5
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 READ = 12_000
 """Code points of passages that are read for one answer: three times four passages of 250 tokens."""
@@ -129,7 +129,9 @@ class ExtractiveEngine:
         weights, lowered = questions.stem_weights(question, self._corpus), question.casefold()
         present = not PRESENT.isdisjoint(words_of(lowered)) or bool(_RELATIVE.search(lowered))
         named = names(question) | numbers(question)
-        rows = [(cosine, questions.coverage(weights, text), _lacking(named, text), present) for cosine, text in near]
+        rows = [
+            (cosine, questions.coverage(weights, text), _share_lacking(named, text), present) for cosine, text in near
+        ]
         logit, best = max(
             (ROUTE_BIAS + sum(weight * value for weight, value in zip(ROUTE_WEIGHTS, row, strict=True)), row)
             for row in rows
@@ -165,10 +167,12 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        readable = self._reads(question)
-        verdicts = (
-            self._reader.relevance(question, documents) if readable else [Relevance("irrelevant") for _ in documents]
-        )
+        readable, nowhere = self._reads(question), self._nowhere(question, documents)
+        if nowhere or not readable:
+            why = f"{joined(map(repr, nowhere))} {'stands' if len(nowhere) == 1 else 'stand'} in none of your files"
+            verdicts = [Relevance("irrelevant", why=why if nowhere else "") for _ in documents]
+        else:
+            verdicts = self._reader.relevance(question, documents)
         answers = document_answers(question, documents)
         for number in {answer.passage for answer in answers}:
             known = verdicts[number]
@@ -176,6 +180,14 @@ class ExtractiveEngine:
             verdicts[number] = Relevance("relevant", max(known.score or 0.0, SCORE), why)
         usage = _usage(started) if readable or answers else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
+
+    def _nowhere(self, question: str, documents: Sequence[Document]) -> list[str]:
+        """The names of a question that no passage of the index holds, nor the header of one of these."""
+        if self._corpus is None:
+            return []
+        named = questions.lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
+        frequency = self._corpus.document_frequency(named) if named else {}
+        return [word for word in questions.written_words(question) if frequency.get(fold(word)) == 0]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The sentence around the best short answer, with its mark; else the fixed reply.
@@ -263,7 +275,15 @@ class ExtractiveEngine:
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:
-            level, score, why = self._reader.usefulness(question, documents, generation)
+            weights = questions.stem_weights(question, self._corpus)
+            level, score, why = self._reader.usefulness(question, documents, generation, weights)
+        if (
+            level > DOUBTFUL
+            and questions.asks_for_all(question)
+            and len(judged) == 1
+            and "\n" not in generation.strip()
+        ):
+            level, why = DOUBTFUL, f"one sentence is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score)
         why = "; ".join(filter(None, (reason, why)))
@@ -299,11 +319,8 @@ def _after(question: str, written: str) -> str:
     return questions.next_query(question, last, before)
 
 
-def _lacking(named: set[str], text: str) -> float:
-    """Share of a question's names and numbers that a text does not hold."""
-    held = set(words_of(text)) | numbers(text)
-    stems = {stem(word) for word in held}
-    return sum(name not in held and stem(name) not in stems for name in named) / max(1, len(named))
+def _share_lacking(named: set[str], text: str) -> float:
+    return len(questions.lacking(named, text)) / max(1, len(named))
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
@@ -324,8 +341,9 @@ def _pieces(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
     listed = shape.style != "short"
     for number, quote in enumerate(quotes):
-        before = "" if number == 0 else "\n" if listed or "\n" in quote + quotes[number - 1] else " "
-        bullet = f"{number + 1}. " if shape.style == "steps" else "- "
+        lines = "\n" in quote + quotes[number - 1] or quote.startswith("- ")
+        before = "" if number == 0 else "\n" if listed or lines else " "
+        bullet = f"{number + 1}. " if shape.style == "steps" else "" if quote.startswith("- ") else "- "
         yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
 
 

@@ -40,6 +40,15 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("several", r".*\bhow\b"),
 )  # fmt: skip
 """The first pattern that matches a folded question decides."""
+_WHOLE = re.compile(
+    r"\b(?:types|kinds|sorts|categories|steps|phases|stages|differences?|compare|summari[sz]e|summary)\b"
+    r"|^(?:list|name)\b|\bwhat (?:is|are) .*\babout$|\bwho (?:are|were) the \w+s\b|\bhow did .* change from\b"
+)
+_ITEMS = re.compile(
+    r"(?:list|name)\b|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
+    r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b|who (?:are|were)\b"
+)
+_SIDES = re.compile(r"\b(?:between|compare) (?:the )?(?P<first>.+?) (?:and|with|to) (?P<second>.+)")
 _PATTERNS = [(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _KINDS]
 
 WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
@@ -69,6 +78,8 @@ LEAST_WORDS = 6
 LEAST_WEIGHT = 0.1
 """Weight of a word that every passage holds."""
 _NEW_NAMES = 6
+HELD = 0.55
+"""Share of a question's weight that a passage with its header must hold to answer it without a doubt."""
 
 
 def kind_of(question: str) -> Kind:
@@ -138,6 +149,40 @@ def uncovered(question: str, text: str) -> list[str]:
     """The words that tell what a question is about and that a text lacks, as they are written."""
     held, telling = set(content_stems(text)), subject_words(question)
     return [word for word in written_words(question) if not held & set(content_stems(word)) and fold(word) in telling]
+
+
+def lacking(named: set[str], text: str) -> list[str]:
+    """Which of a question's names and numbers a text does not hold, inflection aside."""
+    held = set(words(text)) | numbers(text)
+    stems = {stem(word) for word in held}
+    return sorted(name for name in named if name not in held and stem(name) not in stems)
+
+
+def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
+    """What of a question a text lacks, so that it hardly answers: names and numbers, else words of half the weight."""
+    named = lacking(names(question) | numbers(question), text)
+    return named or (uncovered(question, text) if coverage(weights, text) < HELD else [])
+
+
+def asks_for_all(question: str) -> bool:
+    """Whether one sentence is hardly the whole answer: a question for a list, a summary or a comparison."""
+    return bool(_WHOLE.search(" ".join(fold(question).split()).rstrip(" ?!.")))
+
+
+def wants_items(question: str) -> bool:
+    """Whether the items of a list answer: "Which books did I read?", "What are the stages?"."""
+    plain = " ".join(fold(question).split())
+    return bool(_ITEMS.match(plain)) and kind_of(plain) != "fact"
+
+
+def one_sided(question: str, text: str) -> bool:
+    """Whether a question compares two things, and a text does not hold what tells them from each other."""
+    match = _SIDES.search(" ".join(fold(question).split()))
+    if match is None:
+        return False
+    first, second = (set(content_stems(side)) for side in match.groups())
+    held = set(content_stems(text))
+    return any(side and not side & held for side in (first - second, second - first))
 
 
 def next_query(question: str, sentence: str, before: Sequence[str]) -> str:

@@ -19,6 +19,9 @@ MAX_WORDS = 60
 """Words of one quote; a longer sentence is cut around the words of the question."""
 MAX_LIST_WORDS = 120
 """The same for a list with its introduction, cut between two items, and for "(1) one; (2) two" in a sentence."""
+MAX_ITEM_WORDS = 25
+"""Words up to which an item of a list is quoted whole."""
+MAX_DATELINE_WORDS = 7
 
 _BULLET = re.compile(r"(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]")
@@ -39,6 +42,9 @@ _OPEN_ENDS = frozenset(
 )
 """Words that no sentence ends in: what does was cut off."""
 _NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
+_DATELINE = re.compile(
+    r"[^\d.!?:;]{0,60}\d{1,2}(?:st|nd|rd|th|\.)? [^\W\d_]+ \d{4}\.?|[^\d.!?:;]{0,60}[^\W\d_]+ \d{1,2}, \d{4}\.?"
+)
 _CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
 _ROW = re.compile(r"\S \| ")
 _MAX_SYMBOLS = 0.25  # per word
@@ -118,6 +124,71 @@ def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> 
     if position == first + 1:
         return breaks <= 1 and quotable(spans[position].of(passage))
     return breaks == 0
+
+
+def items_around(passage: str, start: int) -> list[str]:
+    """The items of the list in which code point `start` stands, or which follows its line; none where there is none.
+
+    A list is lines with bullets of one indentation and what hangs below them. Each item is cut to its first clause
+    where it is longer than `MAX_ITEM_WORDS`.
+    """
+    lines = [(match.start(), match.group()) for match in re.finditer(r"[^\n]+", passage)]
+    own = max((n for n, (at, _) in enumerate(lines) if at <= start), default=0)
+    indents = {n: len(line) - len(line.lstrip()) for n, (_, line) in enumerate(lines) if _BULLET.match(line.lstrip())}
+    first = own
+    while first not in indents and first >= 0 and lines[first][1][:1].isspace():
+        first -= 1
+    first = first if first in indents else own + 1
+    if first not in indents:
+        return []
+    level = indents[first]
+    while (before := _item_before(first, indents, lines, level)) is not None:
+        first = before
+    items: list[list[str]] = []
+    for n in range(first, len(lines)):
+        line = lines[n][1]
+        if indents.get(n) == level:
+            items.append([line.lstrip()[_bullet_length(line.lstrip()) :].strip()])
+        elif len(line) - len(line.lstrip()) <= level:
+            break
+        elif n not in indents:
+            items[-1].append(line.strip())
+    return [item for item in map(_first_clause, map(" ".join, items)) if words(item)] if len(items) > 1 else []
+
+
+def _item_before(first: int, indents: dict[int, int], lines: Sequence[tuple[int, str]], level: int) -> int | None:
+    """The item of this indentation before the `first` line, behind lines that hang below it; None where none is."""
+    for n in range(first - 1, -1, -1):
+        line = lines[n][1]
+        if indents.get(n) == level:
+            return n
+        if len(line) - len(line.lstrip()) <= level:
+            return None
+    return None
+
+
+def _bullet_length(line: str) -> int:
+    match = _BULLET.match(line)
+    return match.end() if match else 0
+
+
+def _first_clause(item: str) -> str:
+    """An item as it is where it is short; else its first sentence, or the clause with which that begins."""
+    if len(item.split()) > MAX_ITEM_WORDS:
+        item = sentences(item)[0].of(item)
+    if len(item.split()) > MAX_ITEM_WORDS:
+        item = _CLAUSE.split(item)[0].rstrip(" ,;:|–—")
+    return " ".join(without_marks(" ".join(item.split()[:MAX_WORDS])).split())
+
+
+def is_dateline(line: str) -> bool:
+    """Whether a line only says where and when something was written: "Lower Aldby, 4 October 1998"."""
+    return len(line.split()) <= MAX_DATELINE_WORDS and bool(_DATELINE.fullmatch(line))
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is the row of a table."""
+    return bool(_ROW.search(line))
 
 
 def quotable(sentence: str) -> bool:
