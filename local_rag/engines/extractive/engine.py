@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 SCORES = 5
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
+STANDS = "stands", "stand"
 READ = 12_000
 """Code points of passages that are read for one answer: three times four passages of 250 tokens."""
 COVERED = 0.75
@@ -168,26 +169,27 @@ class ExtractiveEngine:
         if not documents:
             return []
         readable, nowhere = self._reads(question), self._nowhere(question, documents)
-        if nowhere or not readable:
-            why = f"{joined(map(repr, nowhere))} {'stands' if len(nowhere) == 1 else 'stand'} in none of your files"
-            verdicts = [Relevance("irrelevant", why=why if nowhere else "") for _ in documents]
-        else:
+        verdicts = [Relevance("irrelevant", why=nowhere) for _ in documents]
+        if readable and not nowhere:
             verdicts = self._reader.relevance(question, documents)
         answers = document_answers(question, documents)
         for number in {answer.passage for answer in answers}:
             known = verdicts[number]
             why = "; ".join(filter(None, ("it says this of its document", known.why)))
             verdicts[number] = Relevance("relevant", max(known.score or 0.0, SCORE), why)
-        usage = _usage(started) if readable or answers else self._unread(started)
+        usage = _usage(started)
+        if not answers and (nowhere or not readable):
+            usage = self._told(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
-    def _nowhere(self, question: str, documents: Sequence[Document]) -> list[str]:
-        """The names of a question that no passage of the index holds, nor the header of one of these."""
+    def _nowhere(self, question: str, documents: Sequence[Document]) -> str:
+        """Which names of a question no passage of the index holds, nor the header of one of these, in words."""
         if self._corpus is None:
-            return []
+            return ""
         named = questions.lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
         frequency = self._corpus.document_frequency(named) if named else {}
-        return [word for word in questions.written_words(question) if frequency.get(fold(word)) == 0]
+        absent = [word for word in questions.written_words(question) if frequency.get(fold(word)) == 0]
+        return f"{joined(map(repr, absent))} {STANDS[len(absent) > 1]} in none of your files" if absent else ""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The sentence around the best short answer, with its mark; else the fixed reply.
@@ -306,11 +308,15 @@ class ExtractiveEngine:
         return detected(question, known) == known
 
     def _unread(self, started: float) -> Usage:
-        """The usage of a task that did not read the passages, with a word about it, once in a question."""
+        """The usage of a task that did not read the passages for the question's language."""
         language = self._reader.evaluator.language
+        return self._told(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
+
+    def _told(self, started: float, text: str) -> Usage:
+        """The usage of a task with a word about it, once in a question."""
         told: list[str] = question_memory.current().get((self, "told"), list)
-        told.append(ONE_LANGUAGE.format(language=NAMES.get(language, language)))
-        return replace(_usage(started), notes=tuple(told) if len(told) == 1 else ())
+        told.append(text)
+        return replace(_usage(started), notes=(text,) if len(told) == 1 else ())
 
 
 def _after(question: str, written: str) -> str:

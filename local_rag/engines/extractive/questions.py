@@ -78,7 +78,7 @@ LEAST_WORDS = 6
 LEAST_WEIGHT = 0.1
 """Weight of a word that every passage holds."""
 _NEW_NAMES = 6
-HELD = 0.55
+HELD = 0.5
 """Share of a question's weight that a passage with its header must hold to answer it without a doubt."""
 
 
@@ -161,7 +161,7 @@ def lacking(named: set[str], text: str) -> list[str]:
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
     """What of a question a text lacks, so that it hardly answers: names and numbers, else words of half the weight."""
     named = lacking(names(question) | numbers(question), text)
-    return named or (uncovered(question, text) if coverage(weights, text) < HELD else [])
+    return named or (uncovered(question, text) if weights and coverage(weights, text) < HELD else [])
 
 
 def asks_for_all(question: str) -> bool:

@@ -129,9 +129,9 @@ class Reader:
         why = f"{shorten(best.span.text, SHORTEST)!r} answers it with a probability of {score:.2f}"
         level = 1 + sum(score >= least for least in levels)
         if lacks := missing(question, _read_with(passages[best.passage], best.span.start), weights):
-            level, why = min(level, DOUBTFUL), f"{why}, but {joined(map(repr, lacks))} does not stand there"
+            level, why = min(level, DOUBTFUL), f"{why}, but its passage does not mention {joined(map(repr, lacks))}"
         share = coverage(weights, f"{head(passages[best.passage])} {plain}")
-        if level > DOUBTFUL and probability(OF_ODDS * best.logit + OF_HELD * share + BIAS) < LEAST:
+        if weights and level > DOUBTFUL and probability(OF_ODDS * best.logit + OF_HELD * share + BIAS) < LEAST:
             level, why = DOUBTFUL, f"{why}, but holds {share:.0%} of the question"
         return level, score, why
 

@@ -389,3 +389,38 @@ def test_a_rewrite_has_the_words_of_the_question_for_the_web_at_most_six(engine)
             assert set(words(query)) <= set(words(question)) and len(query.split()) <= most
             assert query not in tried
             tried.append(query)
+
+
+BOOKS = passage(
+    9,
+    "## Read in 2024\n\n- The Bee Sting, Paul Murray\n- Orbital, Samantha Harvey\n  given up\n"
+    "- Small Things, Claire Keegan\n\n## To buy\n\n- bread",
+)
+LETTER = passage(10, "Lower Aldby, 4 October 1998\n\nWe were married on 12 April 1959, with eleven guests and a goose.")
+
+
+def test_the_items_of_a_list_answer_together_and_end_where_it_ends(engine):
+    text = answer(engine, "Which books did I read in 2024?", [BOOKS])
+    items = ["The Bee Sting, Paul Murray", "Orbital, Samantha Harvey given up", "Small Things, Claire Keegan"]
+    assert text == "\n".join(f"- {item} [1]" for item in items)
+    checked = check(text, [BOOKS])
+    assert checked.status == "grounded" and {citation.number for citation in checked.citations} == {1}
+
+
+def test_a_place_and_a_date_are_no_answer_to_who(engine):
+    assert "Lower Aldby" not in answer(engine, "Who wrote the letter of 4 October 1998?", [LETTER])
+
+
+def test_a_question_for_a_name_that_no_file_holds_is_refused_with_the_name():
+    boathouse = passage(11, "The lease of the boathouse ends on 3 May 2031.")
+
+    class Corpus(FakeCorpus):
+        def document_frequency(self, terms):
+            return {term: int(term in words(boathouse.page_content)) for term in terms}
+
+    engine = ExtractiveEngine(remembering_minilm(), shipped_evaluator(), Corpus([boathouse]))
+    (verdict,) = engine.relevance("When does the last ferry to Hollowmere leave?", [boathouse])
+    assert verdict.label == "irrelevant" and verdict.why == "'Hollowmere' stands in none of your files"
+    assert verdict.usage.notes == (verdict.why,)
+    (verdict,) = engine.relevance("When does the lease of the boathouse end?", [boathouse])
+    assert verdict.label == "relevant" and not verdict.usage.notes

@@ -11,6 +11,7 @@ from local_rag.core.generation import Attempt, Shape
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.engines.extractive.questions import one_sided, stem_weights
 from local_rag.engines.extractive.reader import Reader, labels
 from local_rag.text.answer_texts import ENGLISH, GERMAN
 from local_rag.text.support import sentence_supports
@@ -98,7 +99,7 @@ def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_wit
 def test_a_short_answer_over_the_end_of_a_sentence_is_quoted_whole_and_useful(text, short):
     reader, page = Reader(Script({text[:4]: (0.9, {short: 9.0})})), passage(1, text)
     assert reader.chosen("Who won?", [page], "", 3) == [(" ".join(text.split()), 0)]
-    assert reader.usefulness("Who won?", [page], f"{' '.join(text.split())} [1]")[0] == 5
+    assert reader.usefulness("Who won?", [page], f"{' '.join(text.split())} [1]", {})[0] == 5
 
 
 def test_a_style_or_number_of_sentences_of_the_user_brings_several_where_one_would_do():
@@ -161,7 +162,7 @@ def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, wh
 )
 def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(text, chance, usefulness):
     reader = Reader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
-    level, score, why = reader.usefulness("Who built the mill?", DOCUMENTS, text)
+    level, score, why = reader.usefulness("Who built the mill?", DOCUMENTS, text, {})
     assert level == usefulness
     assert score == (pytest.approx(chance) if level > 1 else 0.0)
     assert why
@@ -182,3 +183,33 @@ def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(
 def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_names(sentence, judged, support):
     judge = Reader(Script({}, supported=judged)).supports
     assert sentence_supports(f"{sentence} [1]", [MILL], judge) == [(sentence, support)]
+
+
+@pytest.mark.parametrize(
+    ("question", "level", "why"),
+    [
+        ("Who built the mill of Sorby?", 4, ""),
+        ("Who built the mill of Lorne?", 3, "does not mention 'lorne'"),
+        ("Who built the mill in 1877?", 3, "does not mention '1877'"),
+        ("Who built the stable with the green shutters?", 3, "does not mention 'stable', 'green' and 'shutters'"),
+    ],
+)  # fmt: skip
+def test_a_text_is_doubtful_where_its_passage_lacks_what_the_question_names(question, level, why):
+    text, weights = "Ada Quill built it again in 1911, of stone.", stem_weights(question, None)
+    found, _, said = Reader(Script(SCRIPT)).usefulness(question, DOCUMENTS, text, weights)
+    assert found >= 4 if level == 4 else found == level
+    assert why in said
+
+
+def test_of_a_table_only_the_row_and_its_head_count():
+    table = passage(1, "name | paid\nAda | 1,295\nBen | 57")
+    reader = Reader(Script({"name": (0.9, {"57": 5.0})}))
+    weights = stem_weights("How much has Ada paid?", None)
+    assert reader.usefulness("What has Ada paid?", [table], "Ben | 57", weights)[0] == 3
+    assert reader.usefulness("What has Ben paid?", [table], "Ben | 57", weights)[0] >= 4
+
+
+def test_a_comparison_with_one_of_its_sides_is_told_from_a_whole_one():
+    question = "What is the difference between the mill and the bakery?"
+    assert one_sided(question, "The mill grinds.") and not one_sided(question, "The mill grinds, the bakery bakes.")
+    assert not one_sided("Who owns the mill and the bakery?", "Ada owns the mill.")
