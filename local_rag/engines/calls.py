@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core import cancel
 from local_rag.core.callbacks import SILENT
+from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.core.usage import Call
 from local_rag.engines.language_model.window import Message, ModelSetup
-from local_rag.engines.ollama.transport import Connection, over
+from local_rag.engines.ollama.transport import over
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from local_rag.config.values import Ollama
+from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.calls import AGAIN, BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
 from local_rag.engines.ollama.server import Server, duration, ollama, one_line, project_error
-from local_rag.engines.ollama.transport import CONNECT, Connection, NoTransport, over
+from local_rag.engines.ollama.transport import CONNECT, NoTransport, over
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
