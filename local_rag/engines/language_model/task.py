@@ -182,7 +182,7 @@ class Task:
                 "rewriter", label, texts, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0
             )
             try:
-                line = first_line(self._whole(request).text)
+                line = first_line(self._calls.ask(request, self._log).text)
             except PromptTooLong as size:
                 fitted.shrink(size)
                 continue
@@ -208,7 +208,7 @@ class Task:
         for retry in (False, True):
             rejected = ""
             try:
-                reply = self._whole(replace(request, retry=retry))
+                reply = self._calls.ask(replace(request, retry=retry), self._log)
                 parsed, wrong = parsed_reply(reply, schema)
                 if parsed is not None:
                     return parsed, ""
@@ -228,24 +228,10 @@ class Task:
         return None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[str | None]:
-        try:
-            reply = yield from self._calls.stream(request)
-        except BrokenOff as error:
-            self._log.append(error.call)
-            raise
-        self._log.append(reply.call)
+        reply = yield from self._calls.stream(request, self._log)
         if reply.cut:
-            most = plural(reply.call.output_tokens, "token")
+            most = plural(reply.tokens, "token")
             self.note(f"the answer was cut off after {most}, the most that it may take; ask for less at a time")
-
-    def _whole(self, request: ChatRequest) -> Reply:
-        try:
-            reply = self._calls.ask(request)
-        except BrokenOff as error:
-            self._log.append(error.call)
-            raise
-        self._log.append(reply.call)
-        return reply
 
     def note(self, note: str) -> None:
         """What a person should know; nothing where it is empty."""
@@ -266,7 +252,7 @@ def _with_reasons(
 def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
     """The reply in the form of its schema, else what is wrong with it."""
     if reply.cut:
-        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
+        return None, f"it was cut off after {plural(reply.tokens, 'token')}"
     try:
         return schema.model_validate_json(reply.text), ""
     except ValidationError as error:

@@ -26,37 +26,13 @@ class OllamaEngine(LanguageModelEngine):
     def __init__(
         self,
         server: Server,
-        setups: Mapping[Role, ModelSetup],
-        settings: Ollama,
-        version: str = "",
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-    ) -> None:
-        self._ollama = OllamaCalls(server, settings)
-        super().__init__(
-            self._ollama,
-            setups,
-            grading=settings.grading,
-            explain=explain,
-            texts=texts,
-            evaluator=evaluator,
-        )
-        self.server = server
-        self._version = version
-        self._digests: Mapping[str, str] = {}
-
-    @classmethod
-    def open(
-        cls,
-        server: Server,
         specs: Mapping[Role, OllamaModelSpec],
         num_ctx: int,
         settings: Ollama,
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
-    ) -> OllamaEngine:
+    ) -> None:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
         `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
@@ -68,7 +44,13 @@ class OllamaEngine(LanguageModelEngine):
             check_name(name, settings.allow_cloud)
         known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
         setups = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, setups, settings, server.version(), explain, texts, evaluator)
+        self._ollama = OllamaCalls(server, settings)
+        super().__init__(
+            self._ollama, setups, grading=settings.grading, explain=explain, texts=texts, evaluator=evaluator
+        )
+        self.server = server
+        self._version = server.version()
+        self._digests: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
