@@ -13,7 +13,7 @@ from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
-from local_rag.engines.ollama.server import Server, duration, ollama, one_line, project_error
+from local_rag.engines.ollama.server import Server, ollama, one_line, project_error
 from local_rag.engines.ollama.transport import CONNECT, NoTransport
 from local_rag.text.display import plural
 
@@ -60,11 +60,11 @@ class OllamaCalls(ChatCalls):
 
     def _preload(self, setup: ModelSetup) -> None:
         patience = self.settings.load_seconds + self.settings.idle_seconds
-        options, keep_alive = {"num_ctx": setup.num_ctx}, duration(self.settings.keep_alive)
+        options = {"num_ctx": setup.num_ctx}
         try:
             with self.turn(Connection()) as come:
                 if come:
-                    self.server.preload(setup.model, options, keep_alive, patience)
+                    self.server.preload(setup.model, options, self.settings.keep_alive, patience)
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
@@ -91,7 +91,7 @@ class OllamaCalls(ChatCalls):
                 temperature=0.7 if request.variant else 0.0,
                 seed=SEED + request.variant,
                 reasoning=request.setup.think,
-                keep_alive=duration(self.settings.keep_alive),
+                keep_alive=self.settings.keep_alive,
                 sync_client_kwargs={
                     "transport": self.server.transport,
                     "trust_env": False,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.values import Ollama
+from local_rag.core.errors import LocalRagError
 from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.calls import OllamaCalls
-from local_rag.engines.ollama.server import Server, check_name, check_remote, digests
+from local_rag.engines.ollama.server import Server, check_name, check_remote, same_model
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Evaluator
@@ -66,13 +68,22 @@ class OllamaEngine(LanguageModelEngine):
         """The models with the beginning of their digests, which prompts they are told, how they are asked, and the
         evaluator.
 
-        The server is asked for the digests once; while it does not tell them they are `?`.
+        While the server does not tell the digests they are `?`.
         """
-        self._digests = self._digests or digests(self.server, [setup.model for setup in self.models])
+        with suppress(LocalRagError):
+            self._digests = self._digests or self.digests()
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
         return f"ollama {self.prompts.version}; {listed}; {self.how_graded}"
+
+    def digests(self) -> dict[str, str]:
+        """What tells the weights of each model apart, as the server says it: a name may mean others after a pull."""
+        there = self.server.installed()
+        return {
+            setup.model: next((known.digest for known in there if same_model(known.name, setup.model)), "")
+            for setup in self.models
+        }
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""

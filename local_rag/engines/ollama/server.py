@@ -188,15 +188,6 @@ def _timeout(patience: float) -> httpx.Timeout:
     return httpx.Timeout(patience, connect=min(patience, CONNECT))
 
 
-def digests(server: Server, models: Collection[str]) -> dict[str, str]:
-    """The digest of each of these models, as far as the server tells it."""
-    try:
-        installed = server.installed()
-    except LocalRagError:
-        return {}
-    return {model: known.digest for model in models for known in installed if same_model(known.name, model)}
-
-
 # --- names of models ------------------------------------------------------------------------------------------------
 
 
@@ -228,11 +219,6 @@ def same_model(first: str, second: str) -> bool:
 def _tagged(name: str) -> str:
     short = name.strip().casefold().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
-
-
-def duration(keep_alive: str) -> str:
-    """As Ollama reads a string: it refuses one without a unit ("time: missing unit in duration"), which are seconds."""
-    return f"{keep_alive}s" if keep_alive[-1].isdigit() else keep_alive
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
