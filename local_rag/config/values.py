@@ -145,6 +145,11 @@ class Ollama(_Section):
     idle_seconds: float = Field(60.0, gt=0, description="longest silence within a reply")
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
 
+    @field_validator("keep_alive")
+    @classmethod
+    def _with_unit(cls, value: str) -> str:
+        return f"{value}s" if value[-1].isdigit() else value  # Ollama refuses a number without a unit
+
     @property
     def by_model(self) -> Ollama:
         """The same, with passages graded by the model where the evaluator would grade them."""

@@ -232,7 +232,7 @@ def _schema(context: _Context, specs: Mapping[Role, OllamaModelSpec]) -> Iterato
     """One tiny grading call: does the reply have its form?"""
     from langchain_core.documents import Document
 
-    engine = OllamaEngine.open(context.server, specs, context.profile.num_ctx, context.settings.values.ollama.by_model)
+    engine = OllamaEngine(context.server, specs, context.profile.num_ctx, context.settings.values.ollama.by_model)
     started = time.perf_counter()
     verdicts = engine.relevance(QUESTION, [Document(text, metadata={"source": ""}) for text in PASSAGES])
     took = f"{time.perf_counter() - started:.1f} s"

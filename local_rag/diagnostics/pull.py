@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 
 from local_rag.config.machine import total_memory
 from local_rag.config.models import OllamaModelSpec
@@ -41,7 +40,7 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
             if model is None:
                 raise EngineError(f"Ollama says that it has {spec.name}, but does not list it", hint="ollama list")
             check_remote(spec.name, model.remote_host, settings.values.ollama.allow_cloud)
-            yield replace(model, name=spec.name)
+            yield model.model_copy(update={"name": spec.name})
     embedder = open_embedder(settings, display)
     with suppress(ModelMissing):
         if not embedder.ready:

@@ -13,15 +13,18 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core import cancel
 from local_rag.core.callbacks import SILENT
+from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.core.usage import Call
 from local_rag.engines.language_model.window import Message, ModelSetup
-from local_rag.engines.ollama.transport import Connection, over
+from local_rag.engines.ollama.transport import over
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 POLL = 0.05
 """Seconds between two looks at the stop button while nothing arrives."""
 
-AGAIN = "ask again; if it happens often, try another model: local-rag models"
 CLOSED = "the engine was closed while it was asked"
 
 
@@ -54,17 +56,18 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, without thoughts. `cut`: it reached its cap or the end of the window."""
+    """What came back, without thoughts, of so many tokens. `cut`: it reached its cap or the end of the window."""
 
     text: str
     cut: bool
-    call: Call
+    tokens: int
 
 
 class BrokenOff(EngineError):
-    """A reply that did not end as it should; the same call may work the next time. `call` is what it cost."""
+    """A reply that did not end as it should; the same call may work the next time."""
 
-    call = Call("", "")
+    def __init__(self, what: str) -> None:
+        super().__init__(what, hint="ask again; if it happens often, try another model: local-rag models")
 
 
 class ChatCalls(ABC):
@@ -76,9 +79,8 @@ class ChatCalls(ABC):
     loads_ahead = False
     """Whether a model is being loaded ahead of the question, whose clock then stands still."""
 
-    def __init__(self, turn: threading.Lock | None = None) -> None:
-        """`turn` is shared by engines on one model."""
-        self._turn = turn or threading.Lock()
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
         self._closed = False
         self._connections: set[Connection] = set()
 
@@ -104,9 +106,9 @@ class ChatCalls(ABC):
         for connection in list(self._connections):
             connection.abort()
 
-    def ask(self, request: ChatRequest) -> Reply:
-        """The whole reply. Raises as `stream` does."""
-        stream = self.stream(request)
+    def ask(self, request: ChatRequest, log: list[Call]) -> Reply:
+        """The whole reply; see `stream`."""
+        stream = self.stream(request, log)
         while True:
             try:
                 next(stream)
@@ -114,44 +116,39 @@ class ChatCalls(ABC):
                 reply: Reply = end.value
                 return reply
 
-    def stream(self, request: ChatRequest) -> Generator[str | None, None, Reply]:
+    def stream(self, request: ChatRequest, log: list[Call]) -> Generator[str | None, None, Reply]:
         """The reply bit by bit, and as a whole at its end; None where it begins anew. Closing it aborts the call.
 
-        Raises PromptTooLong, BrokenOff, EngineError, Stopped.
+        What it cost goes into the log. Raises PromptTooLong, BrokenOff, EngineError, Stopped.
         """
         cancel.check()
         started, whole, given = time.perf_counter(), None, ""
-        arriving = self._arriving(request)
         try:
-            for chunk in arriving:
-                whole = chunk if whole is None else cast("AIMessage", whole + chunk)
-                said = without_thoughts(text_of(whole))
-                if not said.startswith(given):
-                    yield None
-                    given = ""
-                if said != given:
-                    yield said[len(given) :]
-                given = said
+            with closing(self._arriving(request)) as arriving:
+                for chunk in arriving:
+                    whole = chunk if whole is None else cast("AIMessage", whole + chunk)
+                    said = without_thoughts(text_of(whole))
+                    if not said.startswith(given):
+                        yield None
+                        given = ""
+                    if said != given:
+                        yield said[len(given) :]
+                    given = said
             if self._closed and whole is None:
                 raise EngineError(CLOSED)
             cut = self.check_end(request, given, whole.response_metadata if whole is not None else {})
-        except BrokenOff as error:
-            error.call = call_of(request, whole, time.perf_counter() - started)
+        except BrokenOff:
+            log.append(call_of(request, whole, time.perf_counter() - started))
             raise
-        finally:
-            arriving.close()
-        call = call_of(request, whole, time.perf_counter() - started)
+        log.append(call := call_of(request, whole, time.perf_counter() - started))
         cancel.current().extend(call.load_seconds if call.loaded else 0.0)  # loading is no part of answering
-        return Reply(given.strip(), cut, call)
+        return Reply(given.strip(), cut, call.output_tokens)
 
     def _arriving(self, request: ChatRequest) -> Generator[AIMessage, None, None]:
         """What the reading thread sends, until its end; silence beyond what the prompt explains is an error."""
         connection, out = Connection(), queue.SimpleQueue[Any]()
-        self._connections.add(connection)
-        context = contextvars.copy_context()
-        threading.Thread(
-            target=context.run, args=(self._read, request, connection, out), name="local-rag-call", daemon=True
-        ).start()
+        reading = partial(contextvars.copy_context().run, self._read, request, connection, out)
+        threading.Thread(target=reading, name="local-rag-call", daemon=True).start()
         since, patience = time.monotonic(), float("inf")
         try:
             while True:
@@ -175,36 +172,40 @@ class ChatCalls(ABC):
                 if item is not None:
                     yield item
         finally:
-            self._connections.discard(connection)
             connection.abort()
 
     def _read(self, request: ChatRequest, connection: Connection, out: queue.SimpleQueue[Any]) -> None:
         """The thread that reads: its turn has come with None, then come the chunks, then StopIteration or an error."""
         from langsmith import tracing_context
 
-        if not self.take_turn(connection):
-            return out.put(StopIteration())
+        about = {"task": request.task, "prompt": request.prompt, "retry": request.retry}
+        config: RunnableConfig = {"run_name": request.role, "tags": [SILENT], "metadata": about}
         try:
-            out.put(None)
-            about = {"task": request.task, "prompt": request.prompt, "retry": request.retry}
-            config: RunnableConfig = {"run_name": request.role, "tags": [SILENT], "metadata": about}
-            with over(connection), tracing_context(enabled=False):
-                for chunk in self.chunks(request, config):
-                    if connection.aborted:
-                        break
-                    out.put(chunk)
+            with self.turn(connection) as come, tracing_context(enabled=False):
+                if come:
+                    out.put(None)
+                    for chunk in self.chunks(request, config):
+                        if connection.aborted:
+                            break
+                        out.put(chunk)
             out.put(StopIteration())
         except BaseException as error:
             out.put(error)
-        finally:
-            self._turn.release()
 
-    def take_turn(self, connection: Connection) -> bool:
-        """Whether the turn of a call has come before it was aborted."""
-        while not (connection.aborted or self._closed):
-            if self._turn.acquire(timeout=POLL):
-                return True
-        return False
+    @contextmanager
+    def turn(self, connection: Connection) -> Iterator[bool]:
+        """Wait for the turn of a call, which goes over this connection: whether it came before the call was aborted."""
+        self._connections.add(connection)
+        come = False
+        try:
+            while not (come or connection.aborted or self._closed):
+                come = self._turn.acquire(timeout=POLL)
+            with over(connection):
+                yield come
+        finally:
+            self._connections.discard(connection)
+            if come:
+                self._turn.release()
 
     def _error_of(self, request: ChatRequest, error: BaseException) -> BaseException:
         if isinstance(error, LocalRagError) or not isinstance(error, Exception):
@@ -234,18 +235,18 @@ def call_of(request: ChatRequest, message: AIMessage | None, seconds: float) -> 
         float(about.get(key) or 0) / 1e9 for key in ("load_duration", "prompt_eval_duration", "eval_duration")
     )
     return Call(
-        request.role,
-        request.setup.model,
-        int(used.get("input_tokens") or 0),
-        int(used.get("output_tokens") or 0),
-        seconds,
-        load,
-        read,
-        wrote,
-        load >= LOADED,
-        request.retry,
-        request.task,
-        request.prompt,
+        role=request.role,
+        model=request.setup.model,
+        prompt_tokens=int(used.get("input_tokens") or 0),
+        output_tokens=int(used.get("output_tokens") or 0),
+        seconds=seconds,
+        load_seconds=load,
+        prompt_seconds=read,
+        output_seconds=wrote,
+        loaded=load >= LOADED,
+        retry=request.retry,
+        task=request.task,
+        prompt=request.prompt,
     )
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from threading import Lock
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.models import ROLES
 from local_rag.config.values import Grading
 from local_rag.core.errors import EngineError, UsageError
-from local_rag.engines.calls import AGAIN, BrokenOff, ChatCalls, ChatRequest
+from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.engine import LanguageModelEngine
-from local_rag.engines.language_model.window import Message, ModelSetup, PromptTooLong
+from local_rag.engines.language_model.prompts import Prompts
+from local_rag.engines.language_model.window import ModelSetup, PromptTooLong
 from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ THOUGHTS = 2_048
 Options = dict[str, Any]
 METHODS: tuple[Options | None, ...] = ({}, {"method": "function_calling"}, {"method": "json_mode"}, None)
 """How a model is told to reply in JSON: options of `with_structured_output`; None: by the prompt alone."""
+
+REFUSED = (400, 404, 422)
+"""HTTP statuses of a server that does not know a way to ask for JSON."""
 
 
 def from_chat_model(
@@ -69,43 +72,17 @@ def from_chat_model(
 class ChatModelEngine(LanguageModelEngine):
     """An engine on one chat model. Serves several threads; their calls take turns. See `from_chat_model`."""
 
-    def __init__(
-        self,
-        model: BaseChatModel,
-        window: int,
-        version: str = "",
-        *,
-        explain: bool = False,
-        grading: Grading = "packed",
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-        shared: _Shared | None = None,
-    ) -> None:
-        self._model = model
+    def __init__(self, model: BaseChatModel, window: int, version: str, *, explain: bool, grading: Grading) -> None:
+        self._model, self._version = model, version
         self._model_name = _name(model)
-        self._version = version
-        self._shared = shared or _Shared()
         setups = dict.fromkeys(ROLES, ModelSetup(self._model_name, window))
-        calls = ChatModelCalls(model, self._model_name, self._shared)
-        super().__init__(calls, setups, grading=grading, explain=explain, texts=texts, evaluator=evaluator)
+        super().__init__(ChatModelCalls(model, self._model_name), setups, grading=grading, explain=explain)
 
     def opened_with(self, texts: PromptTexts, evaluator: Evaluator | None = None) -> ChatModelEngine:
-        """The same model, told these texts, beside this evaluator; this engine where it has both already.
-
-        Their calls take turns.
-        """
-        if texts.changed == self.prompts.texts.changed and evaluator is self._evaluator:
-            return self
-        return ChatModelEngine(
-            self._model,
-            self.setups["generator"].num_ctx,
-            self._version,
-            explain=self._explain,
-            grading=self.grading,
-            texts=texts,
-            evaluator=evaluator,
-            shared=self._shared,
-        )
+        """The same model, told these texts, beside this evaluator: both engines make the same calls, in turn."""
+        engine = copy(self)
+        engine.prompts, engine._evaluator = Prompts(texts), evaluator
+        return engine
 
     @property
     def name(self) -> str:
@@ -133,53 +110,45 @@ class ChatModelEngine(LanguageModelEngine):
         """Nothing: how a model of LangChain is loaded is not known."""
 
 
-@dataclass
-class _Shared:
-    """What all engines of one chat model have in common: whose turn it is, and which of `METHODS` the model knows."""
-
-    turn: Lock = field(default_factory=Lock)
-    method: int = 0
-
-
 class ChatModelCalls(ChatCalls):
     """All calls to one chat model: one in this process is rarely made for several at once."""
 
-    def __init__(self, model: BaseChatModel, name: str, shared: _Shared) -> None:
-        super().__init__(shared.turn)
-        self._model, self._name, self._shared = model, name, shared
+    def __init__(self, model: BaseChatModel, name: str) -> None:
+        super().__init__()
+        self._model, self._name = model, name
+        self._method = 0
+        """Which of `METHODS` the model knows, as far as it has been asked."""
 
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
-        messages = list(request.messages)
         if request.schema is None:
-            yield from self._streamed(messages, config, request.cap)
+            yield from self._streamed(request, config)
             return
         schema = {"title": request.role, "description": "The reply to the task.", **request.schema}
-        for number in range(self._shared.method, len(METHODS)):
+        while True:
             try:
-                reply = _bound(self._model, METHODS[number], schema).invoke(messages, config)
-            except Exception as error:
-                if number + 1 == len(METHODS) or not _refuses_method(error):
-                    raise
-            else:
-                self._shared.method = number
-                yield reply
+                model = _bound(self._model, METHODS[self._method], schema)
+                yield model.invoke(list(request.messages), config)
                 return
+            except Exception as error:
+                if METHODS[self._method] is None or not _refuses_method(error):
+                    raise
+                self._method += 1
 
-    def _streamed(self, messages: list[Message], config: RunnableConfig, cap: int) -> Iterator[AIMessage]:
+    def _streamed(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         """A bit is one token or more, and how many there may be cannot be told every model: the rest is cut off."""
         from langchain_core.messages import AIMessageChunk
 
-        for number, chunk in enumerate(self._model.stream(messages, config)):
+        for number, chunk in enumerate(self._model.stream(list(request.messages), config)):
             yield chunk
-            if number >= cap + THOUGHTS:
-                yield AIMessageChunk(content="", response_metadata={"finish_reason": _TOO_MANY})
+            if number >= request.cap + THOUGHTS:
+                yield AIMessageChunk(content="", response_metadata={"finish_reason": "length"})
                 return
 
     def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
         if not text.strip():
-            raise BrokenOff(f"{self._name} returned no text", hint=AGAIN)
-        cut = ("length", "max_tokens", _TOO_MANY)
-        return any(about.get(key) in cut for key in ("finish_reason", "done_reason", "stop_reason"))
+            raise BrokenOff(f"{self._name} returned no text")
+        reasons = [about.get(key) for key in ("finish_reason", "done_reason", "stop_reason")]
+        return "length" in reasons or "max_tokens" in reasons
 
     def error_of(self, request: ChatRequest, error: Exception) -> Exception:
         from langchain_core.exceptions import ContextOverflowError
@@ -192,22 +161,14 @@ class ChatModelCalls(ChatCalls):
         )
 
 
-_TOO_MANY = "more than asked for"
-"""The reason why a reply ended that is cut off here."""
-
-
-_REFUSALS = (NotImplementedError, TypeError, ValueError)
-"""What a client raises that cannot ask for JSON in a way."""
-
-
 def _refuses_method(error: Exception) -> bool:
     """Whether an error says that a way to ask for JSON is not known; a server says so with a 4xx status."""
     from langchain_core.exceptions import ContextOverflowError
 
-    status = getattr(error, "status_code", None)
     if isinstance(error, ContextOverflowError):
         return False
-    return isinstance(error, _REFUSALS) if status is None else status in (400, 404, 422)
+    status = getattr(error, "status_code", None)
+    return isinstance(error, NotImplementedError | TypeError | ValueError) if status is None else status in REFUSED
 
 
 def _bound(model: BaseChatModel, method: Options | None, schema: Options) -> Runnable[Any, Any]:

@@ -170,13 +170,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def digests(engine: Engine) -> dict[str, str]:
-    """What tells the weights of each language model apart: a name alone may mean others after the next pull."""
+    """What tells the weights of each language model apart; empty where no server says it."""
     from local_rag.engines.ollama.engine import OllamaEngine
 
-    if not isinstance(engine, OllamaEngine):
-        return {}
-    there = {model.name: model.digest for model in engine.server.installed()}
-    return {use.model: there.get(use.model, there.get(f"{use.model}:latest", "")) for use in engine.models}
+    return engine.digests() if isinstance(engine, OllamaEngine) else {}
 
 
 def own_prompts(engine: Engine) -> dict[str, str]:

@@ -265,7 +265,7 @@ def open_ollama(
     try:
         values = settings.values
         ollama = values.ollama.by_model if trial else values.ollama
-        return OllamaEngine.open(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator)
+        return OllamaEngine(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator)
     except LocalRagError as error:
         try:
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import queue
 import re
-import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
+from local_rag.core.connection import Connection
 from local_rag.core.errors import FileSkipped
 from local_rag.text.display import printable, shorten
 from local_rag.web.addresses import Address, public_addresses
@@ -82,21 +82,20 @@ def fetch(url: str, seconds: float, addresses: Addresses = public_addresses) -> 
             if time.monotonic() > call.until:
                 reply = reply or call.late(url)
     finally:
-        call.end()
+        call.connection.abort()
     if isinstance(reply, FileSkipped):
         raise reply
     return reply
 
 
 class _Call:
-    """One fetch: its deadline, the host it asks now, and its connection, which any thread may end."""
+    """One fetch: its deadline, the host it asks now, and its connection."""
 
     def __init__(self, seconds: float, addresses: Addresses) -> None:
         self.until = time.monotonic() + seconds
         self._seconds, self._addresses = seconds, addresses
         self._host = ""
-        self._socket: socket.socket | None = None
-        self._ended = False
+        self.connection = Connection()
 
     def reply(self, url: str) -> FetchedPage | FileSkipped:
         """The page, or why there is none, whatever goes wrong."""
@@ -113,20 +112,6 @@ class _Call:
 
     def late(self, url: str) -> FileSkipped:
         return FileSkipped(f"{self._host or _shown(url)} took longer than {self._seconds:g} s")
-
-    def end(self) -> None:
-        """Let go of the connection, also of one that is only being made."""
-        self._ended = True
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-    def _connected(self, event: str, info: Mapping[str, Any]) -> None:
-        """Take the socket as soon as there is one (the `trace` extension of httpcore)."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            self._socket = info["return_value"].get_extra_info("socket")
-            if self._ended:
-                self.end()
 
     def _follow(self, url: str) -> FetchedPage:
         here = _parsed(url)
@@ -172,7 +157,7 @@ class _Call:
             extensions={
                 "sni_hostname": self._host,  # the certificate is checked for it
                 "timeout": {"connect": left / len(addresses), "read": left, "write": left, "pool": left},
-                "trace": self._connected,
+                "trace": self.connection.trace,
             },
         )
 

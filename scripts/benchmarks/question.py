@@ -152,7 +152,7 @@ def _rag(case: Case, grading: Grading, parts: Parts, evaluator: Agreeing | None)
     ollama = settings.values.ollama
     spec = OllamaModelSpec(name=parts.options.ollama or NAME)
     server = Server(ollama.host, ollama.allow_hosts)
-    engine = OllamaEngine.open(server, dict.fromkeys(ROLES, spec), WINDOW, ollama, evaluator=evaluator)
+    engine = OllamaEngine(server, dict.fromkeys(ROLES, spec), WINDOW, ollama, evaluator=evaluator)
     server.preload(spec.name, {"num_ctx": WINDOW}, ollama.keep_alive, PATIENCE)
     corpus: Any = parts.passages
     rag = Rag(settings, corpus, Choice(engine))

@@ -41,7 +41,7 @@ def engine_on(
     try:
         spec = OllamaModelSpec(name=model, think=think)
         specs = dict.fromkeys(ROLES, spec)
-        engine = OllamaEngine.open(with_server, specs, num_ctx, config, explain, texts, evaluator)
+        engine = OllamaEngine(with_server, specs, num_ctx, config, explain, texts, evaluator)
     except BaseException:
         with_server.close()
         raise

@@ -322,7 +322,11 @@ class Handler(BaseHTTPRequestHandler):
     started = chunked = False
 
     def do_POST(self):
-        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        data = self.rfile.read(length)
+        self.close_connection = len(data) < length
+        if self.close_connection:
+            return  # the client has left before it had sent everything
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.started = False
         body = None

@@ -218,48 +218,40 @@ class TrainedEvaluator:
 
         Raises ModelChanged, and Stopped while another thread loads it.
         """
-        began = time.monotonic()
         while not self._loading.acquire(timeout=_POLL):
-            cancel.current().extend(time.monotonic() - began)
-            began = time.monotonic()
+            cancel.current().extend(_POLL)
             cancel.check()
+        began = time.monotonic()
         try:
             return self._loaded
         finally:
             self._loading.release()
+            cancel.current().extend(time.monotonic() - began)
 
     @cached_property
     def _loaded(self) -> tuple[Inputs, Compute]:
-        began = time.monotonic()
         folder = self.files.folder
         try:
             tokenizer = encoders.tokenizer(folder / TOKENIZER, "evaluator")
             kept = self._cache / FOLDER / self.files.config.sha256[:16]
-            loaded = Inputs(tokenizer, self.files.config.window), open_model(folder / MODEL, kept)
+            return Inputs(tokenizer, self.files.config.window), open_model(folder / MODEL, kept)
         except Exception as error:  # whatever a file or a library is the cause of
             why = f"{type(error).__name__}: {error}"
             raise ModelChanged(f"the evaluator '{self.name}' cannot be loaded: {why}", hint=DOCTOR) from error
-        cancel.current().extend(time.monotonic() - began)
-        return loaded
 
 
 def open_model(model: Path, kept: Path) -> Compute:
     """What computes the model on this machine; `kept` is the folder for what OpenVINO compiled."""
-    if not runtime().startswith("OpenVINO"):
-        return _with_onnx_runtime(model)
+    if not runtime().startswith("OpenVINO"):  # it has no wheel for Windows on ARM
+        import onnxruntime
+
+        onnxruntime.disable_telemetry_events()
+        session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        return lambda inputs: session.run(None, dict(inputs))
     with suppress(OSError):  # without the folder it is compiled each time
         make_folder(kept)
     request = encoders.compiled(model, "f32", kept).create_infer_request()
     return lambda inputs: request.infer(dict(inputs)).to_tuple()
-
-
-def _with_onnx_runtime(model: Path) -> Compute:
-    """For machines without OpenVINO, which has no wheel for Windows on ARM."""
-    import onnxruntime
-
-    onnxruntime.disable_telemetry_events()
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    return lambda inputs: session.run(None, dict(inputs))
 
 
 def _softmax(logits: Any) -> Any:

@@ -161,7 +161,7 @@ class LanguageModelEngine(ABC):
                 )
             return evaluated(self._evaluator, question, documents)
         task, most = self.task(), 1 if self.grading == "each" else len(documents)
-        first, *others = grade_documents(task, self.prompts, question, documents, most)
+        first, *others = grade_documents(task, question, documents, most)
         return [replace(first, usage=task.usage()), *others]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
@@ -200,7 +200,7 @@ class LanguageModelEngine(ABC):
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
 
         def graded(check: Check) -> Grade:
-            return grade_generation(task, self.prompts, question, documents, generation, check)
+            return grade_generation(task, question, documents, generation, check)
 
         if check == "both" and self.grading == "each":
             grade = graded("support")
@@ -247,4 +247,4 @@ class LanguageModelEngine(ABC):
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
-        return Task(self._calls, self.setups, self.prompts.texts, explain=self._explain)
+        return Task(self._calls, self.setups, self.prompts, explain=self._explain)

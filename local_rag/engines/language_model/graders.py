@@ -10,7 +10,6 @@ from local_rag.core.critique import overall
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
 from local_rag.engines.language_model import passages, schemas
 from local_rag.engines.language_model.passages import Passages
-from local_rag.engines.language_model.prompts import Prompts
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit, Message
 from local_rag.text.display import plural
@@ -26,9 +25,7 @@ USELESS = 1
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
-def grade_documents(
-    task: Task, prompts: Prompts, question: str, documents: Sequence[Document], most: int
-) -> list[Relevance]:
+def grade_documents(task: Task, question: str, documents: Sequence[Document], most: int) -> list[Relevance]:
     """A verdict for each document, the most wanted first in calls about at most `most` of them that fit the window.
 
     One that no call has shown is `unparsed`, and says why. Raises DoesNotFit where none fits.
@@ -44,7 +41,7 @@ def grade_documents(
 
     while left:
         try:
-            shown, graded = _graded(task, prompts, question, documents, left[:most])
+            shown, graded = _graded(task, question, documents, left[:most])
         except DoesNotFit as error:
             size = len(documents[left[0]].page_content)
             shorter = [number for number in left if len(documents[number].page_content) < size]
@@ -65,13 +62,13 @@ def grade_documents(
 
 
 def _graded(
-    task: Task, prompts: Prompts, question: str, documents: Sequence[Document], order: Sequence[int]
+    task: Task, question: str, documents: Sequence[Document], order: Sequence[int]
 ) -> tuple[list[int], list[Relevance]]:
     """The positions of those of these documents that one call has shown, and their verdicts."""
 
     def prompt(positions: Sequence[int]) -> list[Message]:
         shown = [documents[position] for position in positions]
-        return prompts.chat(prompts.grade_task(len(shown)), question, shown, range(len(shown)))
+        return task.prompts.chat(task.prompts.grade_task(len(shown)), question, shown, range(len(shown)))
 
     verdict = task.verdict(
         "grader",
@@ -87,21 +84,15 @@ def _graded(
     return verdict.kept, [Relevance(_LABELS[word], why=verdict.reason(at)) for at, word in enumerate(words)]
 
 
-_TEXTS: dict[Check, tuple[str, ...]] = {
-    "both": ("hallucination_grader", "answer_grader"),
-    "support": ("hallucination_grader",),
-    "usefulness": ("answer_grader",),
+_CHECKS: dict[Check, tuple[type[schemas.Reply], str, Sequence[str]]] = {
+    "both": (schemas.GradeGeneration, "generation_grader", ("hallucination_grader", "answer_grader")),
+    "support": (schemas.GradeHallucinations, "hallucination_grader", ()),
+    "usefulness": (schemas.GradeAnswer, "answer_grader", ()),
 }
-_CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
-    "both": (schemas.GradeGeneration, "generation_grader"),
-    "support": (schemas.GradeHallucinations, "hallucination_grader"),
-    "usefulness": (schemas.GradeAnswer, "answer_grader"),
-}
+"""The schema of a check, the name of its call, and the texts of its prompt unless it is one of that name."""
 
 
-def grade_generation(
-    task: Task, prompts: Prompts, question: str, documents: Sequence[Document], generation: str, check: Check
-) -> Grade:
+def grade_generation(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
     """Support sentence by sentence and usefulness in one call, or one of the two.
 
     The call must show all that the generation cites: what does not fit the window stays `unparsed`, and says so.
@@ -109,20 +100,20 @@ def grade_generation(
     sentences = claims(generation)
     if not sentences:
         return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
-    base, label = _CHECKS[check]
+    base, label, texts = _CHECKS[check]
     schema = base if check == "usefulness" else schemas.of_length(base, len(sentences))
     shown = Passages.of(documents)
     cited = {number - 1 for claim in sentences for number in shown.shown_numbers(claim.numbers)}
     order = sorted(shown.order, key=lambda position: position not in cited)
 
     def prompt(positions: Sequence[int]) -> list[Message]:
-        wanted = prompts.check_task(generation, shown, check, shown.counting(positions))
-        return prompts.chat(wanted, question, shown.shown, positions)
+        wanted = task.prompts.check_task(generation, shown, check, shown.counting(positions))
+        return task.prompts.chat(wanted, question, shown.shown, positions)
 
     needed = 0 if check == "usefulness" else max(1, len(cited))
     try:
         verdict = task.verdict(
-            "grader", label, prompt, order, lambda _: schema, needed=needed, reasons="one", texts=_TEXTS[check]
+            "grader", label, prompt, order, lambda _: schema, needed=needed, reasons="one", texts=texts
         )
     except DoesNotFit as error:
         unread: list[Support] = ["unparsed"] * len(sentences)

@@ -73,6 +73,9 @@ class Passages:
 
     def own_stream(self, bits: Iterator[str | None]) -> Iterator[str | None]:
         """The same for an answer that comes bit by bit: a word is held back until it is whole, a mark until it ends."""
+        if len(self.numbers) == len(self.shown):
+            yield from bits
+            return
         held = ""
         for bit in bits:
             if bit is None:
@@ -80,12 +83,10 @@ class Passages:
                 yield None
                 continue
             held += bit
-            if len(self.numbers) < len(self.shown) and (last := _UNFINISHED.search(held)):
-                ready, held = held[: last.start()], held[last.start() :]
-            else:
-                ready, held = held, ""
+            last = _UNFINISHED.search(held)
+            ready, held = (held[: last.start()], held[last.start() :]) if last else (held, "")
             if ready:
-                yield self.own_marks(ready) if len(self.numbers) < len(self.shown) else ready
+                yield self.own_marks(ready)
         if held:
             yield self.own_marks(held)
 

@@ -8,9 +8,10 @@ RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 YesNo = Literal["yes", "no"]
 Supported = Literal["fully", "partially", "no"]
@@ -106,13 +107,16 @@ class ProposeMissing(Reply):
 
 @cache
 def of_length(schema: type[R], count: int) -> type[R]:
-    """The schema with exactly so many entries in its list; a list of words is on the wire one string."""
-    name, field = next(
-        (name, field) for name, field in schema.model_fields.items() if get_origin(field.annotation) is list
-    )
-    (entry,) = get_args(field.annotation)
-    kind = _words(entry, count) if get_origin(entry) is Literal else field.annotation
-    entries: Any = Annotated[kind, Field(alias=field.alias, min_length=count, max_length=count)]
+    """The schema with exactly so many entries in its list of words, its first field.
+
+    On the wire the list is one string of so many words with a blank between two.
+    """
+    (name, field), *_ = schema.model_fields.items()
+    words: Any = field.annotation
+    one = f"({'|'.join(get_args(*get_args(words)))})"
+    wire = {"type": "string", "pattern": f"^{' '.join([one] * count)}$"}
+    listed = Field(alias=field.alias, min_length=count, max_length=count)
+    entries: Any = Annotated[words, BeforeValidator(_split), WithJsonSchema(wire), listed]
     return _derived(schema, 8 * count, 0, {name: (entries, ...)})
 
 
@@ -120,13 +124,6 @@ def _derived(schema: type[R], tokens: int, reasons: int, fields: Any) -> type[R]
     derived = create_model(schema.__name__, __base__=schema, **fields)
     derived.tokens, derived.reasons = tokens, reasons
     return derived
-
-
-def _words(word: Any, count: int) -> Any:
-    """A list of these words, on the wire a string of exactly so many with a blank between two."""
-    word_pattern = f"({'|'.join(get_args(word))})"
-    wire = {"type": "string", "pattern": f"^{' '.join([word_pattern] * count)}$"}
-    return Annotated[list[word], BeforeValidator(_split), WithJsonSchema(wire)]
 
 
 def _split(value: object) -> list[str]:
@@ -161,19 +158,18 @@ def with_reasons(schema: type[R], count: int = 0) -> type[R]:
     return _derived(schema, schema.tokens, count or 1, {"why": (kind, Field(alias="w"))})
 
 
+class _Untitled(GenerateJsonSchema):
+    """A grammar for the server needs no titles."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
 @cache
 def wire(schema: type[Reply]) -> dict[str, Any]:
-    """The JSON schema as it is sent in `format`: a grammar for the server, so titles and descriptions are left out."""
-    return {key: _bare(value) for key, value in schema.model_json_schema(by_alias=True).items() if key not in _TALK}
-
-
-_TALK = {"title", "description"}
-
-
-def _bare(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _bare(inner) for key, inner in value.items() if key not in _TALK}
-    return [_bare(inner) for inner in value] if isinstance(value, list) else value
+    """The JSON schema as it is sent in `format`."""
+    whole = schema.model_json_schema(by_alias=True, schema_generator=_Untitled)
+    return {key: value for key, value in whole.items() if key not in ("title", "description")}
 
 
 def most_tokens(schema: type[Reply]) -> int:

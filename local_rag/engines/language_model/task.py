@@ -16,8 +16,8 @@ from local_rag.core.generation import Rewrite
 from local_rag.core.reasons import mistake_of
 from local_rag.core.usage import Call, Usage
 from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest, Reply
-from local_rag.engines.language_model import prompts, schemas
-from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.prompts import Prompts, correction, with_reasons
 from local_rag.engines.language_model.schemas import R
 from local_rag.engines.language_model.window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
 from local_rag.text.display import plural, shorten
@@ -65,10 +65,10 @@ class Task:
     """The calls of one task, in turn, with their costs."""
 
     def __init__(
-        self, calls: ChatCalls, setups: Mapping[Role, ModelSetup], texts: PromptTexts, *, explain: bool = False
+        self, calls: ChatCalls, setups: Mapping[Role, ModelSetup], prompts: Prompts, *, explain: bool = False
     ) -> None:
         cancel.check()
-        self._calls, self._setups, self._texts, self._explain = calls, setups, texts, explain
+        self.prompts, self._calls, self._setups, self._explain = prompts, calls, setups, explain
         self._started = time.perf_counter()
         self._log: list[Call] = []
         self._notes: list[str] = []
@@ -182,7 +182,7 @@ class Task:
                 "rewriter", label, texts, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0
             )
             try:
-                line = first_line(self._whole(request).text)
+                line = first_line(self._calls.ask(request, self._log).text)
             except PromptTooLong as size:
                 fitted.shrink(size)
                 continue
@@ -199,7 +199,7 @@ class Task:
     ) -> ChatRequest:
         """A prompt with the names of the texts that it was made of, and their digest."""
         texts = texts or (label,)
-        digest = self._texts.digest(texts)
+        digest = self.prompts.texts.digest(texts)
         return ChatRequest(label, self._setups[role], messages, cap, task="+".join(texts), prompt=digest, **others)
 
     def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, str]:
@@ -208,7 +208,7 @@ class Task:
         for retry in (False, True):
             rejected = ""
             try:
-                reply = self._whole(replace(request, retry=retry))
+                reply = self._calls.ask(replace(request, retry=retry), self._log)
                 parsed, wrong = parsed_reply(reply, schema)
                 if parsed is not None:
                     return parsed, ""
@@ -221,31 +221,17 @@ class Task:
                 return None, wrong
             if rejected:
                 keys = [str(each.alias) for each in schema.model_fields.values()]
-                again = ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, keys))
+                again = ("assistant", fenced(shorten(rejected, QUOTED))), ("user", correction(wrong, keys))
                 request = replace(request, messages=[*messages, *again])
             else:
                 request = replace(request, variant=1)
         return None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[str | None]:
-        try:
-            reply = yield from self._calls.stream(request)
-        except BrokenOff as error:
-            self._log.append(error.call)
-            raise
-        self._log.append(reply.call)
+        reply = yield from self._calls.stream(request, self._log)
         if reply.cut:
-            most = plural(reply.call.output_tokens, "token")
+            most = plural(reply.tokens, "token")
             self.note(f"the answer was cut off after {most}, the most that it may take; ask for less at a time")
-
-    def _whole(self, request: ChatRequest) -> Reply:
-        try:
-            reply = self._calls.ask(request)
-        except BrokenOff as error:
-            self._log.append(error.call)
-            raise
-        self._log.append(reply.call)
-        return reply
 
     def note(self, note: str) -> None:
         """What a person should know; nothing where it is empty."""
@@ -258,7 +244,7 @@ def _with_reasons(
 ) -> tuple[Prompt, Callable[[int], type[R]]]:
     """The same with the request for a reason, or for one for each passage."""
     return (
-        lambda numbers: prompts.with_reasons(prompt(numbers), several),
+        lambda numbers: with_reasons(prompt(numbers), several),
         lambda count: schemas.with_reasons(schema(count), count if several else 0),
     )
 
@@ -266,7 +252,7 @@ def _with_reasons(
 def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
     """The reply in the form of its schema, else what is wrong with it."""
     if reply.cut:
-        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
+        return None, f"it was cut off after {plural(reply.tokens, 'token')}"
     try:
         return schema.model_validate_json(reply.text), ""
     except ValidationError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from local_rag.config.values import Ollama
+from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.engines.calls import AGAIN, BrokenOff, ChatCalls, ChatRequest
+from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
-from local_rag.engines.ollama.server import Server, duration, ollama, one_line, project_error
-from local_rag.engines.ollama.transport import CONNECT, Connection, NoTransport, over
+from local_rag.engines.ollama.server import Server, ollama, one_line, project_error
+from local_rag.engines.ollama.transport import CONNECT, NoTransport
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
@@ -54,32 +54,20 @@ class OllamaCalls(ChatCalls):
 
     def preload(self, setup: ModelSetup) -> None:
         """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""
-        if self.loads_ahead:
-            return
-        self.loads_ahead = True
-        connection = Connection()
-        self._connections.add(connection)
-        threading.Thread(
-            target=contextvars.Context().run,
-            args=(self._preload, setup, connection),
-            name="local-rag-preload",
-            daemon=True,
-        ).start()
+        if not self.loads_ahead:
+            self.loads_ahead = True
+            threading.Thread(target=self._preload, args=(setup,), name="local-rag-preload", daemon=True).start()
 
-    def _preload(self, setup: ModelSetup, connection: Connection) -> None:
+    def _preload(self, setup: ModelSetup) -> None:
+        patience = self.settings.load_seconds + self.settings.idle_seconds
+        options = {"num_ctx": setup.num_ctx}
         try:
-            if self.take_turn(connection):
-                try:
-                    with over(connection):
-                        patience = self.settings.load_seconds + self.settings.idle_seconds
-                        options, keep_alive = {"num_ctx": setup.num_ctx}, duration(self.settings.keep_alive)
-                        self.server.preload(setup.model, options, keep_alive, patience)
-                finally:
-                    self._turn.release()
+            with self.turn(Connection()) as come:
+                if come:
+                    self.server.preload(setup.model, options, self.settings.keep_alive, patience)
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
-            self._connections.discard(connection)
             self.loads_ahead = False
 
     def first_patience(self, request: ChatRequest) -> float:
@@ -103,7 +91,7 @@ class OllamaCalls(ChatCalls):
                 temperature=0.7 if request.variant else 0.0,
                 seed=SEED + request.variant,
                 reasoning=request.setup.think,
-                keep_alive=duration(self.settings.keep_alive),
+                keep_alive=self.settings.keep_alive,
                 sync_client_kwargs={
                     "transport": self.server.transport,
                     "trust_env": False,
@@ -117,8 +105,9 @@ class OllamaCalls(ChatCalls):
     def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
         model, window = request.setup.model, request.setup.num_ctx
         if not about.get("done"):
-            what = f"the reply of {model} broke off without an end, as Ollama does when a model repeats itself"
-            raise BrokenOff(what, hint=AGAIN)
+            raise BrokenOff(
+                f"the reply of {model} broke off without an end, as Ollama does when a model repeats itself"
+            )
         counted, generated = about.get("prompt_eval_count"), int(about.get("eval_count") or 0)
         if was_cut(request.messages, counted, window):
             raise PromptTooLong()
@@ -126,7 +115,7 @@ class OllamaCalls(ChatCalls):
         if cut and counted and counted + generated >= window:
             raise PromptTooLong(counted, window)
         if generated == 1 and not text.strip():
-            raise BrokenOff(f"{model} ended its reply at once, without a text", hint=AGAIN)
+            raise BrokenOff(f"{model} ended its reply at once, without a text")
         if generated and not text.strip():
             told = f"think: {str(request.setup.think).lower()}"
             raise EngineError(
@@ -143,11 +132,9 @@ class OllamaCalls(ChatCalls):
             if refused := too_long(error.status_code, error.error):
                 return refused
             if error.status_code == -1:
-                what = f"{model} failed in the middle of its reply: {one_line(error.error)}"
-                return BrokenOff(what, hint=AGAIN)
+                return BrokenOff(f"{model} failed in the middle of its reply: {one_line(error.error)}")
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            what = f"the connection to {self.server.address} was cut in the middle of a reply"
-            return BrokenOff(what, hint=AGAIN)
+            return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply")
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
-            return BrokenOff(f"{model} ended its reply before it began", hint=AGAIN)
+            return BrokenOff(f"{model} ended its reply before it began")
         return project_error(error, self.server.address, model, "chat")

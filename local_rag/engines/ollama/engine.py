@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.values import Ollama
+from local_rag.core.errors import LocalRagError
 from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.calls import OllamaCalls
-from local_rag.engines.ollama.server import Server, check_name, check_remote, digests
+from local_rag.engines.ollama.server import Server, check_name, check_remote, same_model
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Evaluator
@@ -26,37 +28,13 @@ class OllamaEngine(LanguageModelEngine):
     def __init__(
         self,
         server: Server,
-        setups: Mapping[Role, ModelSetup],
-        settings: Ollama,
-        version: str = "",
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-    ) -> None:
-        self._ollama = OllamaCalls(server, settings)
-        super().__init__(
-            self._ollama,
-            setups,
-            grading=settings.grading,
-            explain=explain,
-            texts=texts,
-            evaluator=evaluator,
-        )
-        self.server = server
-        self._version = version
-        self._digests: Mapping[str, str] = {}
-
-    @classmethod
-    def open(
-        cls,
-        server: Server,
         specs: Mapping[Role, OllamaModelSpec],
         num_ctx: int,
         settings: Ollama,
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
-    ) -> OllamaEngine:
+    ) -> None:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
         `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
@@ -68,7 +46,13 @@ class OllamaEngine(LanguageModelEngine):
             check_name(name, settings.allow_cloud)
         known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
         setups = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, setups, settings, server.version(), explain, texts, evaluator)
+        self._ollama = OllamaCalls(server, settings)
+        super().__init__(
+            self._ollama, setups, grading=settings.grading, explain=explain, texts=texts, evaluator=evaluator
+        )
+        self.server = server
+        self._version = server.version()
+        self._digests: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -84,13 +68,22 @@ class OllamaEngine(LanguageModelEngine):
         """The models with the beginning of their digests, which prompts they are told, how they are asked, and the
         evaluator.
 
-        The server is asked for the digests once; while it does not tell them they are `?`.
+        While the server does not tell the digests they are `?`.
         """
-        self._digests = self._digests or digests(self.server, [setup.model for setup in self.models])
+        with suppress(LocalRagError):
+            self._digests = self._digests or self.digests()
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
         return f"ollama {self.prompts.version}; {listed}; {self.how_graded}"
+
+    def digests(self) -> dict[str, str]:
+        """What tells the weights of each model apart, as the server says it: a name may mean others after a pull."""
+        there = self.server.installed()
+        return {
+            setup.model: next((known.digest for known in there if same_model(known.name, setup.model)), "")
+            for setup in self.models
+        }
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from local_rag.core import process
 from local_rag.core.address import Address, address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
+from local_rag.core.reasons import mistake_of
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
 from local_rag.text.display import printable, shorten
 
@@ -44,47 +45,70 @@ def ollama() -> ModuleType:
     return library
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class _Told(BaseModel):
+    """What a server says of something, read where it stands in the reply."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Installed(_Told):
     """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`.
 
     `digest` is that of its manifest: another one means other weights or another template under the same name.
     """
 
     name: str
-    size: int
-    parameters: str = ""
-    quantization: str = ""
+    size: int = 0
+    parameters: str = Field("", validation_alias=AliasPath("details", "parameter_size"))
+    quantization: str = Field("", validation_alias=AliasPath("details", "quantization_level"))
     remote_host: str = ""
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(_Told):
     """A model in memory, with its window in tokens; bytes in `size`, of these `on_gpu`."""
 
     name: str
-    size: int
-    on_gpu: int
-    window: int | None
+    size: int = 0
+    on_gpu: int = Field(0, validation_alias="size_vram")
+    window: int | None = Field(None, validation_alias="context_length")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a model's file says: the window it was trained with (tokens), what it can do, where it runs."""
+class Shown(_Told):
+    """What a model's file says: what it can do, where it runs, and in `model_info` the window it was trained with."""
 
-    window: int | None
-    capabilities: tuple[str, ...]
-    family: str
-    remote_host: str
+    capabilities: tuple[str, ...] = ()
+    family: str = Field("", validation_alias=AliasPath("details", "family"))
+    remote_host: str = ""
+    model_info: dict[str, Any] = {}
+
+    @property
+    def window(self) -> int | None:
+        """In tokens."""
+        window = self.model_info.get(f"{self.model_info.get('general.architecture')}.context_length")
+        return window if isinstance(window, int) and window > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cloud:
+class Cloud(_Told):
     """Whether the server itself is kept from calling its maker. None where it does not say (before v0.24)."""
 
-    disabled: bool | None
-    source: str = ""
+    disabled: bool | None = Field(None, validation_alias=AliasPath("cloud", "disabled"))
+    source: str = Field("", validation_alias=AliasPath("cloud", "source"))
+
+
+class _Version(_Told):
+    version: str = "unknown"
+
+
+class _Installed(_Told):
+    models: list[Installed] = []
+
+
+class _Loaded(_Told):
+    models: list[Loaded] = []
+
+
+T = TypeVar("T", bound=_Told)
 
 
 class Server:
@@ -106,58 +130,29 @@ class Server:
         self._client.close()
 
     def version(self) -> str:
-        return shorten(printable(str(self._get("/api/version").get("version", "unknown"))), LONGEST_VERSION)
+        return shorten(printable(self._asked("GET", "/api/version", _Version).version), LONGEST_VERSION)
 
     def cloud(self) -> Cloud:
         """GET /api/status; both recorded versions have it."""
         try:
-            data = self._get("/api/status").get("cloud")
+            return self._asked("GET", "/api/status", Cloud)
         except EngineError:
-            return Cloud(None)
-        if not isinstance(data, dict) or "disabled" not in data:
-            return Cloud(None)
-        return Cloud(bool(data["disabled"]), str(data.get("source", "")))
+            return Cloud()
 
     def installed(self) -> list[Installed]:
-        return [
-            Installed(
-                name=str(model.get("name") or model.get("model")),
-                size=_number(model.get("size")),
-                parameters=str(_mapping(model.get("details")).get("parameter_size", "")),
-                quantization=str(_mapping(model.get("details")).get("quantization_level", "")),
-                remote_host=str(model.get("remote_host", "")),
-                digest=str(model.get("digest", "")),
-            )
-            for model in self._models("/api/tags")
-        ]
+        return self._asked("GET", "/api/tags", _Installed).models
 
     def loaded(self) -> list[Loaded]:
-        return [
-            Loaded(
-                str(model.get("name") or model.get("model")),
-                _number(model.get("size")),
-                _number(model.get("size_vram")),
-                _number(model.get("context_length")) or None,
-            )
-            for model in self._models("/api/ps")
-        ]
+        return self._asked("GET", "/api/ps", _Loaded).models
 
     def show(self, model: str) -> Shown:
         """POST /api/show. Raises ModelMissing for a model that the server does not have."""
-        data = self._json("POST", "/api/show", model, json={"model": model})
-        details, capabilities = _mapping(data.get("model_info")), data.get("capabilities")
-        window = details.get(f"{details.get('general.architecture')}.context_length")
-        return Shown(
-            window=window if isinstance(window, int) and window > 0 else None,
-            capabilities=tuple(map(str, capabilities)) if isinstance(capabilities, list) else (),
-            family=str(_mapping(data.get("details")).get("family", "")),
-            remote_host=str(data.get("remote_host", "")),
-        )
+        return self._asked("POST", "/api/show", Shown, model, {"model": model})
 
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
         """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
-        self._json("POST", "/api/chat", model, json=body, patience=patience)
+        self._asked("POST", "/api/chat", _Told, model, body, patience)
 
     def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
         """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
@@ -174,53 +169,23 @@ class Server:
         except (ollama().ResponseError, httpx.HTTPError, ConnectionError, ValueError) as error:
             raise project_error(error, self.address, model, "pulling") from error
 
-    def _models(self, path: str) -> list[dict[str, Any]]:
-        models = self._get(path).get("models") or []
-        if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
-            raise EngineError(f"the program at {self.address} is not an Ollama server: {path} lists no models")
-        return models
-
-    def _get(self, path: str) -> dict[str, Any]:
-        return self._json("GET", path)
-
-    def _json(
-        self, method: str, path: str, model: str = "", *, json: Any = None, patience: float | None = None
-    ) -> dict[str, Any]:
+    def _asked(
+        self, method: str, path: str, kind: type[T], model: str = "", body: Any = None, patience: float | None = None
+    ) -> T:
+        """The reply about a model, read as what it should be."""
         patience = patience or self._patience
         with within(patience) as connection:
             try:
-                response = self._client.request(method, path, json=json, timeout=_timeout(patience))
+                response = self._client.request(method, path, json=body, timeout=_timeout(patience))
                 response.raise_for_status()
-                data = response.json()
-            except (httpx.HTTPError, ValueError, RecursionError) as error:
+                return kind.model_validate_json(response.content)
+            except (httpx.HTTPError, ValueError) as error:
                 late = httpx.ReadTimeout("") if connection.aborted else error
                 raise project_error(late, self.address, model, path) from error
-        if not isinstance(data, dict):
-            raise EngineError(
-                f"the program at {self.address} is not an Ollama server: {path} gave {type(data).__name__}"
-            )
-        return data
 
 
 def _timeout(patience: float) -> httpx.Timeout:
     return httpx.Timeout(patience, connect=min(patience, CONNECT))
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def digests(server: Server, models: Collection[str]) -> dict[str, str]:
-    """The digest of each of these models, as far as the server tells it."""
-    try:
-        installed = server.installed()
-    except LocalRagError:
-        return {}
-    return {model: known.digest for model in models for known in installed if same_model(known.name, model)}
 
 
 # --- names of models ------------------------------------------------------------------------------------------------
@@ -256,11 +221,6 @@ def _tagged(name: str) -> str:
     return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
 
 
-def duration(keep_alive: str) -> str:
-    """As Ollama reads a string: it refuses one without a unit ("time: missing unit in duration"), which are seconds."""
-    return f"{keep_alive}s" if keep_alive[-1].isdigit() else keep_alive
-
-
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
@@ -278,7 +238,8 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
         )
     if isinstance(error, httpx.HTTPError):
         return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
-    return EngineError(f"the program at {where} is not an Ollama server: {error}", hint="local-rag doctor")
+    why = mistake_of(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
+    return EngineError(f"the program at {where} is not an Ollama server: {why}", hint="local-rag doctor")
 
 
 _CAUSES = (

@@ -7,16 +7,16 @@ OLLAMA_HOST, proxy variables and redirects can send a prompt elsewhere through e
 from __future__ import annotations
 
 import json
-import socket
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import cast
 
 import httpx
 
 from local_rag.core.address import LOOPBACK, Address, check_local
+from local_rag.core.connection import Connection
 from local_rag.core.errors import EngineError, NotLocal
 
 CONNECT = 3.0
@@ -31,33 +31,6 @@ Neither client library can send them. `shift` must be the same in every call: a 
 
 LONGEST_LINE = 32_000_000
 """Bytes of a line of a reply, or of a reply without lines; the longest real ones describe a model, in under 2 MB."""
-
-
-class Connection:
-    """The connection of one call. `abort` may come from any thread and wakes whoever is reading."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self.aborted = False
-
-    def abort(self) -> None:
-        with self._lock:
-            self.aborted = True
-            self._shut()
-
-    def _shut(self) -> None:
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-    def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Take the socket as soon as it is connected (the `trace` extension of httpcore)."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            with self._lock:
-                self._socket = info["return_value"].get_extra_info("socket")
-                if self.aborted:
-                    self._shut()
 
 
 _current: ContextVar[Connection | None] = ContextVar("local_rag_current", default=None)

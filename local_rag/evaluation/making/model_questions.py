@@ -63,17 +63,17 @@ class ModelQuestions:
             self._notes.append(f"the model raised no question without an answer {times} in a row; going on with rules")
 
     def _answered(self, passage: Passage) -> tuple[Passage, str, Span] | None:
-        proposed = self._proposer.propose(document(passage))
-        answer = located(proposed.answer, passage.text) if proposed.answer else None
-        if not self._is_question(proposed.question):
+        question, words = self._proposer.propose(document(passage))
+        answer = located(words, passage.text) if words else None
+        if not self._is_question(question):
             return None
         if answer is None:
             self._thrown["the words of the answer are not in the passage"] += 1
             return None
-        return passage, proposed.question, answer
+        return passage, question, answer
 
     def _unanswered(self, passage: Passage) -> str | None:
-        question = self._proposer.propose_missing(document(passage)).question
+        question = self._proposer.propose_missing(document(passage))
         if not self._is_question(question):
             return None
         text = ""

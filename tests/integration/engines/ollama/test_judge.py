@@ -83,26 +83,18 @@ def test_an_answer_beyond_the_window_is_an_error_that_says_so(ollama):
         Judge(engine).judge(QUESTION, ["100 euros"], "It costs one hundred euros. " * 400)
 
 
-def test_a_question_is_proposed_with_the_words_that_answer_it(ollama):
+def test_a_question_is_proposed_with_the_words_that_answer_it_or_without_an_answer(ollama):
     ollama.script('{"q": "What does the\\n plan cost?", "a": " 100 euros "}', "Here is one: why?", '{"q": "Why?"}')
     with soon(), engine_on(ollama) as engine:
         proposer = QuestionProposer(engine)
-        found = proposer.propose(passage(1))
-        assert (found.question, found.answer, found.usage.calls) == ("What does the plan cost?", "100 euros", 1)
-        found = proposer.propose(passage(1))
-        assert (found.question, found.answer, found.usage.unparsed) == ("", "", 1)
-        assert found.why
+        assert proposer.propose(passage(1)) == ("What does the plan cost?", "100 euros")
+        assert proposer.propose(passage(1)) == ("", "")
+        ollama.script('{"q": "Who drew the plan?"}', "no", "no")
+        assert proposer.propose_missing(passage(1)) == "Who drew the plan?"
+        assert proposer.propose_missing(passage(1)) == ""
     told = contents(ollama.chats[0])[1][1]
     assert '<passage n="1" from="1.md">' in told
     assert '{"q": "…", "a": "…"}' in told
     assert set(ollama.chats[0]["format"]["properties"]) == {"q", "a"}
     assert ollama.chats[0]["options"]["num_predict"] >= 240
-
-
-def test_a_question_without_an_answer_is_proposed(ollama):
-    ollama.script('{"q": "Who drew the plan?"}', "no", "no")
-    with soon(), engine_on(ollama) as engine:
-        proposer = QuestionProposer(engine)
-        assert proposer.propose_missing(passage(1)).question == "Who drew the plan?"
-        assert proposer.propose_missing(passage(1)).question == ""
-    assert "does not stand in the passage" in contents(ollama.chats[0])[1][1]
+    assert "does not stand in the passage" in contents(ollama.chats[3])[1][1]

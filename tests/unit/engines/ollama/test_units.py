@@ -22,7 +22,7 @@ from local_rag.engines.language_model.window import (
     too_long,
     was_cut,
 )
-from local_rag.engines.ollama.server import duration, is_cloud_name, same_model
+from local_rag.engines.ollama.server import is_cloud_name, same_model
 
 VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}
@@ -234,7 +234,7 @@ def test_the_line_that_is_meant(reply, line):
     ("keep_alive", "sent"), [("5m", "5m"), (-1, "-1s"), ("-1", "-1s"), (0, "0s"), ("1h30m", "1h30m"), (300, "300s")]
 )
 def test_keep_alive_as_people_write_it(keep_alive, sent):
-    assert duration(Ollama(keep_alive=keep_alive).keep_alive) == sent
+    assert Ollama(keep_alive=keep_alive).keep_alive == sent
 
 
 @pytest.mark.parametrize("wrong", ["soon", "5 minutes", "", "m5", 1.5])
