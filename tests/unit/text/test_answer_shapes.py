@@ -10,7 +10,7 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.graphs.grades import without_unsupported
 from local_rag.text.citations import check, renumbered
-from local_rag.text.marks import blanked, cells, claims, tables
+from local_rag.text.marks import cells, claims, tables
 
 DOCUMENTS = [
     passage(1, "Plan A costs 5 euros a month. It ends in May."),
@@ -92,10 +92,8 @@ def test_a_grader_is_told_the_headings_of_a_row():
     ["a | b", "a | b\nc | d", "| a |\n\n|---|\n| b |", "|---|---|", "no bar at all\n---\nmore", "| a | b |\n---\nx"],
 )
 def test_what_is_no_table(text):
-    assert tables(text) == [] and blanked(text) == text
+    assert tables(text) == []
 
 
-def test_cells_and_offsets():
+def test_cells():
     assert cells(" | a | b c |") == ["a", "b c"]
-    text = f"Before.\n\n{TABLE}\nAfter."
-    assert len(blanked(text)) == len(text) and blanked(text).split() == ["Before.", "After."]
