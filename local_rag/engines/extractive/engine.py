@@ -279,13 +279,8 @@ class ExtractiveEngine:
         else:
             weights = questions.stem_weights(question, self._corpus)
             level, score, why = self._reader.usefulness(question, documents, generation, weights)
-        if (
-            level > DOUBTFUL
-            and questions.asks_for_all(question)
-            and len(judged) == 1
-            and "\n" not in generation.strip()
-        ):
-            level, why = DOUBTFUL, f"one sentence is hardly the whole answer; {why}"
+        if level > DOUBTFUL and not _may_be_all(question, generation, len(judged)):
+            level, why = DOUBTFUL, f"it is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score)
         why = "; ".join(filter(None, (reason, why)))
@@ -317,6 +312,15 @@ class ExtractiveEngine:
         told: list[str] = question_memory.current().get((self, "told"), list)
         told.append(text)
         return replace(_usage(started), notes=(text,) if len(told) == 1 else ())
+
+
+def _may_be_all(question: str, text: str, sentences: int) -> bool:
+    """Whether a text may be a whole list, both sides of a comparison, or a summary, where the question asks for one."""
+    if questions.wants_items(question):
+        return "\n" in text.strip() or text.count(",") > 1
+    if questions.one_sided(question, text):
+        return False
+    return sentences > 1 or "\n" in text.strip() or not questions.asks_for_all(question)
 
 
 def _after(question: str, written: str) -> str:

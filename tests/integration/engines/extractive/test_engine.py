@@ -424,3 +424,15 @@ def test_a_question_for_a_name_that_no_file_holds_is_refused_with_the_name():
     assert verdict.usage.notes == (verdict.why,)
     (verdict,) = engine.relevance("When does the lease of the boathouse end?", [boathouse])
     assert verdict.label == "relevant" and not verdict.usage.notes
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "text"),
+    [
+        ("What kinds of contract are there?", PASSAGES, "Two years after delivery the warranty ends. [1]"),
+        ("What is the difference between Joan Marsh and Ole Berg?", [SHIP], "Captain Joan Marsh commanded her. The "
+         "Heron left the harbour of Sorby in May 1884 with coal for Oslo. [1]"),
+    ],
+)  # fmt: skip
+def test_a_part_of_what_was_asked_for_is_doubtful(engine, question, documents, text):
+    assert engine.grade(question, documents, text).usefulness <= 3
