@@ -7,12 +7,12 @@ requests: no cookies, no referrer, no connection.
 
 from __future__ import annotations
 
-import queue
 import re
 import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -71,21 +71,17 @@ def fetch(url: str, seconds: float, addresses: Addresses = public_addresses) -> 
     """
     cancel.check()
     call = _Call(seconds, addresses)
-    replies: queue.SimpleQueue[FetchedPage | FileSkipped] = queue.SimpleQueue()
-    threading.Thread(target=lambda: replies.put(call.reply(url)), name="fetch", daemon=True).start()
+    page: Future[FetchedPage] = Future()
+    threading.Thread(target=call.answer, args=(url, page), name="fetch", daemon=True).start()
     try:
-        reply = None
-        while reply is None:
+        while True:
             cancel.check()
-            with suppress(queue.Empty):
-                reply = replies.get(timeout=_POLL)
+            with suppress(TimeoutError):
+                return page.result(timeout=_POLL)
             if time.monotonic() > call.until:
-                reply = reply or call.late(url)
+                raise call.late(url)
     finally:
         call.connection.abort()
-    if isinstance(reply, FileSkipped):
-        raise reply
-    return reply
 
 
 class _Call:
@@ -97,18 +93,18 @@ class _Call:
         self._host = ""
         self.connection = Connection()
 
-    def reply(self, url: str) -> FetchedPage | FileSkipped:
-        """The page, or why there is none, whatever goes wrong."""
+    def answer(self, url: str, page: Future[FetchedPage]) -> None:
+        """Fetch the page, or say why there is none, whatever goes wrong."""
         import httpx
 
         try:
-            return self._follow(url)
+            page.set_result(self._follow(url))
         except FileSkipped as skipped:
-            return skipped
+            page.set_exception(skipped)
         except httpx.TimeoutException:
-            return self.late(url)
+            page.set_exception(self.late(url))
         except Exception as error:  # any server, any library
-            return FileSkipped(f"{self._host or _shown(url)} {_trouble(error)}")
+            page.set_exception(FileSkipped(f"{self._host or _shown(url)} {_trouble(error)}"))
 
     def late(self, url: str) -> FileSkipped:
         return FileSkipped(f"{self._host or _shown(url)} took longer than {self._seconds:g} s")

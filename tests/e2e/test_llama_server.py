@@ -35,9 +35,7 @@ class TestWithRandomWeights(EngineContract):
     def engine(self, engine):
         return engine
 
-    @pytest.fixture
-    def documents(self):
-        return PASSAGES[:1]
+    documents = PASSAGES[:1]
 
 
 NEEDS_SENSE = [
@@ -55,7 +53,6 @@ TAKES_MINUTES = [
     "test_a_route_is_one_of_those_allowed",
     "test_grades_are_in_range",
     "test_a_chain_of_reasoning_goes_on_or_ends",
-    "test_scores_are_known_or_not_and_never_change_a_label",
 ]
 """Of reading on two cores: the vocabulary of this model is bytes."""
 for name in (*NEEDS_SENSE, *TAKES_MINUTES):

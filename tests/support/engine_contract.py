@@ -10,24 +10,19 @@ class TestMyEngine(EngineContract):
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from langchain_core.documents import Document
 
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
-from local_rag.core.protocols import Engine
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Check, Source, Target
 from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.sentences import sentences
+from support.fakes import passage
 
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}
@@ -35,198 +30,142 @@ FULL_CATALOG = Catalog(2, 3, ("Plan",), ("plan",), 0.6, ("vectorstore", "web_sea
 PROMPT = 60.0
 """Seconds within which a stopped engine must let go."""
 
-
-def _passage(number: int, heading: str, text: str) -> Document:
-    place = {
-        "source": f"/notes/{number}.md",
-        "title": "",
-        "page": None,
-        "heading": heading,
-        "start": 0,
-        "end": len(text),
-    }
-    scores = {"chunk_id": str(number), "score": 0.5, "rank_score": 0.1, "origin": "files", "url": ""}
-    return Document(text, metadata=place | scores)
-
-
-TERMS = _passage(
+TERMS = passage(
     1,
-    "Warranty",
     "Acme sells pumps to farms in France. The warranty of a pump ends two years after delivery. It does not cover the "
     "seals, because seals wear out within months.\n\nRepairs are made in Lyon by Marie Dupont, and a repair takes "
     "about nine days.",
+    heading="Warranty",
 )
-STAFF = _passage(
+STAFF = passage(
     2,
-    "Offices",
     "# Offices\n\nThe Lyon office opened in March 2014. Forty people work in the Lyon office, most of them mechanics. "
     "The Nantes office keeps the books.\n\nThere are three kinds of contract:\n\n- permanent contracts for mechanics\n"
     "- seasonal contracts for drivers\n- training contracts for apprentices\n\nHolidays are agreed in January.",
+    heading="Offices",
 )
-GARDEN = _passage(
+GARDEN = passage(
     3,
-    "Garden",
     "Tomatoes want sun, and they want water every second day. A marmot is a large ground squirrel that lives in the "
     "mountains. Fig. 3. A marmot at rest.\nReferences\n[1] Smith et al. “Marmots of the Alps.” arXiv 2101.1 (2021).",
+    heading="Garden",
 )
 PASSAGES = [TERMS, STAFF, GARDEN]
 """Three passages that every engine is asked about: terms of a warranty, offices and staff, a garden."""
+STATED = "The warranty of a pump ends two years after delivery."
 
 
 class EngineContract:
-    """Override `engine`; and, where an engine reads another language, `documents` and the questions about them."""
+    """Override `engine`; and, where an engine reads another language, the documents and the questions about them."""
+
+    documents = PASSAGES
+    question = "When does the warranty of a pump end?"
+    other_question = "How many people work in the Lyon office?"
+    unanswerable = "Who won the cup final?"
 
     @pytest.fixture
-    def engine(self) -> Engine:
+    def engine(self):
         raise NotImplementedError
 
-    @pytest.fixture
-    def documents(self) -> list[Document]:
-        return PASSAGES
+    def answer(self, engine, question="", **attempt):
+        pieces = engine.answer(question or self.question, self.documents, Attempt(**attempt))
+        return "".join(piece.text for piece in pieces).strip()
 
-    @pytest.fixture
-    def question(self) -> str:
-        return "When does the warranty of a pump end?"
+    def verdicts(self, engine, question="", documents=None):
+        verdicts = engine.relevance(question or self.question, documents or self.documents)
+        return [(verdict.label, verdict.score) for verdict in verdicts]
 
-    @pytest.fixture
-    def other_question(self) -> str:
-        return "How many people work in the Lyon office?"
-
-    @pytest.fixture
-    def unanswerable(self) -> str:
-        return "Who won the cup final?"
-
-    def test_it_says_what_it_is(self, engine: Engine) -> None:
-        assert engine.name and engine.describe
-        assert "\n" not in engine.describe
-        assert engine.fingerprint
-        assert "\n" not in engine.fingerprint
+    def test_it_says_what_it_is(self, engine):
+        for said in (engine.name, engine.describe, engine.fingerprint):
+            assert said and "\n" not in said
         assert engine.fingerprint == engine.fingerprint
 
-    def test_one_verdict_for_each_document_in_order(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        verdicts = engine.relevance(question, documents)
-        assert len(verdicts) == len(documents)
-        assert {verdict.label for verdict in verdicts} <= LABELS
-        assert all(verdict.score is None or 0 <= verdict.score <= 1 for verdict in verdicts)
-        turned = engine.relevance(question, documents[::-1])
-        assert [verdict.label for verdict in turned] == [verdict.label for verdict in verdicts][::-1]
+    def test_one_verdict_for_each_document_in_order(self, engine):
+        verdicts = self.verdicts(engine)
+        assert len(verdicts) == len(self.documents)
+        assert {label for label, _ in verdicts} <= LABELS
+        assert all(score is None or 0 <= score <= 1 for _, score in verdicts)
+        turned = self.verdicts(engine, documents=self.documents[::-1])
+        assert [label for label, _ in turned] == [label for label, _ in verdicts][::-1]
 
-    def test_the_first_verdict_carries_the_usage_of_a_listwise_call(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        verdicts = engine.relevance(question, documents)
-        assert all(isinstance(verdict.usage, Usage) for verdict in verdicts)
-        assert sum(verdict.usage.seconds for verdict in verdicts) > 0
-
-    def test_the_same_question_gives_the_same_result(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        assert _verdicts(engine, question, documents) == _verdicts(engine, question, documents)
-        assert _answer(engine, question, documents) == _answer(engine, question, documents)
-        draft = _answer(engine, question, documents)
-        first, second = (engine.grade(question, documents, draft) for _ in range(2))
+    def test_the_same_question_gives_the_same_result(self, engine):
+        assert self.verdicts(engine) == self.verdicts(engine)
+        draft = self.answer(engine)
+        assert self.answer(engine) == draft
+        first, second = (engine.grade(self.question, self.documents, draft) for _ in range(2))
         assert (first.support, first.usefulness) == (second.support, second.usefulness)
-        queries = {engine.rewrite(question, [question], "vectorstore").text for _ in range(2)}
-        assert len(queries) == 1
+        assert len({engine.rewrite(self.question, [self.question], "vectorstore").text for _ in range(2)}) == 1
 
-    def test_what_the_documents_say_is_answered_and_cited(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        answer = _answer(engine, question, documents)
+    def test_what_the_documents_say_is_answered_and_cited(self, engine):
+        answer = self.answer(engine)
         cited = [number for _, numbers in marks(answer) for number in numbers]
         assert cited, f"an answer without a citation mark: {answer!r}"
-        assert all(1 <= number <= len(documents) for number in cited)
+        assert all(1 <= number <= len(self.documents) for number in cited)
         assert NOT_IN_PASSAGES not in answer
 
-    def test_what_the_documents_do_not_say_is_refused(
-        self, engine: Engine, unanswerable: str, documents: list[Document]
-    ) -> None:
-        assert _answer(engine, unanswerable, documents) == NOT_IN_PASSAGES
+    def test_what_the_documents_do_not_say_is_refused(self, engine):
+        assert self.answer(engine, self.unanswerable) == NOT_IN_PASSAGES
 
-    def test_the_last_piece_alone_carries_the_usage(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        pieces = list(engine.answer(question, documents, Attempt()))
-        assert pieces[-1].usage is not None
-        assert pieces[-1].usage.seconds > 0
-        assert all(piece.usage is None for piece in pieces[:-1])
+    def test_each_result_says_what_it_cost(self, engine):
+        assert sum(verdict.usage.seconds for verdict in engine.relevance(self.question, self.documents)) > 0
+        *pieces, last = engine.answer(self.question, self.documents, Attempt())
+        assert last.usage.seconds > 0
+        assert all(piece.usage is None for piece in pieces)
 
-    def test_without_documents(self, engine: Engine, question: str) -> None:
-        assert engine.relevance(question, []) == []
-        assert _answer(engine, question, []) == NOT_IN_PASSAGES
-        assert engine.grade(question, [], "The plan costs 7 euros [1].").support in {"no", "unparsed"}
+    def test_without_documents(self, engine):
+        assert engine.relevance(self.question, []) == []
+        assert "".join(piece.text for piece in engine.answer(self.question, [], Attempt())) == NOT_IN_PASSAGES
+        assert engine.grade(self.question, [], "The plan costs 7 euros [1].").support in {"no", "unparsed"}
 
-    def test_grades_are_in_range(self, engine: Engine, question: str, documents: list[Document]) -> None:
-        drafts = [_answer(engine, question, documents), "Pumps fly to the moon on 3 May 1999 [1].", NOT_IN_PASSAGES]
-        for draft in drafts:
-            grade = engine.grade(question, documents, draft)
-            assert grade.support in SUPPORTS
-            assert set(grade.sentences) <= SUPPORTS
+    def test_grades_are_in_range(self, engine):
+        for draft in (self.answer(engine), "Pumps fly to the moon on 3 May 1999 [1].", NOT_IN_PASSAGES):
+            grade = engine.grade(self.question, self.documents, draft)
+            assert {grade.support, *grade.sentences} <= SUPPORTS
             assert len(grade.sentences) in {0, len(claims(draft))}
             assert 0 <= grade.usefulness <= 5
             assert grade.usage.seconds > 0
             assert grade.score is None or 0 <= grade.score <= 1
 
     @pytest.mark.parametrize("check", ["support", "usefulness"])
-    def test_one_of_the_two_grades_may_be_asked_for(
-        self, engine: Engine, question: str, documents: list[Document], check: Check
-    ) -> None:
-        draft = "The warranty of a pump ends two years after delivery [1]. Pumps fly to the moon on 3 May 1999 [2]."
-        grade = engine.grade(question, documents, draft, check=check)
+    def test_one_of_the_two_grades_may_be_asked_for(self, engine, check):
+        draft = f"{STATED[:-1]} [1]. Pumps fly to the moon on 3 May 1999 [2]."
+        grade = engine.grade(self.question, self.documents, draft, check=check)
         assert grade.support in SUPPORTS
         assert len(grade.sentences) in {0, len(claims(draft))}
-        if check == "usefulness":
-            assert 1 <= grade.usefulness <= 5
-        else:
-            assert grade.support != "unparsed"
+        assert 1 <= grade.usefulness <= 5 if check == "usefulness" else grade.support != "unparsed"
 
-    def test_a_chain_of_reasoning_goes_on_or_ends(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        for given, thoughts in (([], []), (documents, []), (documents, ["A pump has a warranty."])):
-            thought = engine.reason(question, given, thoughts)
+    def test_a_chain_of_reasoning_goes_on_or_ends(self, engine):
+        for given, thoughts in (([], []), (self.documents, []), (self.documents, ["A pump has a warranty."])):
+            thought = engine.reason(self.question, given, thoughts)
             assert thought.done or thought.text.strip()
             assert len(sentences(thought.text)) <= 1
             assert thought.usage.seconds > 0
 
-    def test_files_are_needed_or_not(self, engine: Engine, question: str) -> None:
-        need = engine.needs_retrieval(question, FULL_CATALOG)
-        assert need.retrieve in {"yes", "no"}
-        assert need.usage.seconds > 0
+    def test_files_are_needed_or_not_and_an_answer_goes_on_or_ends(self, engine):
+        need = engine.needs_retrieval(self.question, FULL_CATALOG)
+        assert need.retrieve in {"yes", "no"} and need.usage.seconds > 0
+        need = engine.needs_retrieval(self.question, FULL_CATALOG, self.documents, STATED)
+        assert need.retrieve in {"yes", "no", "continue"} and need.usage.seconds > 0
 
-    def test_an_answer_goes_on_or_ends(self, engine: Engine, question: str, documents: list[Document]) -> None:
-        written = "The warranty of a pump ends two years after delivery."
-        need = engine.needs_retrieval(question, FULL_CATALOG, documents, written)
-        assert need.retrieve in {"yes", "no", "continue"}
-        assert need.usage.seconds > 0
-
-    def test_a_part_of_an_answer_is_not_written_twice(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        first = _answer(engine, question, documents, Attempt(written=""))
+    def test_a_part_of_an_answer_is_not_written_twice(self, engine):
+        first = self.answer(engine, written="")
         assert first and first != NOT_IN_PASSAGES
-        following = _answer(engine, question, documents, Attempt(written=without_marks(first)))
+        following = self.answer(engine, written=without_marks(first))
         assert without_marks(following) != without_marks(first)
 
-    def test_the_room_for_more_text_shrinks_as_the_passages_grow(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        rooms = [engine.room(question, documents * count) for count in (1, 2, 500)]
+    def test_the_room_for_more_text_shrinks_as_the_passages_grow(self, engine):
+        rooms = [engine.room(self.question, self.documents * count) for count in (1, 2, 500)]
         assert all(isinstance(room, int) for room in rooms)
         assert rooms[0] > rooms[1] > rooms[2] >= 0 or rooms[2] == 0
 
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
     @pytest.mark.parametrize("first", [None, "Why?", "???", "Acme"])
-    def test_a_rewrite_differs_from_everything_tried(
-        self, engine: Engine, question: str, target: Target, first: str | None
-    ) -> None:
-        tried = [first or question]
+    def test_a_rewrite_differs_from_everything_tried(self, engine, target, first):
+        tried = [first or self.question]
         for _ in range(8):
             query = engine.rewrite(tried[0], tried, target).text
             assert query.strip()
-            assert _same(query) not in {_same(earlier) for earlier in tried}
+            assert _same(query) not in map(_same, tried)
             tried.append(query)
 
     @pytest.mark.parametrize(
@@ -234,57 +173,48 @@ class EngineContract:
     )
     @pytest.mark.parametrize("nearest", [None, 0.0, 0.9])
     @pytest.mark.parametrize("multi", [False, True])
-    def test_a_route_is_one_of_those_allowed(
-        self, engine: Engine, question: str, allowed: tuple[Source, ...], nearest: float | None, multi: bool
-    ) -> None:
-        route = engine.route(question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed, ("Costs",), multi))
+    def test_a_route_is_one_of_those_allowed(self, engine, allowed, nearest, multi):
+        route = engine.route(self.question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed, ("Costs",), multi))
         assert route.source in allowed
         assert route.complexity in ({"direct", "single", "multi"} if multi else {"direct", "single"})
         assert (route.complexity == "direct") == (route.source == "direct")
 
-    def test_a_question_without_history_stands_alone(self, engine: Engine, question: str) -> None:
-        assert engine.standalone(question, []).text == question
+    def test_a_question_without_history_stands_alone(self, engine):
+        assert engine.standalone(self.question, []).text == self.question
 
-    def test_questions_do_not_disturb_each_other(
-        self, engine: Engine, question: str, other_question: str, documents: list[Document]
-    ) -> None:
-        alone = _answer(engine, question, documents), _answer(engine, other_question, documents)
-        first = engine.answer(question, documents, Attempt())
-        second = engine.answer(other_question, documents, Attempt())
-        mixed: list[list[str]] = [[], []]
-        running = [(0, first), (1, second)]
-        while running:
-            for which, stream in list(running):
-                piece = next(stream, None)
-                if piece is None:
-                    running.remove((which, stream))
-                else:
-                    mixed[which].append(piece.text)
-        assert tuple("".join(texts) for texts in mixed) == alone
+    def test_questions_do_not_disturb_each_other(self, engine):
+        questions = (self.question, self.other_question)
+        alone = [self.answer(engine, question) for question in questions]
+        running = [engine.answer(question, self.documents, Attempt()) for question in questions]
+        mixed, pieces = ["", ""], [True, True]
+        while any(pieces):
+            pieces = [next(stream, None) for stream in running]
+            mixed = [text + (piece.text if piece else "") for text, piece in zip(mixed, pieces, strict=True)]
+        assert mixed == alone
 
-    def test_two_threads_may_share_it(
-        self, engine: Engine, question: str, other_question: str, documents: list[Document]
-    ) -> None:
-        questions = (question, other_question)
-        alone = [_everything(engine, text, documents) for text in questions]
+    def test_two_threads_may_share_it(self, engine):
+        def everything(question):
+            return self.verdicts(engine, question), self.answer(engine, question)
+
+        questions = (self.question, self.other_question)
+        alone = list(map(everything, questions))
         with ThreadPoolExecutor(2) as pool:
-            together = list(pool.map(lambda text: _everything(engine, text, documents), questions))
-        assert together == alone
+            assert list(pool.map(everything, questions)) == alone
 
-    def test_it_stops_at_once(self, engine: Engine, question: str, documents: list[Document]) -> None:
-        tasks: list[Callable[[], object]] = [
+    def test_it_stops_at_once(self, engine):
+        question, documents = self.question, self.documents
+        for task in (
             lambda: engine.relevance(question, documents),
             lambda: engine.needs_retrieval(question, FULL_CATALOG),
             lambda: engine.needs_retrieval(question, FULL_CATALOG, documents, "A pump has a warranty."),
             lambda: engine.reason(question, documents, []),
             lambda: engine.reason(question, [], ["A pump has a warranty."]),
-            lambda: _answer(engine, question, documents),
+            lambda: self.answer(engine),
             lambda: engine.grade(question, documents, "The warranty ends after two years [1]."),
             lambda: engine.rewrite(question, [question], "vectorstore"),
             lambda: engine.standalone("And why?", [Turn(question, "")]),
             lambda: engine.route(question, FULL_CATALOG),
-        ]
-        for task in tasks:
+        ):
             stopped = cancel.Cancel()
             stopped.stop()
             started = time.monotonic()
@@ -292,13 +222,11 @@ class EngineContract:
                 task()
             assert time.monotonic() - started < PROMPT
 
-    def test_it_stops_in_the_middle_of_an_answer(
-        self, engine: Engine, question: str, documents: list[Document]
-    ) -> None:
-        _answer(engine, question, documents)  # weights load on the first question, which cannot be stopped
+    def test_it_stops_in_the_middle_of_an_answer(self, engine):
+        self.answer(engine)  # weights load on the first question, which cannot be stopped
         stopped = cancel.Cancel()
         with cancel.scope(stopped):
-            stream = engine.answer(question, documents * 20, Attempt())
+            stream = engine.answer(self.question, self.documents * 20, Attempt())
             timer = threading.Timer(0.05, stopped.stop)
             timer.start()
             started = time.monotonic()
@@ -309,17 +237,5 @@ class EngineContract:
         assert time.monotonic() - started < PROMPT + 0.05
 
 
-def _verdicts(engine: Engine, question: str, documents: list[Document]) -> list[tuple[str, float | None]]:
-    return [(verdict.label, verdict.score) for verdict in engine.relevance(question, documents)]
-
-
-def _answer(engine: Engine, question: str, documents: list[Document], attempt: Attempt | None = None) -> str:
-    return "".join(piece.text for piece in engine.answer(question, documents, attempt or Attempt())).strip()
-
-
-def _everything(engine: Engine, question: str, documents: list[Document]) -> tuple[list[tuple[str, float | None]], str]:
-    return _verdicts(engine, question, documents), _answer(engine, question, documents)
-
-
-def _same(query: str) -> str:
-    return " ".join(re.sub(r"\s+", " ", str(query)).casefold().split())
+def _same(query):
+    return " ".join(query.casefold().split())

@@ -40,14 +40,15 @@ def mind(body):
 
 def _value(key, shape, question, passages, task):
     """What stands behind a key of the reply that a schema asks for."""
-    near = [_near(question, content) for content in passages.values()]
-    several = "pattern" in shape
     values = {
-        "r": lambda: " ".join(map(_yes, near)) if several else "yes",
-        "l": lambda: [3 * one for one in near],
-        "s": lambda: " ".join(_supports(passages, task)) if several else "yes",
-        "u": lambda: "yes" if shape["type"] == "string" else 5 if "fully" in _supports(passages, task) else 1,
-        "d": lambda: bool(near) if shape["type"] == "boolean" else shape["enum"][0],
+        "r": lambda: " ".join("yes" if _near(question, content) else "no" for content in passages.values()),
+        "s": lambda: " ".join(_supports(passages, task)),
+        "u": lambda: 5 if "fully" in _supports(passages, task) else 1,
+        "d": lambda: (
+            any(_near(question, content) for content in passages.values())
+            if shape.get("type") == "boolean"
+            else shape["enum"][0]
+        ),
         "c": lambda: shape["enum"][0],
         "n": lambda: "no" if "continue" in shape["enum"] else "yes",
         "t": lambda: _answered(question, passages),
@@ -60,28 +61,15 @@ def _near(question, content):
     return len(set(content_stems(question)) & set(content_stems(content))) >= 2
 
 
-def _yes(true):
-    return "yes" if true else "no"
-
-
 def _answered(question, passages):
     asked = set(content_stems(question))
-    best, number = max(
-        (
-            (len(asked & set(content_stems(content[span.start : span.end]))), -number)
-            for number, content in passages.items()
-            for span in sentences_of(content)
-        ),
-        default=(0, 0),
-    )
-    if best < 2:
-        return NOT_IN_PASSAGES
-    content = passages[-number]
-    found = max(
-        (content[span.start : span.end] for span in sentences_of(content)),
-        key=lambda sentence: len(asked & set(content_stems(sentence))),
-    )
-    return f"{' '.join(found.split())} [{-number}]"
+    told = [
+        (" ".join(content[span.start : span.end].split()), number)
+        for number, content in passages.items()
+        for span in sentences_of(content)
+    ]
+    best, number = max(told, key=lambda one: len(asked & set(content_stems(one[0]))), default=("", 0))
+    return f"{best} [{number}]" if _near(question, best) else NOT_IN_PASSAGES
 
 
 def _supports(passages, task):

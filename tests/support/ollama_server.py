@@ -141,12 +141,12 @@ def reply_of(value):
     return say(value) if isinstance(value, str) else value
 
 
-def say(text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pieces=None, pace=0):
+def say(text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pace=0):
     """A reply that ends well, token by token, `pace` seconds apart, cut where num_predict or the window ends."""
 
     def send(turn):
         thought = tokens("First I look at the question.") if turn.thinks else []
-        content = tokens(text) if pieces is None else list(pieces)
+        content = tokens(text)
         if not turn.swallows:
             turn.pieces(thought[: turn.room], "thinking", pace)
             turn.pieces(content[: None if turn.room is None else max(0, turn.room - len(thought))], pace=pace)
@@ -460,19 +460,13 @@ class OllamaServer:
         """Replies for the coming chats, in order, after those that are still waiting: functions of a body, too."""
         self._script.extend(replies)
 
-    def unload(self):
-        """The next chat loads its model again."""
-        self._loaded.clear()
-
     def wait_for(self, n_chats, seconds=60):
         """Until so many chats in all are being answered, or were."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._answering >= n_chats, seconds), "too few chats"
 
-    def wait_idle(self, n_requests=0, seconds=60):
-        """Until so many requests have come, and all that came have ended; then their `aborted` is final."""
-        with self._changed:
-            assert self._changed.wait_for(lambda: len(self.requests) >= n_requests, seconds), "too few requests"
+    def wait_idle(self, seconds=60):
+        """Until all requests that came have ended; then their `aborted` is final."""
         for request in list(self.requests):
             assert request.ended.wait(seconds), f"{request.path} has not ended"
 
@@ -484,9 +478,7 @@ class OllamaServer:
         return "".join(f"<|{m['role']}|>\n{m['content']}\n" for m in messages) + "<|assistant|>\n"
 
     def handle(self, wire, request):
-        with self._changed:
-            self.requests.append(request)
-            self._changed.notify_all()
+        self.requests.append(request)
         try:
             self._answer(wire, request)
         except (Gone, ConnectionError):

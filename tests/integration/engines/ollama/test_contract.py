@@ -24,10 +24,6 @@ class TestThePackedEngineKeepsTheContract(EngineContract):
         with engine_on(ollama, **self.options) as engine:
             yield engine
 
-    @pytest.fixture
-    def documents(self):
-        return PASSAGES
-
 
 @pytest.mark.slow
 class TestTheTutorialsCallsKeepTheContract(TestThePackedEngineKeepsTheContract):

@@ -61,15 +61,6 @@ def test_no_server(ollama):
     assert "ollama serve" in met.value.hint
 
 
-def test_the_server_ends_between_two_questions(ollama):
-    with soon(), engine_on(ollama) as engine:
-        engine.relevance(QUESTION, passages())
-        ollama.close()
-        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
-            with pytest.raises(ServerDown, match="no Ollama server answers"):
-                task()
-
-
 def test_a_model_that_was_never_pulled(ollama):
     with soon(), pytest.raises(ModelMissing, match="has no model llama9") as met, engine_on(ollama, model="llama9"):
         pass
@@ -77,15 +68,21 @@ def test_a_model_that_was_never_pulled(ollama):
     assert not ollama.chats
 
 
-def test_a_model_that_is_removed_while_it_is_used(ollama):
+@pytest.mark.parametrize(
+    ("gone", "kind", "said"),
+    [
+        (lambda ollama: ollama.close(), ServerDown, "no Ollama server answers"),
+        (lambda ollama: ollama.models.clear(), ModelMissing, "has no model tiny"),
+    ],
+)
+def test_the_server_or_the_model_is_gone_between_two_questions(ollama, gone, kind, said):
     with soon(), engine_on(ollama) as engine:
         engine.relevance(QUESTION, passages())
-        ollama.models.clear()
+        gone(ollama)
         for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
-            with pytest.raises(ModelMissing, match="has no model tiny") as met:
+            with pytest.raises(kind, match=said) as met:
                 task()
-            assert met.value.hint == "local-rag models pull tiny"
-    assert len(ollama.chats) == 3
+            assert met.value.hint
 
 
 def test_another_program_listens_there(ollama):
@@ -97,16 +94,6 @@ def test_another_program_listens_there(ollama):
         ollama.instead = {path: raw(200, "text/html", ["<p>Welcome to my router</p>"])}
         with soon(), pytest.raises(EngineError, match="is not an Ollama server"), engine_on(ollama):
             pass
-
-
-def test_no_memory_for_the_model(ollama):
-    ollama.always = error(500, OUT_OF_MEMORY)
-    with soon(), engine_on(ollama) as engine:
-        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
-            with pytest.raises(EngineError, match="could not run tiny: model requires more system memory") as met:
-                task()
-            assert "smaller" in met.value.hint
-    assert len(ollama.chats) == 2, "a 500 is not asked for again"
 
 
 # --- silence ----------------------------------------------------------------------------------------------------------
@@ -165,27 +152,20 @@ def test_a_verdict_that_breaks_off_is_asked_for_once_more(ollama, broken):
 
 
 @every_break
-def test_an_answer_that_breaks_off_begins_anew_and_warmer(ollama, broken):
-    ollama.script(broken, ANSWER)
+def test_an_answer_that_breaks_off_begins_anew_and_warmer_and_is_then_an_error(ollama, broken):
+    ollama.script(broken, ANSWER, broken, broken)
     with soon(), engine_on(ollama) as engine:
         pieces, text = answered(engine)
+        with pytest.raises(EngineError, match=r"tiny|was cut in the middle") as met:
+            answered(engine)
+        assert "ask again" in met.value.hint
     assert text == ANSWER
     wrote = any(piece.text for piece in pieces[: next((i for i, p in enumerate(pieces) if p.restart), 0)])
     assert sum(piece.restart for piece in pieces) == wrote, "a restart only where there is something to forget"
     assert (pieces[-1].usage.calls, pieces[-1].usage.retries) == (2, 1)
-    first, second = ollama.chats
+    first, second, *others = ollama.chats
     assert (first["options"]["temperature"], second["options"]["temperature"]) == (0.0, 0.7)
-    assert contents(first) == contents(second)
-
-
-@every_break
-def test_an_answer_that_always_breaks_off_is_an_error(ollama, broken):
-    ollama.script(broken, broken)
-    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError) as met:
-        answered(engine)
-    assert "tiny" in str(met.value) or "was cut in the middle" in str(met.value)
-    assert "ask again" in met.value.hint
-    assert len(ollama.chats) == 2
+    assert contents(first) == contents(second) and len(others) == 2
 
 
 class Dying(BaseHTTPRequestHandler):
@@ -254,9 +234,7 @@ def test_a_model_that_was_loaded_ahead_is_not_loaded_again(ollama):
 # --- elsewhere --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model", ["gpt-oss:120b-cloud", "glm:cloud", "maker/qwen:480b-cloud", "glm:Cloud", "x:1b-CLOUD"]
-)
+@pytest.mark.parametrize("model", ["gpt-oss:120b-cloud", "glm:Cloud"])
 def test_a_cloud_name_is_refused_before_any_request(ollama, model):
     with pytest.raises(NotLocal, match=r"send your question and .* ollama\.com") as met, engine_on(ollama, model=model):
         pass
@@ -284,7 +262,7 @@ def test_a_model_that_is_allowed_by_name_is_asked(ollama):
         assert ollama.chats[-1]["model"] == model
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 307])
 def test_a_redirect_is_not_followed(ollama, status):
     with OllamaServer() as elsewhere, soon(), engine_on(ollama) as engine:
         away = redirect(f"http://{elsewhere.host}/api/chat", status)
@@ -313,6 +291,7 @@ def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
 @pytest.mark.parametrize(
     ("message", "words"),
     [
+        (OUT_OF_MEMORY, "could not run tiny: model requires more system memory"),
         ("llama runner process has terminated: signal: killed", "could not run tiny"),
         ("unable to load model: /blobs/x", "could not run tiny"),
         ('"tiny" does not support chat', "no chat model"),
@@ -322,6 +301,9 @@ def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
 )
 def test_errors_say_what_they_mean(ollama, message, words):
     ollama.always = lambda body: error(500, message)
-    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match=words) as met:
-        answered(engine)
-    assert met.value.hint != "local-rag doctor"
+    with soon(), engine_on(ollama) as engine:
+        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+            with pytest.raises(EngineError, match=words) as met:
+                task()
+            assert met.value.hint != "local-rag doctor"
+    assert len(ollama.chats) == 2, "it is not asked for again"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import subprocess
-import sys
 import threading
 
 import httpx
 import pytest
-from support import TESTS
 from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
 from support.ollama_server import OllamaServer, redirect
 
@@ -23,7 +19,7 @@ from local_rag.core.generation import Attempt, Turn
 from local_rag.engines.calls import ChatRequest
 from local_rag.engines.ollama.calls import OllamaCalls
 from local_rag.engines.ollama.server import Server
-from local_rag.engines.ollama.transport import GuardedTransport, NoTransport
+from local_rag.engines.ollama.transport import GuardedTransport
 
 
 @pytest.fixture
@@ -51,31 +47,20 @@ ADDRESSES = {
     " 127.0.0.1:1234 ": "http://127.0.0.1:1234",
     "localhost": "http://localhost:11434",
     "LocalHost:80": "http://localhost:80",
-    "localhost.": "http://localhost:11434",
     ":1234": "http://localhost:1234",
     "": "http://localhost:11434",
     "0.0.0.0": "http://127.0.0.1:11434",
-    "0.0.0.0:1234": "http://127.0.0.1:1234",
-    "::": "http://[::1]:11434",
-    "[::]:1234": "http://[::1]:1234",
     "::1": "http://[::1]:11434",
     "[::1]": "http://[::1]:11434",
     "[::1]:1234": "http://[::1]:1234",
-    "http://127.0.0.1": "http://127.0.0.1:80",
     "http://127.0.0.1:1234/": "http://127.0.0.1:1234",
-    "https://localhost": "https://localhost:443",
     "https://localhost:8443": "https://localhost:8443",
-    "http://[::1]:1234": "http://[::1]:1234",
-    "127.9.9.9": "http://127.9.9.9:11434",
     "0.0.0.0.": "http://127.0.0.1:11434",
     "0:0:0:0:0:0:0:1": "http://[0:0:0:0:0:0:0:1]:11434",
     "[::1%lo]:1234": "http://[::1%lo]:1234",
     "'127.0.0.1'": "http://127.0.0.1:11434",
     '"localhost:1234"': "http://localhost:1234",
-    "HTTP://LOCALHOST:1234": "http://localhost:1234",
     "http://localhost:11434//": "http://localhost:11434",
-    "https://[::]": "https://[::1]:443",
-    "localhost:": "http://localhost:11434",
 }
 
 
@@ -92,44 +77,29 @@ def test_an_address_of_this_machine(text, url):
     [
         "ftp://127.0.0.1",
         "user@127.0.0.1",
-        "http://user:secret@127.0.0.1:11434",
         "http://127.0.0.1\\@elsewhere.test",
         "127.0.0.1:port",
-        "127.0.0.1:99999",
         "127.0.0.1:-1",
         "127.0.0.1/ollama",
         "http://127.0.0.1:11434/v1",
-        "http://127.0.0.1?x=1",
         "http://127.0.0.1#x",
         "@127.0.0.1",
         "127.0.0.1\n.box.test",
         "unix:///run/ollama.sock",
         "[::1",
         "127.0.0.1 11434",
-        "http://",
         "//127.0.0.1:1234",
-        "tcp://127.0.0.1:1234",
         "::1:11434:x",
         "[::1]box.test",
-        "[::1].box.test:80",
-        "[v1.x]",
         "１２７.0.0.1",
-        "127。0。0。1",
         "ⓛocalhost",
-        "localhost。",
         "localhost\u200b",
-        "localhost\u202e",
         "localhost%00.box.test",
-        "127.0.0.1%2ebox.test",
         "http://127.0.0.1%40box.test",
         "127.0.0.1,box.test",
-        "127.0.0.1;box.test",
         "127.0.0.1\tbox.test",
-        "127.0.0.1\x00.box.test",
         "127.0.0.1:٣",
-        "127.0.0.1:1_0",
         "$(id)",
-        "0177.0.0.1",
         "127.0.0.256",
         "\x1b[31mred",
     ],
@@ -142,24 +112,15 @@ def test_what_is_no_address(text):
 
 ABROAD = {
     "box.test": "box.test",
-    "box.test:1234": "box.test",
     "https://box.test": "box.test",
-    "10.0.0.7": "10.0.0.7",
     "[2001:db8::1]:1234": "2001:db8::1",
     "localhost.box.test": "localhost.box.test",
-    "127.0.0.1.box.test": "127.0.0.1.box.test",
     "1.1": "1.1",
     "2130706433": "2130706433",
-    "0x7f000001": "0x7f000001",
-    "127.1:1234": "127.1",
     "[::ffff:127.0.0.1]": "::ffff:127.0.0.1",
-    "[::ffff:10.0.0.7]:1234": "::ffff:10.0.0.7",
     "[fe80::1%eth0]": "fe80::1%eth0",
-    "169.254.169.254": "169.254.169.254",
     "0": "0",
     "BOX.TEST.": "box.test",
-    "ip6-localhost": "ip6-localhost",
-    "localhost.localdomain": "localhost.localdomain",
 }
 
 
@@ -259,51 +220,6 @@ def test_the_asynchronous_client_goes_nowhere(ollama):
         with pytest.raises(NotLocal, match="no asynchronous connection"):
             asyncio.run(chat.ainvoke("x"))
         assert len(ollama.requests) == before
-
-    async def get():
-        async with httpx.AsyncClient(transport=NoTransport(), trust_env=False) as client:
-            await client.get(f"http://{ollama.host}/")
-
-    with pytest.raises(NotLocal):
-        asyncio.run(get())
-
-
-TRACED = """
-import sys
-from support.ollama_engine import QUESTION, answered, engine_on, passages
-from langchain_core.runnables import RunnableLambda
-from langchain_core.tracers.langchain import wait_for_all_tracers
-
-with engine_on(sys.argv[1]) as engine:
-    engine.relevance(QUESTION, passages())
-    answered(engine)
-    engine.rewrite(QUESTION, [QUESTION], "web")
-wait_for_all_tracers()
-print("ASKED", flush=True)
-input()
-RunnableLambda(lambda word: word).invoke("a run of the host program")
-wait_for_all_tracers()
-"""
-
-
-@pytest.mark.slow
-def test_langsmith_gets_nothing(ollama, tmp_path):
-    with OllamaServer() as tracer:
-        url = f"http://{tracer.host}"
-        hostile = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "not-a-key"}
-        hostile |= {"LANGCHAIN_TRACING_V2": "true", "LANGCHAIN_ENDPOINT": url, "LANGCHAIN_API_KEY": "not-a-key"}
-        paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-        hostile |= {"PYTHONPATH": os.pathsep.join(paths), "NO_PROXY": "127.0.0.1"}
-        program = [sys.executable, "-c", TRACED, ollama.host]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen(program, env=os.environ | hostile, cwd=tmp_path, **pipes) as process:
-            said = process.stdout.readline()
-            traced = [request.path for request in tracer.requests if "runs" in request.path]
-            _, errors = process.communicate("\n", timeout=60)
-        assert said == "ASKED\n", errors
-        assert traced == []
-        assert [request for request in tracer.requests if "runs" in request.path], "the host program's run is traced"
-    assert len(ollama.chats) == 3
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Attempt, Turn
+from local_rag.core.generation import Turn
 from local_rag.engines.language_model import graders
 
 ANSWER = "It costs 100 euros [1]."
@@ -83,30 +83,23 @@ def test_a_model_that_cannot_think_and_says_nothing_is_asked_again(ollama):
         answered(engine)
 
 
-def test_thoughts_without_an_opening_mark_are_wiped(ollama):
-    """Some templates and servers lose it (Ollama's issue 12736)."""
-    ollama.script(
-        f"Let me see. It is free [2].\n</think>\n\n{ANSWER}", f"Hm.</think>{YES}", "Hm.\n</think>\n\nplan price"
-    )
-    with soon(), engine_on(ollama) as engine:
-        pieces = list(engine.answer(QUESTION, passages(), Attempt()))
-        assert [piece.restart for piece in pieces].count(True) == 1
-        last = max(place for place, piece in enumerate(pieces) if piece.restart)
-        assert "".join(piece.text for piece in pieces[last:]).strip() == ANSWER
-        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
-        assert engine.rewrite(QUESTION, [QUESTION], "web").text == "plan price"
-
-
-@pytest.mark.parametrize("thought", ["<think>Is it so?</think>", "\n<think>\nYes, no: {]\n</think>\n\n"])
-def test_thoughts_in_the_content_are_left_out(ollama, thought):
-    ollama.script(thought + YES, thought + ANSWER, thought + FULLY, thought + "plan cost euros")
+@pytest.mark.parametrize(
+    ("thought", "restarts"),
+    [
+        ("<think>Is it so?</think>", 0),
+        ("\n<think>\nYes, no: {]\n</think>\n\n", 0),
+        ("Let me see. It is free [2].\n</think>\n\n", 1),  # some templates lose the mark (Ollama's issue 12736)
+    ],
+)
+def test_thoughts_in_the_content_are_left_out(ollama, thought, restarts):
+    ollama.script(*(f"{thought}{reply}" for reply in (YES, ANSWER, FULLY, "plan cost euros")))
     with soon(), engine_on(ollama) as engine:
         assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
         pieces, text = answered(engine)
-        assert text == ANSWER
+        assert text.strip() == ANSWER
         assert engine.grade(QUESTION, passages(), ANSWER).support == "fully"
         assert engine.rewrite(QUESTION, [QUESTION], "web").text == "plan cost euros"
-    assert not any(piece.restart for piece in pieces)
+    assert sum(piece.restart for piece in pieces) == restarts
 
 
 def test_thoughts_that_never_end_are_no_reply(ollama):
@@ -120,28 +113,16 @@ def test_thoughts_that_never_end_are_no_reply(ollama):
 
 WRONG = {
     "prose around it": f"Sure! Here is the JSON:\n```json\n{YES}\n```",
-    "prose after it": f"{YES} I hope that helps.",
     "the schema was ignored": "Both passages are relevant: yes, yes.",
-    "a mark": '{"r": ["Yes.", "yes"]}',
-    "capitals": '{"r": ["YES", "yes"]}',
-    "a number": '{"r": [1, 1]}',
-    "a truth value": '{"r": [true, true]}',
-    "a word, not a list": '{"r": "yes"}',
+    "a list": '{"r": ["yes", "yes"]}',
     "too short": '{"r": "yes"}',
-    "too long": '{"r": "yes yes yes"}',
-    "another key": '{"scores": ["yes", "yes"]}',
     "an extra key": '{"r": "yes yes", "why": "because"}',
-    "the name, not the key": '{"binary_scores": ["yes", "yes"]}',
-    "a list": '["yes", "yes"]',
-    "nothing": "{}",
-    "null": "null",
     "two objects": f"{YES}{YES}",
-    "another word": '{"r": ["relevant", "relevant"]}',
 }
 
 
 @pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
-def test_what_is_no_verdict_is_asked_for_again_with_the_error(ollama, reply):
+def test_what_is_no_verdict_is_asked_for_again_with_the_error_and_then_unparsed(ollama, reply):
     verdicts = graded(ollama, reply, '{"r": "no yes"}')
     assert labels(verdicts) == ["irrelevant", "relevant"]
     assert (verdicts[0].usage.retries, verdicts[0].usage.unparsed) == (1, 0)
@@ -154,10 +135,6 @@ def test_what_is_no_verdict_is_asked_for_again_with_the_error(ollama, reply):
     assert "(it was " in quoted, "the validation error, with what was given"
     assert '{"r": …}' in asked
     assert ollama.chats[1]["options"]["temperature"] == 0.0
-
-
-@pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
-def test_what_is_no_verdict_twice_is_unparsed(ollama, reply):
     verdicts = graded(ollama, reply, reply)
     assert labels(verdicts) == ["unparsed", "unparsed"]
     usage = verdicts[0].usage
@@ -166,50 +143,20 @@ def test_what_is_no_verdict_twice_is_unparsed(ollama, reply):
     assert verdicts[1].usage.calls == 0
 
 
-WRONG_GRADES = {
-    "a number as text": '{"s": "fully", "u": "5"}',
-    "a broken number": '{"s": "fully", "u": 4.5}',
-    "a truth value": '{"s": "fully", "u": true}',
-    "out of range": '{"s": "fully", "u": 6}',
-    "nought": '{"s": "fully", "u": 0}',
-    "another label": '{"s": "yes", "u": 5}',
-    "a list": '{"s": ["fully"], "u": 5}',
-    "a sentence too many": '{"s": "fully no", "u": 5}',
-    "no sentence": '{"s": "", "u": 5}',
-    "half of it": '{"s": "fully"}',
-    "cut off": '{"s": "fully", "u": ',
-}
-
-
-@pytest.mark.parametrize("reply", WRONG_GRADES.values(), ids=WRONG_GRADES)
-def test_a_grade_that_is_none_is_unparsed_and_useless(ollama, reply):
-    ollama.script(reply, reply)
-    with soon(), engine_on(ollama) as engine:
-        grade = engine.grade(QUESTION, passages(), ANSWER)
-    assert (grade.support, grade.usefulness) == ("unparsed", 0)
-    assert grade.why
-    assert (grade.usage.calls, grade.usage.retries, grade.usage.unparsed) == (2, 1, 1)
-
-
-@pytest.mark.parametrize("reply", ['{"d": "vector store"}', '{"d": "direct"}', "vectorstore", '{"d": 1}'])
-def test_a_route_that_is_none_is_the_first_allowed(ollama, reply):
-    ollama.script(reply, reply)
-    with soon(), engine_on(ollama) as engine:
-        route = engine.route(QUESTION, BOTH)
-    assert route.source == "vectorstore"
-    assert route.why
-    assert (route.usage.retries, route.usage.unparsed) == (1, 1)
-
-
-@pytest.mark.parametrize("reply", ['{"r": "Yes."}', '{"s": "Yes."}', '{"u": "1"}', "yes", "true"])
-def test_with_a_call_for_each_nothing_unparsed_is_a_yes(ollama, reply):
+@pytest.mark.parametrize("grading", ["packed", "each"])
+@pytest.mark.parametrize("reply", ['{"s": "Yes.", "u": 5}', '{"s": "fully", "u": "5"}', '{"d": "direct"}', "yes"])
+def test_whatever_is_asked_nothing_unparsed_is_a_yes(ollama, reply, grading):
     ollama.always = say(reply)
-    with soon(), engine_on(ollama, grading="each") as engine:
+    with soon(), engine_on(ollama, grading=grading) as engine:
         verdicts = engine.relevance(QUESTION, passages())
         grade = engine.grade(QUESTION, passages(), ANSWER)
+        route = engine.route(QUESTION, BOTH)
+    calls = 2 if grading == "each" else 1
     assert labels(verdicts) == ["unparsed", "unparsed"]
-    assert [verdict.usage.retries for verdict in verdicts] == [2, 0]
-    assert (grade.support, grade.usefulness) == ("unparsed", 0)
+    assert [verdict.usage.retries for verdict in verdicts] == [calls, 0]
+    assert (grade.support, grade.usefulness) == ("unparsed", 0) and grade.why
+    assert (grade.usage.calls, grade.usage.retries, grade.usage.unparsed) == (2, 1, 1)
+    assert (route.source, route.usage.retries, route.usage.unparsed) == ("vectorstore", 1, 1) and route.why
 
 
 def test_with_two_checks_a_second_one_that_is_none_makes_it_unparsed(ollama):

@@ -74,45 +74,37 @@ def test_the_schema_on_the_wire(schema, sent):
     assert schemas.most_tokens(schema) < 80
 
 
+DOCUMENTS, GRADES = schemas.of_length(schemas.GradeDocuments, 2), schemas.of_length(schemas.GradeGeneration, 1)
+
+
 @pytest.mark.parametrize(
     ("schema", "wrong"),
     [
-        (schemas.GradeNeed, ['{"n": "Yes"}', '{"n": true}', '{"n": 1}', '{"n": null}', '{"n": ["yes"]}', "{}"]),
         (
-            schemas.of_length(schemas.GradeDocuments, 1),
-            ['{"binary_score": "yes"}', '{"r": "yes", "s": "yes"}', '"yes"', '{"r": "yes"} .', "yes"],
+            schemas.GradeNeed,
+            ['{"n": "Yes"}', '{"n": true}', '{"n": 1}', '{"n": null}', '{"n": ["yes"]}', '{"n": "maybe"}'],
         ),
+        (DOCUMENTS, ['{"r": "yes"}', '{"r": "yes no no"}', '{"r": "yes  no"}', '{"r": ["yes", "no"]}', "yes", "null"]),
+        (DOCUMENTS, ['{"r": "YES yes"}', '{"r": "Yes. no"}', '{"r": [1, 1]}', '{"r": "relevant relevant"}', '["yes"]']),
+        (DOCUMENTS, ['{"binary_scores": ["yes", "no"]}', '{"r": "yes no", "s": "yes"}', '{"r": "yes no"} .', "{}"]),
+        (GRADES, ['{"s": "fully", "u": "5"}', '{"s": "fully", "u": 5.0}', '{"s": "fully", "u": true}', '{"u": 5}']),
         (
-            schemas.of_length(schemas.GradeGeneration, 1),
-            ['{"s": "fully", "u": "5"}', '{"s": "fully", "u": 5.0}', '{"s": "fully", "u": true}'],
+            GRADES,
+            ['{"s": "fully", "u": 6}', '{"s": "fully", "u": 0}', '{"s": "yes", "u": 5}', '{"s": ["fully"], "u": 5}'],
         ),
-        (
-            schemas.of_length(schemas.GradeGeneration, 1),
-            ['{"s": "fully", "u": 6}', '{"s": "yes", "u": 5}', '{"u": 5}', '{"s": ["fully"], "u": 5}'],
-        ),
-        (
-            schemas.of_length(schemas.GradeGeneration, 1),
-            ['{"s": [], "u": 5}', '{"s": "fully no", "u": 5}', '{"s": "fully"}'],
-        ),
+        (GRADES, ['{"s": [], "u": 5}', '{"s": "", "u": 5}', '{"s": "fully no", "u": 5}', '{"s": "fully", "u": ']),
         (
             schemas.of_length(schemas.GradeHallucinations, 1),
             ['{"s": "fully", "u": 5}', '{"s": "Fully"}', '{"s": null}', '{"s": ["fully"]}'],
         ),
-        (schemas.GradeNeed, ['{"n": true}', '{"n": "maybe"}']),
         (schemas.ReasonStep, ['{"t": "It is so."}', '{"t": "It is so.", "d": "true"}', '{"t": 1, "d": true}']),
-        (
-            schemas.with_reasons(schemas.of_length(schemas.GradeDocuments, 2), 2),
-            ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}'],
-        ),
+        (schemas.with_reasons(DOCUMENTS, 2), ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}']),
         (
             schemas.route_among(("vectorstore", "web_search"), True),
             ['{"d": "vectorstore"}', '{"d": "vectorstore", "c": "many"}', '{"c": "multi"}'],
         ),
-        (
-            schemas.of_length(schemas.GradeDocuments, 2),
-            ['{"r": "yes"}', '{"r": "yes no no"}', '{"r": "yes  no"}', '{"r": ["yes", "no"]}'],
-        ),
         (schemas.route_among(("vectorstore",)), ['{"d": "web_search"}', '{"d": "vector store"}', '{"d": 1}']),
+        (schemas.JudgeAnswer, ['{"j": "Right"}', '{"j": true}', '{"j": "right", "why": "so"}', '{"j": "right"}{}']),
     ],
 )
 def test_a_schema_takes_nothing_else(schema, wrong):
