@@ -72,7 +72,7 @@ def sentence_supports(
     for claim in claims(generation):
         cited = [n - 1 for n in claim.numbers if 0 < n <= len(passages)] or range(len(passages))
         sentence, texts = without_bullet(claim.text), [without_marks(passages[n]) for n in cited]
-        found = [evidence(sentence, text) for text in texts] + [evidence(claim.text, text) for text in texts]
+        found = [evidence(sentence, text) for text in texts]
         support: Support = max((each.support for each in found), key=_RANK.index, default="no")
         copied = any(each.located == "exact" for each in found)
         if not copied and judge is not None and not (support == "no" and any(each.turned for each in found)):
