@@ -310,6 +310,7 @@ MAIL = "Subject: mail 1\nFrom: Bob <bob@x.org>\nTo: ann@x.org\n\nDear Ann, the b
         ("he said that it works.", "He  said\n[3] that\tIT works. Fine.", "exact"),
         ("Result: the board approved the plan", "Result: the board approved the plan\nonly in part.\n", "near"),
         ("he said that it fails", "He said that it works.", "words"),
+        ("the house behind the old mill costs about 4", "The house behind the old mill costs about 4 million.", "near"),
     ],
 )
 def test_what_is_quoted_word_for_word_is_a_whole_line_or_sentence(sentence, text, located):
