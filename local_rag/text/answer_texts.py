@@ -98,9 +98,7 @@ class AnswerTexts:
     about_the_matter: str
     about_something_else: str
 
-    names_author: str
-    bears_date: str
-    is_titled: str
+    properties: Mapping[str, str]
 
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
@@ -199,9 +197,11 @@ ENGLISH = AnswerTexts(
     unsure="the model is not sure whether {span!r} answers the question",
     about_the_matter="it is about the matter and does not say the answer",
     about_something_else="it is about something else",
-    names_author="{file} names {value} as its author.",
-    bears_date="{file} bears the date {value}.",
-    is_titled="The title of {file} is {value}.",
+    properties={
+        "author": "{file} names {value} as its author.",
+        "date": "{file} bears the date {value}.",
+        "title": "The title of {file} is {value}.",
+    },
 )
 
 GERMAN = AnswerTexts(
@@ -292,9 +292,11 @@ GERMAN = AnswerTexts(
     unsure="das Modell ist nicht sicher, ob {span!r} die Frage beantwortet",
     about_the_matter="sie handelt davon und sagt die Antwort nicht",
     about_something_else="sie handelt von etwas anderem",
-    names_author="{file} nennt {value} als Verfasser.",
-    bears_date="{file} trägt das Datum {value}.",
-    is_titled="Der Titel von {file} lautet {value}.",
+    properties={
+        "author": "{file} nennt {value} als Verfasser.",
+        "date": "{file} trägt das Datum {value}.",
+        "title": "Der Titel von {file} lautet {value}.",
+    },
 )
 
 TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}
