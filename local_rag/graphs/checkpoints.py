@@ -111,7 +111,7 @@ def _marks_left(text: str, documents: Sequence[Document | None]) -> str:
         if behind:
             text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"
     left = [number for number, document in enumerate(documents, start=1) if document]
-    return citations.without(text.strip(), {number: position for position, number in enumerate(left, start=1)})
+    return citations.remapped(text.strip(), {number: position for position, number in enumerate(left, start=1)})[0]
 
 
 def _is_reference(document: Document) -> bool:

@@ -28,13 +28,12 @@ _RECORDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 class AnswerTexts:
     """The sentences of one language. A name in braces is filled where the text is used.
 
-    `refusal` is the fixed reply for "your files do not say", `endings` is what models like to add to it. How a reason
-    begins, `out_of_time` and `engine_failed`, is compared with.
+    `refusal` is the fixed reply for "your files do not say". How a reason begins, `out_of_time` and `engine_failed`, is
+    compared with.
     """
 
     code: str
     refusal: str
-    endings: tuple[str, ...]
 
     out_of_time: str
     out_of_time_after: str
@@ -99,9 +98,7 @@ class AnswerTexts:
     about_the_matter: str
     about_something_else: str
 
-    names_author: str
-    bears_date: str
-    is_titled: str
+    properties: Mapping[str, str]
 
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
@@ -119,7 +116,6 @@ class AnswerTexts:
 ENGLISH = AnswerTexts(
     code="en",
     refusal=NOT_IN_PASSAGES,
-    endings=("to the question", "to this question", "to your question"),
     out_of_time=OUT_OF_TIME,
     out_of_time_after=OUT_OF_TIME + " after {seconds:g} s",
     engine_failed=ENGINE_FAILED,
@@ -201,15 +197,16 @@ ENGLISH = AnswerTexts(
     unsure="the model is not sure whether {span!r} answers the question",
     about_the_matter="it is about the matter and does not say the answer",
     about_something_else="it is about something else",
-    names_author="{file} names {value} as its author.",
-    bears_date="{file} bears the date {value}.",
-    is_titled="The title of {file} is {value}.",
+    properties={
+        "author": "{file} names {value} as its author.",
+        "date": "{file} bears the date {value}.",
+        "title": "The title of {file} is {value}.",
+    },
 )
 
 GERMAN = AnswerTexts(
     code="de",
     refusal="Die Textstellen enthalten keine Antwort.",
-    endings=("auf die frage", "auf diese frage", "auf deine frage", "auf ihre frage"),
     out_of_time="Zeit abgelaufen",
     out_of_time_after="Zeit abgelaufen nach {seconds:g} s",
     engine_failed="die Engine ist ausgefallen",
@@ -295,15 +292,18 @@ GERMAN = AnswerTexts(
     unsure="das Modell ist nicht sicher, ob {span!r} die Frage beantwortet",
     about_the_matter="sie handelt davon und sagt die Antwort nicht",
     about_something_else="sie handelt von etwas anderem",
-    names_author="{file} nennt {value} als Verfasser.",
-    bears_date="{file} trägt das Datum {value}.",
-    is_titled="Der Titel von {file} lautet {value}.",
+    properties={
+        "author": "{file} nennt {value} als Verfasser.",
+        "date": "{file} trägt das Datum {value}.",
+        "title": "Der Titel von {file} lautet {value}.",
+    },
 )
 
 TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}
 """The languages that are shipped; others fall back to English."""
 
-_OTHER_REFUSALS = (
+REFUSALS = (
+    *(table.refusal for table in TABLES.values()),
     "Die Passagen enthalten die Antwort nicht.",
     "Die Passagen enthalten keine Antwort.",
     "Die Textstellen enthalten die Antwort nicht.",
@@ -313,7 +313,12 @@ _OTHER_REFUSALS = (
     "As passagens não contêm a resposta.",
     "De passages bevatten het antwoord niet.",
 )
-"""The fixed reply as models translate it on their own."""
+"""The fixed reply as this program writes it, and as models translate it on their own."""
+ENDINGS = (
+    *("to the question", "to this question", "to your question"),
+    *("auf die frage", "auf diese frage", "auf deine frage", "auf ihre frage"),
+)
+"""What models like to add to it."""
 
 
 def texts_in(code: str) -> AnswerTexts:
@@ -351,12 +356,6 @@ def fallback_note(language: str) -> str:
 def is_refusal(text: str) -> bool:
     """Whether a text is the fixed reply in one of the languages, as this program writes it."""
     return any(text == table.refusal for table in TABLES.values())
-
-
-def refusals() -> list[tuple[str, tuple[str, ...]]]:
-    """Each wording of the fixed reply that a model may write, with what may stand behind it."""
-    endings = tuple(ending for table in TABLES.values() for ending in table.endings)
-    return [(text, endings) for text in (*(table.refusal for table in TABLES.values()), *_OTHER_REFUSALS)]
 
 
 def ran_out_of_time(reason: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from math import ceil
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
-from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.sentences import sentences, stripped
 
 _TINY = 8
 """A chunk under size / 8 is filled up across a paragraph or a small section rather than left alone."""
@@ -52,15 +52,6 @@ class _Unit(NamedTuple):
     row: bool = False
 
 
-class _Section(NamedTuple):
-    """The text from one heading to the next; `body` is where the text below the heading starts."""
-
-    start: int
-    body: int
-    end: int
-    path: str
-
-
 def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: int, window: int) -> list[Chunk]:
     """Cut a document into chunks of at most `size` tokens, overlap included, with no white space at their ends.
 
@@ -74,7 +65,7 @@ def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: 
         raise ValueError(f"expected 0 < size <= {window} and 0 <= overlap <= size / 2, not {size} and {overlap}")
     packer = _Packer(document.text, ends, size - overlap)
     for section in _sections(document):
-        packer.section(section)
+        packer.section(*section)
     packer.close()
     return _overlapping(document, packer.chunks, ends, overlap) if overlap else packer.chunks
 
@@ -89,163 +80,131 @@ def heading_paths(headings: Iterable[Heading]) -> Iterator[tuple[int, str]]:
         yield heading.start, " > ".join(words for _, words in above if words)
 
 
-def _sections(document: LoadedDocument) -> Iterator[_Section]:
+def _sections(document: LoadedDocument) -> Iterator[tuple[int, int, int, str]]:
+    """From one heading to the next: its start, where the text below the heading starts, its end, and its path."""
     text = document.text
     paths = list(heading_paths(heading for heading in document.headings if heading.level < PLACE))
     ends = [start for start, _ in paths] + [len(text)]
-    yield _Section(0, 0, ends[0], "")
+    yield 0, 0, ends[0], ""
     for (start, path), end in zip(paths, ends[1:], strict=True):
         line = text.find("\n", start, end)
-        yield _Section(start, end if line < 0 else line, end, path)
+        yield start, end if line < 0 else line, end, path
 
 
 class _Packer:
-    """Fills one chunk after the other."""
+    """Fills one chunk after the other; `_units` are those of the chunk in hand."""
 
     def __init__(self, text: str, ends: Sequence[int], size: int) -> None:
         self.chunks: list[Chunk] = []
         self._text, self._ends, self._size, self._target = text, ends, size, size
         self._widest = max(_WIDE * size, _WIDEST_AT_LEAST)
+        self._cuts = (_rows, _sentences, partial(_between, _LINE), partial(_between, _BLANK), _runs, self._forced)
+        """How a unit that is too long is cut, the widest parts first."""
+        self._units: list[_Unit] = []
         self._path = ""
-        self._unbroken = True
-        self._clear()
-
-    def _clear(self) -> None:
-        self._start = self._end = -1
-        self._first = self._last = self._extra = 0
         self._heading: str | None = None
+        self._unbroken = True
 
-    def section(self, section: _Section) -> None:
-        tiny = self._unbroken and self._used < self._size // _TINY
+    def section(self, start: int, body: int, end: int, path: str) -> None:
+        tiny = self._unbroken and self._tokens(self._units) < self._size // _TINY
         if self._heading is not None and not tiny:
             self.close()
-        self._unbroken = True
-        self._path = section.path
-        self._add(_Unit(*stripped(self._text, section.start, section.body), body=False), 0)
-        for start, end in _between(_PARAGRAPH, self._text, Span(section.body, section.end)):
-            self._add(_Unit(start, end, body=any(ch.isalnum() for ch in self._text[start:end])), 0)
+        self._unbroken, self._path = True, path
+        self._add(_Unit(*stripped(self._text, start, body), body=False))
+        for unit in _between(_PARAGRAPH, self._text, body, end):
+            self._add(unit._replace(body=any(ch.isalnum() for ch in self._text[unit.start : unit.end])))
 
     def close(self) -> None:
         cancel.check()
-        if self._start >= 0:
+        if self._units:
             path = self._path if self._heading is None else self._heading
-            self.chunks.append(Chunk(self._start, self._end, path))
-        self._unbroken = False
-        self._clear()
+            self.chunks.append(Chunk(self._units[0].start, self._units[-1].end, path))
+        self._units, self._heading, self._unbroken = [], None, False
 
-    @property
-    def _used(self) -> int:
-        return self._last - self._first + self._extra
+    def _tokens(self, units: Sequence[_Unit]) -> int:
+        """How many tokens end in the text from the first of these units to the last, and what cutting may cost."""
+        if not units:
+            return 0
+        ending = bisect_right(self._ends, units[-1].end) - bisect_right(self._ends, units[0].start)
+        return ending + sum(unit.extra for unit in units)
 
     @property
     def _closable(self) -> bool:
         """Whether the chunk in hand may stand alone: a heading may not, unless it is longer than many a text."""
-        wide = self._end - self._start
+        used, wide = self._tokens(self._units), _width(self._units)
         if self._heading is None:
-            return self._used > self._size // 2 or wide > self._widest // 2
-        return self._used >= self._size // _TINY or wide > self._widest // _TINY
+            return used > self._size // 2 or wide > self._widest // 2
+        return used >= self._size // _TINY or wide > self._widest // _TINY
 
-    def _add(self, unit: _Unit, level: int) -> None:
+    def _fits(self, unit: _Unit) -> bool:
+        units = [*self._units, unit]
+        return _width(units) <= self._widest and self._tokens(units) <= self._size
+
+    def _add(self, unit: _Unit, level: int = 0) -> None:
         """Take a unit; begin a new chunk if it does not fit, and take it in parts if it fits in none."""
         if unit.end <= unit.start:
             return
-        whole = self._closable or (unit.row and self._tokens(unit) <= self._size)
-        if whole and (self._used >= self._target or not self._fits(unit)):
+        whole = self._closable or (unit.row and self._tokens([unit]) <= self._size)
+        if whole and (self._tokens(self._units) >= self._target or not self._fits(unit)):
             self.close()
-        if self._fits(unit):
-            self._take(unit)
-        elif level < len(_CUTS) + 2:
-            self._add_parts(unit, level)
-        else:
+        if not self._fits(unit):
+            if level < len(self._cuts):
+                self._add_parts(unit, level)
+                return
             self.close()
-            self._take(unit)
+        self._units.append(unit)
+        if unit.body and self._heading is None:
+            self._heading = self._path
 
     def _add_parts(self, unit: _Unit, level: int) -> None:
         """The outermost unit that is too long is shared out evenly, so that no scrap is left over at its end."""
         before = self._target
-        if before == self._size:
-            total = self._used + self._tokens(unit)
-            self._target = ceil(total / ceil(total / self._size)) if total else before
-        for part in self._parts(unit, level):
+        total = self._tokens(self._units) + self._tokens([unit])
+        if before == self._size and total:
+            self._target = ceil(total / ceil(total / self._size))
+        for part in self._cuts[level](self._text, unit.start, unit.end):
             self._add(part._replace(body=unit.body), level + 1)
         self._target = before
 
-    def _parts(self, unit: _Unit, level: int) -> Iterator[_Unit]:
-        span = Span(unit.start, unit.end)
-        if level == 0:
-            return _rows(self._text, span)
-        if level <= len(_CUTS):
-            return (_Unit(*part) for part in _CUTS[level - 1](self._text, span))
-        return _forced(span, self._tokens(unit), self._size)
-
-    def _tokens(self, unit: _Unit) -> int:
-        return bisect_right(self._ends, unit.end) - bisect_right(self._ends, unit.start)
-
-    def _fits(self, unit: _Unit) -> bool:
-        if self._start < 0:
-            return unit.end - unit.start <= self._widest and self._tokens(unit) + unit.extra <= self._size
-        used = bisect_right(self._ends, unit.end, self._last) - self._first + self._extra
-        return unit.end - self._start <= self._widest and used + unit.extra <= self._size
-
-    def _take(self, unit: _Unit) -> None:
-        if self._start < 0:
-            self._start = unit.start
-            self._first = bisect_right(self._ends, unit.start)
-        self._end = unit.end
-        self._last = bisect_right(self._ends, unit.end, self._first)
-        self._extra += unit.extra
-        if unit.body and self._heading is None:
-            self._heading = self._path
+    def _forced(self, text: str, start: int, end: int) -> Iterator[_Unit]:
+        """Cut inside a word: a part has at most as many tokens as code points, a part of an unknown word has one."""
+        length, tokens = end - start, self._tokens([_Unit(start, end)])
+        step = max(1, self._size // 4) if tokens > 1 else ceil(length / ceil(length / (self._widest // 4)))
+        for first in range(start, end, step):
+            last = min(first + step, end)
+            yield _Unit(first, last, extra=0 if tokens >= length else last - first if tokens > 1 else 1)
 
 
-def _between(pattern: re.Pattern[str], text: str, span: Span) -> Iterator[Span]:
-    """The spans of text between the matches of a pattern, white space at their ends left out."""
-    start = span.start
-    for match in pattern.finditer(text, span.start, span.end):
-        yield stripped(text, start, match.start())
+def _width(units: Sequence[_Unit]) -> int:
+    return units[-1].end - units[0].start if units else 0
+
+
+def _between(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[_Unit]:
+    """The text between the matches of a pattern, white space at its ends left out."""
+    for match in pattern.finditer(text, start, end):
+        yield _Unit(*stripped(text, start, match.start()))
         start = match.end()
-    yield stripped(text, start, span.end)
+    yield _Unit(*stripped(text, start, end))
 
 
-def _rows(text: str, span: Span) -> Iterator[_Unit]:
+def _rows(text: str, start: int, end: int) -> Iterator[_Unit]:
     """Each row of a table, and what stands between two as it is."""
-    start = span.start
-    for match in _ROW.finditer(text, *span):
+    for match in _ROW.finditer(text, start, end):
         yield _Unit(*stripped(text, start, match.start()))
         yield _Unit(*stripped(text, *match.span()), row=True)
         start = match.end()
-    yield _Unit(*stripped(text, start, span.end))
+    yield _Unit(*stripped(text, start, end))
 
 
-def _sentences(text: str, span: Span) -> Iterator[Span]:
+def _sentences(text: str, start: int, end: int) -> Iterator[_Unit]:
     """From one sentence to the next: `sentences` leaves rulers and the like out, chunks leave nothing out."""
-    starts = [span.start + each.start for each in sentences(span.of(text))]
-    return (stripped(text, start, end) for start, end in pairwise([span.start, *starts[1:], span.end]))
+    starts = [start + each.start for each in sentences(text[start:end])]
+    return (_Unit(*stripped(text, *part)) for part in pairwise([start, *starts[1:], end]))
 
 
-def _runs(text: str, span: Span) -> Iterator[Span]:
+def _runs(text: str, start: int, end: int) -> Iterator[_Unit]:
     """Letters and digits together, ASCII signs alone: tokenizers cut there too, but not before a combining accent."""
-    return (Span(*match.span()) for match in _RUN.finditer(text, *span))
-
-
-def _forced(span: Span, tokens: int, size: int) -> Iterator[_Unit]:
-    """Cut inside a word: a part has at most as many tokens as code points, a part of an unknown word has one."""
-    length = span.end - span.start
-    widest = max(_WIDE * size, _WIDEST_AT_LEAST) // 4
-    known = tokens > 1
-    step = max(1, size // 4) if known else ceil(length / ceil(length / widest))
-    for start in range(span.start, span.end, step):
-        end = min(start + step, span.end)
-        yield _Unit(start, end, extra=0 if tokens >= length else end - start if known else 1)
-
-
-_CUTS: tuple[Callable[[str, Span], Iterator[Span]], ...] = (
-    _sentences,
-    partial(_between, _LINE),
-    partial(_between, _BLANK),
-    _runs,
-)
-"""How a unit that is too long is cut, the widest parts first; before them into rows, after them by force."""
+    return (_Unit(*match.span()) for match in _RUN.finditer(text, start, end))
 
 
 def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:

@@ -105,12 +105,9 @@ def seen_line(text: str) -> str:
 
 def safe_json(json: str) -> str:
     """JSON text without characters that could drive a terminal or that nobody sees; a program reads the same values."""
-    return _UNSAFE.sub(lambda match: _escape(match[0]), json)
+    from json import dumps
 
-
-def _escape(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    return _UNSAFE.sub(lambda match: dumps(match[0])[1:-1], json)
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
@@ -133,14 +130,11 @@ def those_there(names: Sequence[str]) -> str:
 
 def short_path(path: str | Path) -> str:
     """Relative to where the person stands when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
-    short = str(path)
-    if not is_url(short):
-        full = Path(path)
-        bases = ((Path.cwd(), ""), (Path.home(), "~"))
-        short = next(
-            (str(prefix / full.relative_to(base)) for base, prefix in bases if full.is_relative_to(base)), str(full)
-        )
-    return on_one_line(short)
+    full = Path(path)
+    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
+        if not is_url(str(path)) and full.is_relative_to(base):
+            return on_one_line(str(prefix / full.relative_to(base)))
+    return on_one_line(str(path))
 
 
 def local_time(date: str) -> str:
@@ -171,19 +165,14 @@ def format_bytes(count: int) -> str:
     """Bytes for people, in powers of 1,000."""
     if count < 1000:
         return f"{count} B"
-    amount, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB"):
-        if amount >= 999.95:  # which is shown as 1000.0
-            amount, unit = amount / 1000, larger
-    return f"{amount:.1f} {unit}"
+    power = 1 + (count >= 999_950) + (count >= 999_950_000)  # 999,950 would be shown as 1000.0 kB
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB')[power - 1]}"
 
 
 def waiting_line(embedded: int, chunks: int) -> str:
     """12,400 of 56,000 passages are embedded; the others are found by their words only. "" where all are."""
     if embedded >= chunks:
         return ""
-    if chunks == 1:
-        return "the one passage is not embedded; it is found by its words only"
     if not embedded:
         return f"none of {plural(chunks, 'passage')} is embedded; all are found by their words only"
     return f"{embedded:,} of {plural(chunks, 'passage')} are embedded; the others are found by their words only"
@@ -191,24 +180,19 @@ def waiting_line(embedded: int, chunks: int) -> str:
 
 LONGEST_ABOUT = 600
 """Characters of a description by a person."""
-LONGEST = 1_000
-"""Characters of a summary."""
+_LONGEST = 1_000
 _TITLE, _FOLDER, _KINDS = 50, 40, 6
 
 
-def description(catalog: Catalog) -> str:
-    """One line of at most `LONGEST` characters: what a person wrote about the index, else the summary."""
-    return shorten(catalog.about, LONGEST_ABOUT) or summary(catalog)
-
-
 def summary(catalog: Catalog) -> str:
-    """Files by kind, their folders, and the titles that stand for the topics of all passages."""
-    kinds = f" ({_kinds(catalog.kinds)})" if catalog.kinds else ""
+    """Files by kind, their folders, and the titles that stand for the topics of all passages, on one line."""
+    rest = sum(int(kind.rpartition(" ")[2].replace(",", "")) for kind in catalog.kinds[_KINDS:])
+    kinds = ", ".join(catalog.kinds[:_KINDS]) + (f", and {plural(rest, 'other')}" if rest else "")
     folders = joined(shorten(folder, _FOLDER) for folder in catalog.folders)
     topics = "; ".join(shorten(title, _TITLE) for title in catalog.topics or catalog.titles)
-    line = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
-    line += f" in {folders}" if folders else ""
-    return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)
+    line = plural(catalog.files or catalog.documents, "file")
+    line += f" ({kinds})" * bool(kinds) + f" in {folders}" * bool(folders)
+    return shorten(f"{line}; among them: {topics}" if topics else line, _LONGEST)
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:
@@ -222,9 +206,3 @@ def kinds_in_words(counts: Mapping[str, int]) -> str:
     return joined(
         f"{count:,} {names[suffix].replace('(none)', '') or 'without a suffix'}" for suffix, count in counts.items()
     )
-
-
-def _kinds(kinds: Sequence[str]) -> str:
-    """The first kinds with their counts (".pdf 1,200"), and how many files are of others."""
-    rest = sum(int(kind.rpartition(" ")[2].replace(",", "")) for kind in kinds[_KINDS:])
-    return ", ".join(kinds[:_KINDS]) + (f", and {plural(rest, 'other')}" if rest else "")

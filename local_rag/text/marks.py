@@ -67,7 +67,7 @@ def _rows(text: str, known: Sequence[Mark]) -> Iterator[Claim]:
     for table in tables(text):
         columns = " | ".join(cells(table.heading.of(text)))
         for span in table.rows:
-            numbers = dict.fromkeys(n for mark, cited in known if span.start <= mark.start < span.end for n in cited)
+            numbers = dict.fromkeys(n for mark, cited in known if span.start < mark.end <= span.end for n in cited)
             claim = Claim(span, _plain(text, span, known), tuple(numbers), columns)
             if words(claim.text):
                 yield claim

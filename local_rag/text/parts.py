@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.text.answer_texts import TABLES, AnswerTexts
@@ -50,8 +52,8 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
 
 
 def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
-    before = [path for start, path in sections if start <= position]
-    return str(before[-1] if before else sections[0][1])
+    index = bisect_right(sections, position, key=lambda section: section[0]) - 1
+    return str(sections[max(0, index)][1])
 
 
 def stored(document: Document) -> list[Document]:
@@ -60,15 +62,12 @@ def stored(document: Document) -> list[Document]:
     """
     if document.metadata.get("pieces"):
         return [document]
-    offset = int(document.metadata.get("start", 0))
+    offset, known = int(document.metadata.get("start", 0)), dict(document.metadata)
+    whole = [Part(*part) for part in known.pop("parts", None) or ()]
+    texts = (document.page_content[part.start - offset : part.end - offset] for part in whole)
     return [
-        document.model_copy(
-            update={
-                "page_content": document.page_content[part.start - offset : part.end - offset],
-                "metadata": {key: value for key, value in document.metadata.items() if key != "parts"} | part._asdict(),
-            }
-        )
-        for part in parts(document)
+        document.model_copy(update={"page_content": text, "metadata": known | part._asdict()})
+        for text, part in zip(texts, whole, strict=True)
     ] or [document]
 
 
@@ -89,31 +88,25 @@ def file_name(document: Document) -> str:
     return str(document.metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def author(document: Document, texts: AnswerTexts) -> str:
-    """Who the file says has written it, as a sentence; empty where it does not say."""
-    return _sentence(texts.names_author, document, "author")
+def _stated(key: str, document: Document, texts: AnswerTexts) -> str:
+    """A property as a sentence; empty where the file does not say it, and for a title that is the name of its file."""
+    name, value = file_name(document), _value(document, key)
+    if not value or (key == "title" and value in (name, name.rpartition(".")[0])):
+        return ""
+    return texts.properties[key].format(file=name, value=value)
 
 
-def date(document: Document, texts: AnswerTexts) -> str:
-    """The date that the file bears, as a sentence; empty where it bears none."""
-    return _sentence(texts.bears_date, document, "date")
-
-
-def title(document: Document, texts: AnswerTexts) -> str:
-    """The document's title, as a sentence; empty where it has none but the name of its file."""
-    name, titled = file_name(document), _value(document, "title")
-    return "" if titled in (name, name.rpartition(".")[0]) else _sentence(texts.is_titled, document, "title")
+author, date, title = (partial(_stated, key) for key in ("author", "date", "title"))
 
 
 def properties(document: Document) -> Iterator[Property]:
     """Author, date and title in sentences of this program, in every language, and in those of an English writer."""
-    for key, sentence_of in (("author", author), ("date", date), ("title", title)):
-        if value := _value(document, key):
-            quote = f"{key.capitalize()}: {value}"
-            sentences = (sentence_of(document, texts) for texts in TABLES.values())
-            yield from (Property(quote, sentence) for sentence in sentences if sentence)
-            for name in filter(None, (_value(document, "title"), file_name(document))):
-                yield from (Property(quote, form.format(name=name, value=value)) for form in _FORMS[key])
+    names = [name for name in (_value(document, "title"), file_name(document)) if name]
+    for key in ("author", "date", "title"):
+        value = _value(document, key)
+        forms = [_stated(key, document, texts) for texts in TABLES.values()]
+        forms += [form.format(name=name, value=value) for form in _FORMS[key] for name in names if value]
+        yield from (Property(f"{key.capitalize()}: {value}", sentence) for sentence in forms if sentence)
 
 
 _FORMS = {
@@ -122,11 +115,6 @@ _FORMS = {
     "title": (),
 }
 """How language models put it. A date says nothing of what happened on it."""
-
-
-def _sentence(text: str, document: Document, key: str) -> str:
-    value = _value(document, key)
-    return text.format(file=file_name(document), value=value) if value else ""
 
 
 def _value(document: Document, key: str) -> str:

@@ -26,8 +26,9 @@ _GERMAN_COUNTED = re.compile(
 )
 """No English sentence begins with one of them; so April and August are missing."""
 _LABEL = re.compile(
-    r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
+    r"\s*(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
 )
+"""Fig. 3. and 1.2. are no sentences."""
 _LONGEST_LABEL = 40
 _LONGEST_ORDINAL = 3
 _NEAR = 40
@@ -36,10 +37,6 @@ _LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is 
 _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
 _WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
-_BLANK = re.compile(r"\s")
-_WINDOW = 1_000_000
-"""Code points of a block that are searched between two looks for a stop."""
-
 _ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|(?<![。！？])[。！？]++[」』”’）]*+")
 
 
@@ -55,11 +52,9 @@ class Span(NamedTuple):
 
 def stripped(text: str, start: int, end: int) -> Span:
     """The span without white space at its ends; empty at `start` if nothing is left."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end)
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    return Span(start, start + len(part.strip()))
 
 
 def sentences(text: str) -> list[Span]:
@@ -71,29 +66,15 @@ def sentences(text: str) -> list[Span]:
     """
     spans: list[Span] = []
     for block in _blocks(text):
+        cancel.check()
         start = block.start
-        for match in _endings(text, block):
-            if _ends_sentence(text, match) and not _is_label(text[start : match.end()].strip()):
+        for match in _ENDING.finditer(text, *block):
+            is_label = match.end() - start <= _LONGEST_LABEL and _LABEL.fullmatch(text, start, match.end())
+            if not is_label and _ends_sentence(text, match):
                 spans.append(stripped(text, start, match.end()))
                 start = match.end()
         spans.append(stripped(text, start, block.end))
     return [span for span in spans if span.end > span.start]
-
-
-def _endings(text: str, block: Span) -> Iterator[re.Match[str]]:
-    """What may end a sentence, sought in windows that end with white space, which an ending may need after it."""
-    start = block.start
-    while start < block.end:
-        cancel.check()
-        blank = _BLANK.search(text, min(start + _WINDOW, block.end), block.end)
-        end = blank.end() if blank else block.end
-        yield from _ENDING.finditer(text, start, end)
-        start = end
-
-
-def _is_label(text: str) -> bool:
-    """Fig. 3. and 1.2. are no sentences; nor is what is longer than a label."""
-    return len(text) <= _LONGEST_LABEL and _LABEL.fullmatch(text) is not None
 
 
 def _blocks(text: str) -> Iterator[Span]:

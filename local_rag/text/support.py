@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import permutations, product
 from typing import NamedTuple
 
 from local_rag.core.answer import QuoteMatch
@@ -40,7 +41,7 @@ Judge = Callable[[str, Sequence[str]], bool]
 """Whether one of the passages supports all of a sentence, as an evaluator says."""
 
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
-_TRAIL = re.compile(r"[\s.!…。！\"'“”’»)\]*_:;,|]")
+_TRAIL = " \t\n.!…。！\"'“”’»)]*_:;,|"
 _CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
 _ITEM = re.compile(rf"{BULLET}\s")
 
@@ -66,30 +67,25 @@ def sentence_supports(
 ) -> list[tuple[str, Support]]:
     """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none.
 
-    A sentence that is not verbatim is supported in full only if the `judge` says so, too.
+    A sentence that is not verbatim is supported in full only if the `judge` says so, too: an evaluator recognises other
+    words for the same; numbers and names are the code's to compare.
     """
     supports: list[tuple[str, Support]] = []
     for claim in claims(generation):
         cited = [n - 1 for n in claim.numbers if 0 < n <= len(passages)] or range(len(passages))
         sentence, texts = without_bullet(claim.text), [without_marks(passages[n]) for n in cited]
-        found = [evidence(sentence, text) for text in texts] + [evidence(claim.text, text) for text in texts]
+        found = [evidence(sentence, text) for text in texts]
         support: Support = max((each.support for each in found), key=_RANK.index, default="no")
-        copied = any(each.located == "exact" for each in found)
-        if not copied and judge is not None and not (support == "no" and any(each.turned for each in found)):
-            support = _judged(sentence, texts, support, judge)
+        settled = any(each.located == "exact" or (support == "no" and each.turned) for each in found)
+        if judge and not settled:
+            telling = [text for text in texts if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
+            judged = bool(telling) and judge(sentence, telling)
+            support = "fully" if judged else min(support, "partially", key=_RANK.index)
         supports.append((claim.text, support))
     return supports
 
 
 _RANK: tuple[Support, ...] = ("no", "partially", "fully")
-
-
-def _judged(sentence: str, passages: Sequence[str], by_words: Support, judge: Judge) -> Support:
-    """An evaluator recognises other words for the same; numbers and names are the code's to compare."""
-    telling = [text for text in passages if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
-    if telling and judge(sentence, telling):
-        return "fully"
-    return "partially" if by_words == "fully" else by_words
 
 
 @lru_cache(maxsize=256)
@@ -98,17 +94,19 @@ def evidence(sentence: str, passage: str) -> Evidence:
 
     Cached, because an answer is checked when it is written and again when it is handed over.
     """
+    from rapidfuzz import fuzz
+
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
-    copies = list(_copies(sentence, passage)) if words(sentence) else []
     inner = [_inner(passage, span) for span in spans]
     starts, ends = {span.start for span in inner}, {span.end for span in inner}
-    for copy in copies:
+    for copy in _copies(sentence, passage) if words(sentence) else ():
         within = _inner(passage, copy)
         if (within.start in starts and within.end in ends) or _stands_alone(copy, passage, spans):
             return Evidence(copy, "fully", "exact")
     plain = _plain(_LEAD.sub("", sentence, count=1))
     best, best_key, turned = spans[0], (0, -1.0, 0), False
-    for quote in _quotes(spans):
+    for size, first in product(range(1, QUOTE_SENTENCES + 1), range(len(spans))):
+        quote = spans[first : first + size]
         parts = [_plain(span.of(passage)) for span in quote]
         covered = _covered(_stems(plain), parts)
         alike = covered >= PART and _says_the_same(plain, parts)
@@ -116,27 +114,12 @@ def evidence(sentence: str, passage: str) -> Evidence:
         key = (alike + (alike and covered > NEAR), covered, -len(quote))
         if key > best_key:
             best, best_key = Span(quote[0].start, quote[-1].end), key
-    support = _RANK[best_key[0]]
-    if support == "fully" and len(words(sentence)) >= PART_WORDS:
-        for part in (copy for copy in copies if best.start <= copy.start and copy.end <= best.end):
-            return Evidence(part, support, "exact", turned)
-    return Evidence(best, support, "near" if _is_like(plain, _plain(best.of(passage))) else "words", turned)
-
-
-def _quotes(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
-    for size in range(1, QUOTE_SENTENCES + 1):
-        for first in range(len(spans) - size + 1):
-            yield spans[first : first + size]
+    like = fuzz.partial_ratio(plain.lower(), _plain(best.of(passage)).lower()) >= LIKE
+    return Evidence(best, _RANK[best_key[0]], "near" if like else "words", turned)
 
 
 def _plain(text: str) -> str:
     return tidy(without_marks(text))
-
-
-def _is_like(sentence: str, quote: str) -> bool:
-    from rapidfuzz import fuzz
-
-    return fuzz.partial_ratio(sentence.lower(), quote.lower()) >= LIKE
 
 
 def _copies(sentence: str, passage: str) -> Iterator[Span]:
@@ -169,17 +152,13 @@ def _stands_alone(copy: Span, passage: str, spans: Sequence[Span]) -> bool:
     cut_off = f"{before} … {after}"
     if denies(cut_off) or lexicon.CONDITIONS & set(words(cut_off)):
         return False
-    tokens = TOKEN.findall(tidy(copy.of(passage)))
-    begins = not before.strip() or bool(re.search(r"[,;:|–—]\s+$" if is_number(tokens[0]) else r"[\s(\"“„]$", before))
-    goes_on = re.match(r"[,;:.]\s|\s*$" if is_number(tokens[-1]) else r"[\s,;:.!?)\"”|]|$", after)
-    return begins and bool(goes_on)
+    whole = bool(re.search(r"(?:^|[\s(\"“„])$", before) and re.match(r"[\s,;:.!?)\"”|]|$", after))
+    return whole and _holds_numbers(passage[around[0].start : around[-1].end], copy.of(passage))
 
 
 def _inner(text: str, span: Span) -> Span:
     """A span without bullets, quotes and brackets before it and without its full stop."""
-    lead, end = _LEAD.match(text, span.start, span.end), span.end
-    while end > span.start and _TRAIL.match(text[end - 1]):
-        end -= 1
+    lead, end = _LEAD.match(text, *span), span.start + len(span.of(text).rstrip(_TRAIL))
     return Span(lead.end() if lead else span.start, end)
 
 
@@ -257,16 +236,15 @@ def _same_order(sentence: str, quote: str) -> bool:
     where one thing is set against another.
     """
     names = set(map(fold, written_names(sentence) + written_names(quote))) - lexicon.STOP_WORDS
-    orders, contrasts = [], bool(_CONTRAST.search(sentence))
+    contrasts = bool(_CONTRAST.search(sentence))
+    orders: list[list[str]] = []
     for text in (sentence, quote):
-        tokens = [fold(match.group()).removesuffix("'s") for match in TOKEN.finditer(text)]
-        named = [
-            (position, token if token in names else stem(token))
-            for position, token in enumerate(tokens)
-            if token in names or (contrasts and token not in lexicon.STOP_WORDS and not is_number(token))
-        ]
-        counted = [(quantity.position, quantity.values[0]) for quantity in quantities(text)]
-        orders.append([name for _, name in sorted(named + counted)])
+        kept = {quantity.position: quantity.values[0] for quantity in quantities(text)}
+        for position, match in enumerate(TOKEN.finditer(text)):
+            token = fold(match.group()).removesuffix("'s")
+            if token in names or (contrasts and token not in lexicon.STOP_WORDS and not is_number(token)):
+                kept[position] = stem(token)
+        orders.append([kept[position] for position in sorted(kept)])
     once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
     first, second = ([name for name in order if name in once] for order in orders)
     return first == second
@@ -291,16 +269,19 @@ def _turns(text: str) -> set[str]:
 def contrary(sentence: Sequence[str], quote: Sequence[str]) -> bool:
     """Whether the words of one text rise where the other falls, or are lawful where the other is unlawful."""
     stated, quoted = set(sentence) - set(quote), set(quote) - set(sentence)
-    if {denied(word) for word in stated} & quoted or {denied(word) for word in quoted} & stated:
+    if any(denied(word) in quoted for word in stated) or any(denied(word) in stated for word in quoted):
         return True
-    first, second = set(map(stem, stated)), set(map(stem, quoted))
-    return any((a & first and b & second) or (b & first and a & second) for a, b in _CONTRARIES)
+    stems = set(map(stem, quoted))
+    return any(stems & _OPPOSITES.get(stem(word), frozenset()) for word in stated)
 
 
-_CONTRARIES = [
-    tuple(frozenset(map(stem, family.split())) for family in line.split(":"))
+_OPPOSITES = {
+    word: other
     for line in lexicon.CONTRARIES.strip().splitlines()
-]
+    for families in [[frozenset(map(stem, family.split())) for family in line.split(":")]]
+    for family, other in permutations(families)
+    for word in family
+}
 _PREFIXED = re.compile(
     r"(?:un|dis|non)(?P<any>\w{4,})"
     r"|(?:in|im|il|ir)(?P<adjective>\w{2,}(?:[ai]ble|[ai]bly|al|ally|ar|ate|ect|ive|ous|ure|ity|ly|\w\w[ae]n(?:t|ce|cy)))"

@@ -156,8 +156,8 @@ def _left(state: State, deps: Deps) -> int:
 def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Update:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
     documents, passages = state.get("documents", []), last_retrieved(state)
-    positions = [documents.index(passage) + 1 for passage in passages]
-    marked, dropped = citations.remapped(segment, positions, passages)
+    places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
+    marked, dropped = citations.remapped(segment, places, passages)
     before = state.get("written", "")
     checked = citations.check(with_part(before, marked), documents)
     checked = replace(checked, dropped=checked.dropped + dropped + state.get("dropped", 0))

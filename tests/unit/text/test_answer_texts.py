@@ -28,7 +28,7 @@ def texts(table):
     """Every text of a table by its name."""
     for field in fields(table):
         value = getattr(table, field.name)
-        if field.name in ("code", "endings"):
+        if field.name == "code":
             continue
         if isinstance(value, Mapping):
             yield from ((f"{field.name}.{key}", text) for key, text in value.items())
