@@ -15,7 +15,7 @@ from local_rag.core import cancel
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
-from local_rag.engines.extractive.questions import coverage, kind_of, missing, wants_items
+from local_rag.engines.extractive.questions import asks_for_all, coverage, kind_of, missing, wants_items
 from local_rag.engines.extractive.quotes import Quote, as_written, is_dateline, is_row, items_around, quotes
 from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
@@ -46,6 +46,8 @@ OF_ODDS, OF_HELD, BIAS, LEAST = 0.92, 1.85, -1.67, 0.35
 """Log odds of a quote that is right: by those of its short answer, and by the share of the question's weight that it
 and its header hold; a logistic regression on questions about the files of a person, of a package and on SQuAD v2 dev.
 Below the probability `LEAST` an answer is doubtful."""
+APART = 0.2
+"""The same probability below which an answer that lacks something of the question is none."""
 
 
 class Reader:
@@ -128,10 +130,13 @@ class Reader:
         levels = (self._answers / 2, self._answers, max(USEFUL, self._answers), max(SURE, self._answers))
         why = f"{shorten(best.span.text, SHORTEST)!r} answers it with a probability of {score:.2f}"
         level = 1 + sum(score >= least for least in levels)
-        if lacks := missing(question, _read_with(passages[best.passage], best.span.start), weights):
-            level, why = min(level, DOUBTFUL), f"{why}, but its passage does not mention {joined(map(repr, lacks))}"
         share = coverage(weights, f"{head(passages[best.passage])} {plain}")
-        if weights and level > DOUBTFUL and probability(OF_ODDS * best.logit + OF_HELD * share + BIAS) < LEAST:
+        right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
+        if lacks := missing(question, _read_with(passages[best.passage], best.span.start), weights):
+            apart = right < APART and not asks_for_all(question)
+            level = min(level, DOUBTFUL - apart)
+            why = f"{why}, but its passage does not mention {joined(map(repr, lacks))}"
+        elif weights and level > DOUBTFUL and right < LEAST:
             level, why = DOUBTFUL, f"{why}, but holds {share:.0%} of the question"
         return level, score, why
 
