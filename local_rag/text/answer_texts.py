@@ -53,9 +53,7 @@ class AnswerTexts:
     without_passages: str
     without_files: str
 
-    no_time_to_finish: str
     checks_unfinished: str
-    no_time_to_check: str
     unchecked: str
     sentences_unchecked: Count
     usefulness_unchecked: str
@@ -64,7 +62,6 @@ class AnswerTexts:
     not_supported: str
     no_verdict: str
     taken_out: Count
-    taken_out_or_unchecked: Count
     unverified: Count
     uncited: Count
     dropped: Count
@@ -139,9 +136,7 @@ ENGLISH = AnswerTexts(
     ),
     without_passages="the engine cannot answer without passages",
     without_files="answered without looking into your files",
-    no_time_to_finish="no time was left to finish its checks",
     checks_unfinished="its checks could not be finished",
-    no_time_to_check="no time was left to check it",
     unchecked="it could not be checked",
     sentences_unchecked=(
         "{left} of {n} sentence could not be checked",
@@ -152,11 +147,7 @@ ENGLISH = AnswerTexts(
     partly_supported="only partly supported by the passages",
     not_supported="not supported by the passages",
     no_verdict="it could not be checked: the grader gave no usable verdict",
-    taken_out=("{n} sentence without support taken out", "{n} sentences without support taken out"),
-    taken_out_or_unchecked=(
-        "{n} sentence without support or unchecked taken out",
-        "{n} sentences without support or unchecked taken out",
-    ),
+    taken_out=("{n} sentence without confirmed support taken out", "{n} sentences without confirmed support taken out"),
     unverified=("{n} citation could not be verified", "{n} citations could not be verified"),
     uncited=("{n} sentence without a citation", "{n} sentences without a citation"),
     files_disagree="your files disagree",
@@ -230,9 +221,7 @@ GERMAN = AnswerTexts(
     ),
     without_passages="ohne Textstellen kann diese Engine nicht antworten",
     without_files="beantwortet ohne Blick in die Dateien",
-    no_time_to_finish="für den Rest der Prüfung fehlte die Zeit",
     checks_unfinished="die Prüfung ließ sich nicht abschließen",
-    no_time_to_check="für eine Prüfung fehlte die Zeit",
     unchecked="eine Prüfung war nicht möglich",
     sentences_unchecked=(
         "{left} von {n} Satz ließ sich nicht prüfen",
@@ -243,11 +232,7 @@ GERMAN = AnswerTexts(
     partly_supported="durch die Textstellen nur teilweise belegt",
     not_supported="durch die Textstellen nicht belegt",
     no_verdict="eine Prüfung war nicht möglich: es kam kein brauchbares Urteil",
-    taken_out=("{n} Satz ohne Beleg entfernt", "{n} Sätze ohne Beleg entfernt"),
-    taken_out_or_unchecked=(
-        "{n} Satz ohne Beleg oder ohne Prüfung entfernt",
-        "{n} Sätze ohne Beleg oder ohne Prüfung entfernt",
-    ),
+    taken_out=("{n} Satz ohne bestätigten Beleg entfernt", "{n} Sätze ohne bestätigten Beleg entfernt"),
     unverified=("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen"),
     uncited=("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle"),
     files_disagree="die Dateien widersprechen sich",
