@@ -5,8 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from local_rag.core.errors import FileSkipped
+
+if TYPE_CHECKING:
+    from charset_normalizer import CharsetMatch
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -15,7 +19,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ISO_2022_JP = (b"\x1b$B", b"\x1b$@")
+_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\x7fELF", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"\xff\xd8\xff", b"GIF8")
+_ISO_2022 = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"))
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _SUPERSETS = {
     "iso8859-1": "cp1252",
@@ -50,13 +55,11 @@ def decode(data: bytes, *labels: str) -> str:
             return data.decode(encoding, "replace").removeprefix("\ufeff")
     if wide := _wide(data[:4096]):
         return data.decode(wide, "replace")
-    sample, text = data[:_SAMPLE], _utf8(data)
-    control = len(sample) - len(sample.translate(None, _CONTROL))
-    if control > max(2, 0.01 * len(sample)) or (0 in sample and text is None):
-        raise FileSkipped("is binary, not text")
-    if any(escape in data[:4096] for escape in _ISO_2022_JP):
-        return data.decode("iso2022_jp", "replace")
-    if text is not None:
+    for escape, encoding in _ISO_2022:
+        if escape in data[:4096] and 0 not in data[:4096]:
+            return data.decode(encoding, "replace")
+    _refuse_binary(data)
+    if (text := _utf8(data)) is not None:
         return text
     encodings = [encoding for label in labels if (encoding := known_encoding(label)) not in ("", "utf-8")]
     for encoding in encodings:
@@ -82,11 +85,25 @@ def known_encoding(label: str) -> str:
 
 
 def _wide(head: bytes) -> str:
-    """UTF-16 without a mark: the zero bytes of Latin letters stand at the same places."""
-    even, odd = (head[start::2].count(0) / len(head) for start in (0, 1))
-    if max(even, odd) < 0.2 or min(even, odd) > 0.02:
+    """UTF-16 or UTF-32 without a mark: the zero bytes of Latin letters stand at the same places."""
+    if len(head) < 8:
         return ""
-    return "utf-16-be" if even > odd else "utf-16-le"
+    zeros = [head[offset::4].count(0) / len(head[offset::4]) for offset in range(4)]
+    patterns = {
+        "utf-32-be": (zeros[0] > 0.9 and zeros[1] > 0.9 and zeros[3] < 0.1),
+        "utf-32-le": (zeros[3] > 0.9 and zeros[2] > 0.9 and zeros[0] < 0.1),
+        "utf-16-be": (zeros[0] > 0.4 and zeros[2] > 0.4 and zeros[1] + zeros[3] < 0.05),
+        "utf-16-le": (zeros[1] > 0.4 and zeros[3] > 0.4 and zeros[0] + zeros[2] < 0.05),
+    }
+    return next((name for name, fits in patterns.items() if fits), "")
+
+
+def _refuse_binary(data: bytes) -> None:
+    sample = data[:_SAMPLE]
+    control = len(sample) - len(sample.translate(None, _CONTROL))
+    most = 0 if data.startswith(_MAGIC) else max(2, 0.01 * len(sample))  # a text may begin "GIF89a is"
+    if control > most or (0 in sample and _utf8(sample) is None):
+        raise FileSkipped("is binary, not text")
 
 
 def _utf8(data: bytes) -> str | None:
@@ -104,15 +121,18 @@ def _guess(data: bytes) -> str:
     """charset-normalizer's best guess from the first 256 KB; of equal ones, and where it has none, cp1252."""
     from charset_normalizer import from_bytes
 
-    sample = data if len(data) <= _SAMPLE else data[:_SAMPLE].rpartition(b"\n")[0] or data[:_SAMPLE]
+    sample = data[:_SAMPLE]
+    if len(data) > _SAMPLE and (cut := sample.rfind(b"\n")) > 0:
+        sample = sample[:cut]
     matches = from_bytes(sample)
     best = matches.best()
-    if best is None or any(
-        match.encoding == "cp1252" and match.chaos <= best.chaos and match.coherence >= best.coherence
-        for match in matches
-    ):
+    if best is None or any(m.encoding == "cp1252" and _fits_as_well(m, best) for m in matches):
         return "cp1252"
     name = codecs.lookup(best.encoding).name
     if name == "cp1250" and not re.search(rb"[\x80-\x9f]", data):
         return "iso8859-2"  # the same but for the letters that Windows puts into 80 to 9f, and a Slavic text has them
     return _SUPERSETS.get(name, name)
+
+
+def _fits_as_well(match: CharsetMatch, best: CharsetMatch) -> bool:
+    return match.chaos <= best.chaos and match.coherence >= best.coherence

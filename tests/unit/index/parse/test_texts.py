@@ -508,6 +508,7 @@ def test_files_that_nothing_reads_are_named_with_what_converts_them(tmp_path, su
         ("utf-8", "Größe, naïve, 12 €"),
         ("utf-16", "Größe"),
         ("utf-16-le", "The lamp is lit at dusk"),
+        ("utf-32-be", "The lamp is lit at dusk"),
         ("cp1252", "L’été dernier, nous avons mangé à la crêperie où l’on sert des galettes très salées."),
         ("cp1251", "Смотритель зажигает маяк каждый вечер на закате и гасит его на рассвете."),
         ("euc_jp", "灯台守は毎晩日没に灯をともし、夜明けに消す。島には他に誰もいない。"),
