@@ -5,12 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from local_rag.core.errors import FileSkipped
-
-if TYPE_CHECKING:
-    from charset_normalizer import CharsetMatch
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -121,18 +117,15 @@ def _guess(data: bytes) -> str:
     """charset-normalizer's best guess from the first 256 KB; of equal ones, and where it has none, cp1252."""
     from charset_normalizer import from_bytes
 
-    sample = data[:_SAMPLE]
-    if len(data) > _SAMPLE and (cut := sample.rfind(b"\n")) > 0:
-        sample = sample[:cut]
+    sample = data if len(data) <= _SAMPLE else data[:_SAMPLE].rpartition(b"\n")[0] or data[:_SAMPLE]
     matches = from_bytes(sample)
     best = matches.best()
-    if best is None or any(m.encoding == "cp1252" and _fits_as_well(m, best) for m in matches):
+    if best is None or any(
+        match.encoding == "cp1252" and match.chaos <= best.chaos and match.coherence >= best.coherence
+        for match in matches
+    ):
         return "cp1252"
     name = codecs.lookup(best.encoding).name
     if name == "cp1250" and not re.search(rb"[\x80-\x9f]", data):
         return "iso8859-2"  # the same but for the letters that Windows puts into 80 to 9f, and a Slavic text has them
     return _SUPERSETS.get(name, name)
-
-
-def _fits_as_well(match: CharsetMatch, best: CharsetMatch) -> bool:
-    return match.chaos <= best.chaos and match.coherence >= best.coherence
