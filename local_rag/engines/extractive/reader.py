@@ -46,7 +46,7 @@ OF_ODDS, OF_HELD, BIAS, LEAST = 0.92, 1.85, -1.67, 0.35
 """Log odds of a quote that is right: by those of its short answer, and by the share of the question's weight that it
 and its header hold; a logistic regression on questions about the files of a person, of a package and on SQuAD v2 dev.
 Below the probability `LEAST` an answer is doubtful."""
-APART = 0.2
+APART = 0.1
 """The same probability below which an answer that lacks something of the question is none."""
 
 

@@ -217,6 +217,6 @@ def test_a_comparison_with_one_of_its_sides_is_told_from_a_whole_one():
 
 def test_an_improbable_answer_that_lacks_something_of_the_question_is_none():
     question = "Who built the mill of Lorne?"
-    reader = Reader(Script({"The mill": (0.3, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.2)))
+    reader = Reader(Script({"The mill": (0.15, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.1)))
     text = "Ada Quill built it again in 1911, of stone."
     assert reader.usefulness(question, DOCUMENTS, text, stem_weights(question, None))[0] == 2
