@@ -17,7 +17,7 @@ from local_rag.graphs.grades import below, combined, unchecked, without_unsuppor
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State, Update, after, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_engine_failure, is_refusal
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_refusal
 from local_rag.text.display import plural
 from local_rag.text.parts import chunk_id
 
@@ -66,7 +66,7 @@ def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | 
 def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
     """The best rejected draft worth showing, if any, and what looking for it cost; `ended`: what ended the graph."""
     usage, texts = Usage(), texts_of(state, deps)
-    drafts = [*state.get("drafts", ()), *_ungraded(state, texts, late=not is_engine_failure(ended))]
+    drafts = [*state.get("drafts", ()), *_ungraded(state, texts)]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft, texts)).text]
     drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)
@@ -114,7 +114,7 @@ def _strictly(draft: Draft, texts: AnswerTexts) -> Draft:
     text, grade, removed = without_unsupported(draft.text, draft.grade)
     if not removed:
         return draft if grade.support != "no" else replace(draft, text="")
-    why = texts.count(texts.taken_out_or_unchecked if unchecked(draft.grade) else texts.taken_out, len(removed))
+    why = texts.count(texts.taken_out, len(removed))
     return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
 
 
@@ -130,17 +130,16 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     return replace(draft, grade=grade, status="grounded" if whole else "partial")
 
 
-def _ungraded(state: State, texts: AnswerTexts, *, late: bool) -> list[Draft]:
+def _ungraded(state: State, texts: AnswerTexts) -> list[Draft]:
     """The last generation, where the clock or a failure kept it from a grade, or from an end with its grade."""
     text, grade = state.get("generation", ""), state.get("grade")
     if is_fixed_reply(state) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
     if grade is not None and grade.support != "unparsed":
         draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING), texts)
-        return [replace(draft, why=texts.no_time_to_finish if late else texts.checks_unfinished)]
+        return [replace(draft, why=texts.checks_unfinished)]
     draft = rejected_draft(state, Grade("unparsed", 0), texts)
-    why = texts.no_time_to_check if late else texts.unchecked
-    return [replace(draft, status=_by_citations(state), why=why)]
+    return [replace(draft, status=_by_citations(state), why=texts.unchecked)]
 
 
 def _by_citations(state: State) -> Status:

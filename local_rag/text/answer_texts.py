@@ -6,7 +6,6 @@ Errors, help and progress are in English.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Citation, QuoteMatch, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
@@ -24,81 +23,102 @@ _RECORDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Suffixes of files whose rows or records are read as "name: value" pairs."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerTexts:
-    """The sentences of one language. A name in braces is filled where the text is used.
+    """The program's sentences in English. A name in braces is filled where the text is used.
 
     `refusal` is the fixed reply for "your files do not say". How a reason begins, `out_of_time` and `engine_failed`, is
     compared with.
     """
 
-    code: str
-    refusal: str
-
-    out_of_time: str
-    out_of_time_after: str
-    engine_failed: str
-    nothing_found: str
-    not_in_passages: str
-    passages_gone: str
-    not_answered: str
-    the_web: str
-    fallback_corpus: str
-    source_not_asked: str
-    source_gave_nothing: str
-    not_in_source: str
-    and_also: str
-    unread: Count
-    none_relevant: Count
-    without_passages: str
-    without_files: str
-
-    no_time_to_finish: str
-    checks_unfinished: str
-    no_time_to_check: str
-    unchecked: str
-    sentences_unchecked: Count
-    usefulness_unchecked: str
-    not_useful: str
-    partly_supported: str
-    not_supported: str
-    no_verdict: str
-    taken_out: Count
-    taken_out_or_unchecked: Count
-    unverified: Count
-    uncited: Count
-    dropped: Count
-    files_disagree: str
-
-    grounded: str
-    leads: Mapping[Status, str]
-    no_answer: str
-    understood: str
-    removed: str
-    positions: str
-    positions_of_a_day: str
-    changed: str
-    nearest: str
-    nothing_near: str
-    about: str
-    unrecorded: str
-    similarity: str
-    page: str
-    web: str
-    web_page: str
-    from_fallback_corpus: str
-    in_index: str
-    doubts: Mapping[Support, str]
-    located: Mapping[QuoteMatch, str]
-    record: str
-    not_verified: str
-
-    may_answer: str
-    unsure: str
-    about_the_matter: str
-    about_something_else: str
-
-    properties: Mapping[str, str]
+    code = "en"
+    refusal = NOT_IN_PASSAGES
+    out_of_time = OUT_OF_TIME
+    out_of_time_after = OUT_OF_TIME + " after {seconds:g} s"
+    engine_failed = ENGINE_FAILED
+    nothing_found = "nothing was found"
+    not_in_passages = "the passages found do not contain the answer"
+    passages_gone = "passages that it was written from have left the index"
+    not_answered = "what the passages say does not answer the question"
+    the_web = "the web"
+    fallback_corpus = "the fallback corpus"
+    source_not_asked = "{name} was not asked"
+    source_gave_nothing = "{name} gave nothing"
+    not_in_source = "what {name} gave does not contain it"
+    and_also = ", and "
+    unread = (
+        "the grader gave no usable verdict on {n} passage, and found no other that answers",
+        "the grader gave no usable verdict on {n} passages, and found no other that answers",
+    )
+    none_relevant = (
+        "the one passage found does not answer the question",
+        "none of the {n} passages found answers the question",
+    )
+    without_passages = "the engine cannot answer without passages"
+    without_files = "answered without looking into your files"
+    checks_unfinished = "its checks could not be finished"
+    unchecked = "it could not be checked"
+    sentences_unchecked = (
+        "{left} of {n} sentence could not be checked",
+        "{left} of {n} sentences could not be checked",
+    )
+    usefulness_unchecked = "supported, but whether it answers the question could not be checked"
+    not_useful = "supported, but it does not answer the question well (usefulness {level} of 5)"
+    partly_supported = "only partly supported by the passages"
+    not_supported = "not supported by the passages"
+    no_verdict = "it could not be checked: the grader gave no usable verdict"
+    taken_out = (
+        "{n} sentence without confirmed support taken out",
+        "{n} sentences without confirmed support taken out",
+    )
+    unverified = ("{n} citation could not be verified", "{n} citations could not be verified")
+    uncited = ("{n} sentence without a citation", "{n} sentences without a citation")
+    files_disagree = "your files disagree"
+    dropped = ("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped")
+    grounded = "Grounded in your files"
+    leads: Mapping[Status, str] = {
+        "abstained": "Your files do not say",
+        "partial": "With reservations",
+        "ungrounded": "Not supported by your files",
+        "direct": "Not from your files",
+    }
+    no_answer = "No answer"
+    understood = "understood as: {question}"
+    removed = "(taken out, because the passages do not say it: {sentences})"
+    positions = "Your files disagree, the newest first:"
+    positions_of_a_day = "Your files disagree:"
+    changed = "file changed {date}"
+    nearest = "Nearest passages:"
+    nothing_near = "No passage comes near the question."
+    about = "The index is about: {titles}."
+    unrecorded = "No record of this question is kept: marked words, nearest passages and times are missing."
+    similarity = "similarity {score:.2f}"
+    page = "p. {page}"
+    web = "web"
+    web_page = "web page"
+    from_fallback_corpus = "from the fallback corpus {name}"
+    in_index = "index {name}"
+    doubts: Mapping[Support, str] = {
+        "no": "not in the passages",
+        "partially": "only partly in the passages",
+        "unparsed": "not checked",
+    }
+    located: Mapping[QuoteMatch, str] = {
+        "exact": "word for word",
+        "near": "nearly word for word",
+        "words": "by the words that they share",
+        "property": "a property of the file",
+    }
+    record = "a record, written out as text"
+    not_verified = "not verified"
+    may_answer = "it may answer: {span!r}"
+    unsure = "the model is not sure whether {span!r} answers the question"
+    about_the_matter = "it is about the matter and does not say the answer"
+    about_something_else = "it is about something else"
+    properties: Mapping[str, str] = {
+        "author": "{file} names {value} as its author.",
+        "date": "{file} bears the date {value}.",
+        "title": "The title of {file} is {value}.",
+    }
 
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
@@ -113,192 +133,98 @@ class AnswerTexts:
         return self.located[citation.located]
 
 
-ENGLISH = AnswerTexts(
-    code="en",
-    refusal=NOT_IN_PASSAGES,
-    out_of_time=OUT_OF_TIME,
-    out_of_time_after=OUT_OF_TIME + " after {seconds:g} s",
-    engine_failed=ENGINE_FAILED,
-    nothing_found="nothing was found",
-    not_in_passages="the passages found do not contain the answer",
-    passages_gone="passages that it was written from have left the index",
-    not_answered="what the passages say does not answer the question",
-    the_web="the web",
-    fallback_corpus="the fallback corpus",
-    source_not_asked="{name} was not asked",
-    source_gave_nothing="{name} gave nothing",
-    not_in_source="what {name} gave does not contain it",
-    and_also=", and ",
-    unread=(
-        "the grader gave no usable verdict on {n} passage, and found no other that answers",
-        "the grader gave no usable verdict on {n} passages, and found no other that answers",
-    ),
-    none_relevant=(
-        "the one passage found does not answer the question",
-        "none of the {n} passages found answers the question",
-    ),
-    without_passages="the engine cannot answer without passages",
-    without_files="answered without looking into your files",
-    no_time_to_finish="no time was left to finish its checks",
-    checks_unfinished="its checks could not be finished",
-    no_time_to_check="no time was left to check it",
-    unchecked="it could not be checked",
-    sentences_unchecked=(
-        "{left} of {n} sentence could not be checked",
-        "{left} of {n} sentences could not be checked",
-    ),
-    usefulness_unchecked="supported, but whether it answers the question could not be checked",
-    not_useful="supported, but it does not answer the question well (usefulness {level} of 5)",
-    partly_supported="only partly supported by the passages",
-    not_supported="not supported by the passages",
-    no_verdict="it could not be checked: the grader gave no usable verdict",
-    taken_out=("{n} sentence without support taken out", "{n} sentences without support taken out"),
-    taken_out_or_unchecked=(
-        "{n} sentence without support or unchecked taken out",
-        "{n} sentences without support or unchecked taken out",
-    ),
-    unverified=("{n} citation could not be verified", "{n} citations could not be verified"),
-    uncited=("{n} sentence without a citation", "{n} sentences without a citation"),
-    files_disagree="your files disagree",
-    dropped=("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped"),
-    grounded="Grounded in your files",
-    leads={
-        "abstained": "Your files do not say",
-        "partial": "With reservations",
-        "ungrounded": "Not supported by your files",
-        "direct": "Not from your files",
-    },
-    no_answer="No answer",
-    understood="understood as: {question}",
-    removed="(taken out, because the passages do not say it: {sentences})",
-    positions="Your files disagree, the newest first:",
-    positions_of_a_day="Your files disagree:",
-    changed="file changed {date}",
-    nearest="Nearest passages:",
-    nothing_near="No passage comes near the question.",
-    about="The index is about: {titles}.",
-    unrecorded="No record of this question is kept: marked words, nearest passages and times are missing.",
-    similarity="similarity {score:.2f}",
-    page="p. {page}",
-    web="web",
-    web_page="web page",
-    from_fallback_corpus="from the fallback corpus {name}",
-    in_index="index {name}",
-    doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
-    located={
-        "exact": "word for word",
-        "near": "nearly word for word",
-        "words": "by the words that they share",
-        "property": "a property of the file",
-    },
-    record="a record, written out as text",
-    not_verified="not verified",
-    may_answer="it may answer: {span!r}",
-    unsure="the model is not sure whether {span!r} answers the question",
-    about_the_matter="it is about the matter and does not say the answer",
-    about_something_else="it is about something else",
-    properties={
-        "author": "{file} names {value} as its author.",
-        "date": "{file} bears the date {value}.",
-        "title": "The title of {file} is {value}.",
-    },
-)
+class German(AnswerTexts):
+    """Every one of them in German."""
 
-GERMAN = AnswerTexts(
-    code="de",
-    refusal="Die Textstellen enthalten keine Antwort.",
-    out_of_time="Zeit abgelaufen",
-    out_of_time_after="Zeit abgelaufen nach {seconds:g} s",
-    engine_failed="die Engine ist ausgefallen",
-    nothing_found="nichts gefunden",
-    not_in_passages="in den gefundenen Textstellen steht die Antwort nicht",
-    passages_gone="Textstellen, auf denen die Antwort beruht, stehen nicht mehr im Index",
-    not_answered="was in den Textstellen steht, beantwortet die Frage nicht",
-    the_web="das Web",
-    fallback_corpus="das Ersatzkorpus",
-    source_not_asked="{name} wurde nicht befragt",
-    source_gave_nothing="{name} lieferte nichts",
-    not_in_source="was {name} lieferte, beantwortet die Frage nicht",
-    and_also=", und ",
-    unread=(
+    code = "de"
+    refusal = "Die Textstellen enthalten keine Antwort."
+    out_of_time = "Zeit abgelaufen"
+    out_of_time_after = "Zeit abgelaufen nach {seconds:g} s"
+    engine_failed = "die Engine ist ausgefallen"
+    nothing_found = "nichts gefunden"
+    not_in_passages = "in den gefundenen Textstellen steht die Antwort nicht"
+    passages_gone = "Textstellen, auf denen die Antwort beruht, stehen nicht mehr im Index"
+    not_answered = "was in den Textstellen steht, beantwortet die Frage nicht"
+    the_web = "das Web"
+    fallback_corpus = "das Ersatzkorpus"
+    source_not_asked = "{name} wurde nicht befragt"
+    source_gave_nothing = "{name} lieferte nichts"
+    not_in_source = "was {name} lieferte, beantwortet die Frage nicht"
+    and_also = ", und "
+    unread = (
         "zu {n} Textstelle kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
         "zu {n} Textstellen kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
-    ),
-    none_relevant=(
+    )
+    none_relevant = (
         "die gefundene Textstelle beantwortet die Frage nicht",
         "keine der {n} gefundenen Textstellen beantwortet die Frage",
-    ),
-    without_passages="ohne Textstellen kann diese Engine nicht antworten",
-    without_files="beantwortet ohne Blick in die Dateien",
-    no_time_to_finish="für den Rest der Prüfung fehlte die Zeit",
-    checks_unfinished="die Prüfung ließ sich nicht abschließen",
-    no_time_to_check="für eine Prüfung fehlte die Zeit",
-    unchecked="eine Prüfung war nicht möglich",
-    sentences_unchecked=(
+    )
+    without_passages = "ohne Textstellen kann diese Engine nicht antworten"
+    without_files = "beantwortet ohne Blick in die Dateien"
+    checks_unfinished = "die Prüfung ließ sich nicht abschließen"
+    unchecked = "eine Prüfung war nicht möglich"
+    sentences_unchecked = (
         "{left} von {n} Satz ließ sich nicht prüfen",
         "{left} von {n} Sätzen ließen sich nicht prüfen",
-    ),
-    usefulness_unchecked="belegt, aber ob die Frage damit beantwortet ist, ließ sich nicht prüfen",
-    not_useful="belegt, beantwortet die Frage aber nicht gut (Nutzen {level} von 5)",
-    partly_supported="durch die Textstellen nur teilweise belegt",
-    not_supported="durch die Textstellen nicht belegt",
-    no_verdict="eine Prüfung war nicht möglich: es kam kein brauchbares Urteil",
-    taken_out=("{n} Satz ohne Beleg entfernt", "{n} Sätze ohne Beleg entfernt"),
-    taken_out_or_unchecked=(
-        "{n} Satz ohne Beleg oder ohne Prüfung entfernt",
-        "{n} Sätze ohne Beleg oder ohne Prüfung entfernt",
-    ),
-    unverified=("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen"),
-    uncited=("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle"),
-    files_disagree="die Dateien widersprechen sich",
-    dropped=("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt"),
-    grounded="Durch die Dateien belegt",
-    leads={
+    )
+    usefulness_unchecked = "belegt, aber ob die Frage damit beantwortet ist, ließ sich nicht prüfen"
+    not_useful = "belegt, beantwortet die Frage aber nicht gut (Nutzen {level} von 5)"
+    partly_supported = "durch die Textstellen nur teilweise belegt"
+    not_supported = "durch die Textstellen nicht belegt"
+    no_verdict = "eine Prüfung war nicht möglich: es kam kein brauchbares Urteil"
+    taken_out = ("{n} Satz ohne bestätigten Beleg entfernt", "{n} Sätze ohne bestätigten Beleg entfernt")
+    unverified = ("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen")
+    uncited = ("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle")
+    files_disagree = "die Dateien widersprechen sich"
+    dropped = ("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt")
+    grounded = "Durch die Dateien belegt"
+    leads: Mapping[Status, str] = {
         "abstained": "Dazu steht nichts in den Dateien",
         "partial": "Mit Vorbehalt",
         "ungrounded": "Durch die Dateien nicht belegt",
         "direct": "Nicht aus den Dateien",
-    },
-    no_answer="Keine Antwort",
-    understood="verstanden als: {question}",
-    removed="(entfernt, weil es nicht in den Textstellen steht: {sentences})",
-    positions="Die Dateien widersprechen sich, die neueste zuerst:",
-    positions_of_a_day="Die Dateien widersprechen sich:",
-    changed="Datei geändert {date}",
-    nearest="Am nächsten kommen diese Textstellen:",
-    nothing_near="Keine Textstelle kommt der Frage nahe.",
-    about="Der Index handelt von: {titles}.",
-    unrecorded="Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen.",
-    similarity="Ähnlichkeit {score:.2f}",
-    page="S. {page}",
-    web="Web",
-    web_page="Webseite",
-    from_fallback_corpus="aus dem Ersatzkorpus {name}",
-    in_index="Index {name}",
-    doubts={
+    }
+    no_answer = "Keine Antwort"
+    understood = "verstanden als: {question}"
+    removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
+    positions = "Die Dateien widersprechen sich, die neueste zuerst:"
+    positions_of_a_day = "Die Dateien widersprechen sich:"
+    changed = "Datei geändert {date}"
+    nearest = "Am nächsten kommen diese Textstellen:"
+    nothing_near = "Keine Textstelle kommt der Frage nahe."
+    about = "Der Index handelt von: {titles}."
+    unrecorded = "Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen."
+    similarity = "Ähnlichkeit {score:.2f}"
+    page = "S. {page}"
+    web = "Web"
+    web_page = "Webseite"
+    from_fallback_corpus = "aus dem Ersatzkorpus {name}"
+    in_index = "Index {name}"
+    doubts: Mapping[Support, str] = {
         "no": "steht nicht in den Textstellen",
         "partially": "steht nur zum Teil in den Textstellen",
         "unparsed": "nicht geprüft",
-    },
-    located={
+    }
+    located: Mapping[QuoteMatch, str] = {
         "exact": "wörtlich",
         "near": "fast wörtlich",
         "words": "nach gemeinsamen Wörtern",
         "property": "eine Eigenschaft der Datei",
-    },
-    record="ein Datensatz, als Text ausgeschrieben",
-    not_verified="nicht bestätigt",
-    may_answer="sie antwortet vielleicht: {span!r}",
-    unsure="das Modell ist nicht sicher, ob {span!r} die Frage beantwortet",
-    about_the_matter="sie handelt davon und sagt die Antwort nicht",
-    about_something_else="sie handelt von etwas anderem",
-    properties={
+    }
+    record = "ein Datensatz, als Text ausgeschrieben"
+    not_verified = "nicht bestätigt"
+    may_answer = "sie antwortet vielleicht: {span!r}"
+    unsure = "das Modell ist nicht sicher, ob {span!r} die Frage beantwortet"
+    about_the_matter = "sie handelt davon und sagt die Antwort nicht"
+    about_something_else = "sie handelt von etwas anderem"
+    properties: Mapping[str, str] = {
         "author": "{file} nennt {value} als Verfasser.",
         "date": "{file} trägt das Datum {value}.",
         "title": "Der Titel von {file} lautet {value}.",
-    },
-)
+    }
 
+
+ENGLISH, GERMAN = AnswerTexts(), German()
 TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}
 """The languages that are shipped; others fall back to English."""
 

@@ -129,7 +129,7 @@ NAMES: Mapping[str, str] = {
 """The English names of languages by their code (ISO 639-1)."""
 
 
-_OWN = {"deutsch": "de", "english": "en", "englisch": "en", "französisch": "fr", "spanisch": "es", "italienisch": "it"}
+_OWN = {"deutsch": "de", "englisch": "en"}
 
 
 _WORDS: Mapping[str, frozenset[str]] = {

@@ -556,7 +556,7 @@ def test_an_answer_that_ran_late_is_an_answer(started):
     runner.run()
     (record,) = runner.folder.records
     assert "error" not in record
-    assert (record["answer"]["status"], record["answer"]["reason"]) == ("partial", "no time was left to check it")
+    assert (record["answer"]["status"], record["answer"]["reason"]) == ("partial", "it could not be checked")
 
 
 class BrokenCheck(ScriptedEngine):

@@ -686,7 +686,7 @@ def test_sentences_that_could_not_be_checked_are_shown_as_unchecked():
     assert path == f"{GRADED} generate grade_generation give_up", "writing again would not help"
     _, state, _ = run("self-rag", engine, strict=True)
     assert (state["generation"], state["removed"]) == ("It costs 100 euros [1].", ["It costs 200 euros."])
-    assert "without support or unchecked taken out" in state["reason"]
+    assert "without confirmed support taken out" in state["reason"]
 
 
 def test_an_answer_of_which_nothing_could_be_checked_has_the_status_of_its_citations():

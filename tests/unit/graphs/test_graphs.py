@@ -536,7 +536,7 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
     deps = Deps(FakeCorpus(), Late(), Off(), Limits(), cancel=cancel)
     state = final_state(compiled("self-rag"), deps)
     assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "partial")
-    assert state["reason"] == "out of time after 300 s; no time was left to check it"
+    assert state["reason"] == "out of time after 300 s; it could not be checked"
 
 
 @pytest.mark.parametrize("context", [None, object(), "deps"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -26,16 +26,15 @@ from local_rag.text.words import code_of, detected
 
 def texts(table):
     """Every text of a table by its name."""
-    for field in fields(table):
-        value = getattr(table, field.name)
-        if field.name == "code":
+    for name, value in vars(type(table)).items():
+        if name.startswith("_") or callable(value) or name == "code":
             continue
         if isinstance(value, Mapping):
-            yield from ((f"{field.name}.{key}", text) for key, text in value.items())
+            yield from ((f"{name}.{key}", text) for key, text in value.items())
         elif isinstance(value, tuple):
-            yield from ((f"{field.name}.{number}", text) for number, text in enumerate(value))
+            yield from ((f"{name}.{number}", text) for number, text in enumerate(value))
         else:
-            yield field.name, value
+            yield name, value
 
 
 def placeholders(text):

@@ -186,13 +186,6 @@ def test_a_stop_is_heard_between_two_batches(evaluator, monkeypatch):
     assert len(computed) == 1
 
 
-def test_support_is_a_probability_per_pair(evaluator):
-    pairs = [("It was built in 1884.", ANSWER), ("It was built in 1884.", BREAD), ("", ANSWER), ("It was built.", "")]
-    chances = evaluator.supports(pairs)
-    assert len(chances) == 4 and all(0 <= chance <= 1 for chance in chances) and chances[3] == 0
-    assert evaluator.supports([]) == []
-
-
 @pytest.mark.parametrize("question", ["", "?", "what " * 5000, "\x00\ud7ff𝔘", "日本語の質問"])
 def test_any_question_and_any_text_is_read(evaluator, question):
     for reading in evaluator.read(question, [document(ANSWER), document("\x00 \u202e�"), document("a" * 20_000)]):
@@ -206,16 +199,9 @@ MILL = "In 1921 Ida Brandt sold the mill to Jonas Weber for 4,000 marks."
 TREATY = "The treaty was signed by Norway, Chile and Japan in 1998."
 GRANITE = "The lighthouse of Harnow is 30 metres high, of granite."
 SAILING = "Anna taught Bert to sail in Oslo."
-WHEELS = "The mill has two wheels and stands at the end of the village."
 
 ANSWERED = {
-    "the right matter without the answer": [
-        (
-            ("When was the lighthouse of Harnow built?", LIGHTHOUSE),
-            ("When was the lighthouse of Harnow built?", GRANITE),
-        ),
-        (("Who sold the mill?", MILL), ("Who sold the mill?", WHEELS)),
-    ],
+    "the right matter without the answer": [((QUESTION, LIGHTHOUSE), (QUESTION, GRANITE))],
     "another year": [
         (("Who sold the mill in 1921?", MILL), ("Who sold the mill in 1953?", MILL)),
         (("Who signed the treaty in 1998?", TREATY), ("Who signed the treaty in 2004?", TREATY)),
@@ -245,3 +231,4 @@ def test_a_statement_that_the_passage_supports(evaluator):
     chances = [evaluator.supports([(given, text), (other, text), (given, BREAD)]) for text, given, other in STATEMENTS]
     assert mean(given - other for given, other, _ in chances) > 0.2
     assert mean(given - other for given, _, other in chances) > 0.3
+    assert evaluator.supports([("It was built.", "")]) == [0] and evaluator.supports([]) == []

@@ -107,13 +107,10 @@ def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
     ("content", "wrong"),
     [
         (b"rewriter: [", "is not YAML in line"),
-        (b"- rewriter", "must hold 'name: value' lines, not list"),
         (b"rewriter: &a [*a, *a]", "must be a text, not list"),
         (b"a: !!python/object/apply:os.system [ls]", "is not YAML"),
-        (b"\xff\xfe", "cannot read"),
         (b"x" * 1_000_001, "has more than 1 MB"),
         (b"[" * 100_000, "nest"),
-        (b"{a: " * 100_000, "nest"),
     ],
     ids=lambda value: str(value)[:20],
 )
