@@ -47,11 +47,6 @@ def fold(text: str) -> str:
     return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", bare))).casefold()
 
 
-def joined_lines(text: str) -> str:
-    """A text without invisible characters and hyphens at the ends of lines."""
-    return _UNWRITTEN.sub("", text)
-
-
 @lru_cache(maxsize=4096)
 def tidy(text: str) -> str:
     """As far alike as two copies of a text may differ, with its case: see `tidied`."""
