@@ -93,9 +93,12 @@ def value_of(passage: str, start: int, end: int) -> Value | None:
 
 
 def _date(plain: str) -> tuple[int, int, int] | None:
-    for match in filter(None, (form.search(plain) for form in _DATES)):
-        year, month, day = (match.groupdict().get(part) or "0" for part in ("year", "month", "day"))
-        return int(year), int(_MONTHS.get(month, month)), int(day)
+    for form in _DATES:
+        if match := form.search(plain):
+            given = match.groupdict()
+            month = given.get("month") or "0"
+            number = int(month) if month.isdigit() else _MONTHS[month]
+            return int(given.get("year") or 0), number, int(given.get("day") or 0)
     return None
 
 
@@ -121,25 +124,23 @@ def _same_number(first: Quantity, second: Quantity) -> bool | None:
     if not set(first.values).isdisjoint(second.values):
         return True
     short, long = sorted((first.values[0], second.values[0]), key=lambda value: (len(value.rstrip("0")), value))
-    try:
-        rounded, exact = float(short), float(long)
-    except ValueError:  # 10:30, or a version
+    if not all(re.fullmatch(r"-?\d+(?:\.\d+)?", value) for value in (short, long)):  # 10:30, or a version
         return None if long.startswith(f"{short}.") else False
-    digits = len(short.strip("-0").replace(".", "")) or 1
-    alike = float(f"{exact:.{digits - 1}e}") == rounded and abs(exact - rounded) <= CLOSE * abs(exact)
-    return None if alike else False
+    exact, digits = float(long), len(short.strip("-0").replace(".", "")) or 1
+    rounded = float(f"{exact:.{digits - 1}e}") == float(short) and abs(exact - float(short)) <= CLOSE * abs(exact)
+    return None if rounded else False
 
 
 def _same_name(first: Sequence[str], second: Sequence[str]) -> bool | None:
     """Names with a word in common, an abbreviation and another spelling are not told apart."""
     from rapidfuzz import fuzz
 
-    common = set(first) & set(second)
-    if len(common) in (len(set(first)), len(set(second))):
+    mine, theirs = set(first), set(second)
+    if mine <= theirs or theirs <= mine:
         return True
-    short = {"".join(word[0] for word in name) for name in (first, second)} & {*first, *second}
+    initials = {"".join(word[0] for word in name) for name in (first, second)}
     alike = fuzz.partial_ratio(" ".join(first), " ".join(second)) >= LIKE
-    return None if common or short or alike else False
+    return None if mine & theirs or alike or initials & (mine | theirs) else False
 
 
 SPAN = 0.5
@@ -178,22 +179,24 @@ def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, 
     Of a text that holds only the older side that one is highlighted: highlights say what a text answers, conflicts what
     else the files hold.
     """
-    places: list[Highlight | None] = []
-    for conflict in conflicts:
-        for position in conflict.positions:
-            quote = position.citations[0].quote
-            start = max(0, quote.find(position.text))
-            places.append(place_of(ReadSpan(start, start + len(position.text), position.text, 0.0), quote, text))
-    return tuple(dict.fromkeys(filter(None, places)))
+    places = []
+    for position in (position for conflict in conflicts for position in conflict.positions):
+        quote = position.citations[0].quote
+        start = max(0, quote.find(position.text))
+        places.append(place_of(ReadSpan(start, start + len(position.text), position.text, 0.0), quote, text))
+    return tuple(dict.fromkeys(place for place in places if place))
 
 
 def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
     """Where the words of a span stand in a text: of several places that with most of the words around the span."""
-    written = r"\s+".join(map(re.escape, without_marks(span.text).split()))
-    places = re.finditer(rf"(?<![\w\[]){written}(?![\w\]])", text, re.IGNORECASE) if written else ()
+    written = without_marks(span.text).split()
+    if not written:
+        return None
+    phrase = re.compile(r"(?<![\w\[])" + r"\s+".join(map(re.escape, written)) + r"(?![\w\]])", re.IGNORECASE)
     around = _around(passage, span.start, span.end)
-    best = max(places, key=lambda place: (around & _around(text, *place.span())).total(), default=None)
-    return Highlight(*best.span()) if best else None
+    places = [match.span() for match in phrase.finditer(text)]
+    best = max(places, key=lambda place: (around & _around(text, *place)).total(), default=None)
+    return Highlight(*best) if best else None
 
 
 def _around(text: str, start: int, end: int) -> Counter[str]:

@@ -45,8 +45,6 @@ NUMBER_WORDS = {
     for word in words
 }
 """English and German ones, folded."""
-ONES = frozenset("one two three four five six seven eight nine".split())
-TENS = frozenset("twenty thirty forty fifty sixty seventy eighty ninety".split())
 MAGNITUDES = frozenset(
     """dozen dutzend hundred hundert thousand tausend million millions millionen mio billion billions bn milliarde
     milliarden trillion trillions""".split()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS, ONES, STOP_WORDS, TENS, UNITS
+from local_rag.text.lexicon import MAGNITUDES, NUMBER_WORDS, STOP_WORDS, UNITS
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import sentences
 from local_rag.text.words import WORD, fold, tidy, words
@@ -41,48 +42,66 @@ def is_number(token: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers of a text in order, those in English and German words, too: twenty-five, two dozen, 4 million.
-
-    "one" counts nothing.
-    """
+    """The numbers of a text in order, those in English and German words, too; "one" counts nothing."""
     tokens = [match.group().casefold() for match in TOKEN.finditer(tidy(text))]
     found: list[Quantity] = []
-    end = 0
-    for position, token in enumerate(tokens):
-        if position < end or not is_number(token):
-            continue
-        end = position + 1
-        values = [NUMBER_WORDS[token]] if token in NUMBER_WORDS else _readings(token)
-        if token in TENS and tokens[end : end + 1] and tokens[end] in ONES:
-            values, end = [str(int(values[0]) + int(NUMBER_WORDS[tokens[end]]))], end + 1
-        while end < len(tokens) and tokens[end] in MAGNITUDES and _PLAIN.fullmatch(values[0]):
-            scale, end = Decimal(NUMBER_WORDS[tokens[end]]), end + 1
-            values = [f"{(Decimal(value) * scale).normalize():f}" for value in values]
-        if values != ["1"] or token[0].isdigit():
+    position = 0
+    while position < len(tokens):
+        values, end = _digits(tokens, position) if tokens[position][0].isdigit() else _spelled(tokens, position)
+        if values:
             before, after = tokens[max(0, position - 2) : position], tokens[end : end + 1]
             units = [UNITS[token] for token in (*before[-1:], *after) if token in UNITS]
             sign = "-" if "-" in (before if units else before[-1:]) else ""
             found.append(Quantity(position, tuple(sign + value for value in values), next(iter(units), "")))
+        position = end
     return tuple(found)
 
 
-_PLAIN = re.compile(r"\d+(?:\.\d+)?")
-_AMBIGUOUS = re.compile(r"\d{1,3}\.\d{3}")
-_GROUPED = re.compile(
-    r"(\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+(?=,)|\d+)(?:[.,](\d+))?"
-)  # fmt: skip
+def _digits(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
+    """The values of a number in digits, and the position behind it: "4 million", "1.200"."""
+    values, end, scale = _readings(tokens[start]), start + 1, 1
+    while end < len(tokens) and tokens[end] in MAGNITUDES:
+        scale, end = scale * int(NUMBER_WORDS[tokens[end]]), end + 1
+    if scale > 1:
+        values = [
+            f"{(Decimal(value) * scale).normalize():f}" for value in values if re.fullmatch(r"\d+(?:\.\d+)?", value)
+        ] or values
+    return values, end
 
 
 def _readings(number: str) -> list[str]:
     """A number in digits with a decimal point: 1,200 and 1.200,50; "1.200" may be two, "1.2.3" stays as it is."""
     number = re.sub("[' ]", "", number)
-    if _AMBIGUOUS.fullmatch(number):
-        return [number, number.replace(".", "")]
-    parts = _GROUPED.fullmatch(number)
+    whole = re.sub(r"[.,]", "", number)
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", number):
+        return [whole]
+    if re.fullmatch(r"\d{1,3}\.\d{3}", number):
+        return [number, whole]
+    parts = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:[.,](\d+))?", number)
     if parts is None:
         return [number]
-    fraction = f".{parts[2]}" if (parts[2] or "").strip("0") else ""
-    return [re.sub("[.,]", "", parts[1]) + fraction]
+    return [re.sub(r"[.,]", "", parts[1]) + (f".{parts[2]}" if (parts[2] or "").strip("0") else "")]
+
+
+def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
+    """The value of a number in words (twenty-five, three hundred and fifty, two dozen) and the position behind it."""
+    total, group, end = 0, 0, start
+    last = 1
+    while end < len(tokens) and (value := int(NUMBER_WORDS.get(tokens[end], -1))) >= 0:
+        if tokens[end] in MAGNITUDES:
+            group = max(group, 1) * value
+            total, group = (total + group, 0) if value >= 1000 else (total, group)
+        elif end > start and not (last >= 100 or (last >= 20 and value < 10)):
+            break
+        else:
+            group += value
+        last, end = value, end + 1
+        if last >= 100 and tokens[end : end + 1] == ["and"] and is_number((*tokens, "", "")[end + 1]):
+            end += 1
+    value = total + group
+    if end == start + 1 and value == 1:
+        return [], end
+    return ([str(value)], end) if end > start else ([], start + 1)
 
 
 def names(text: str) -> set[str]:

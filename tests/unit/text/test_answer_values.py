@@ -25,7 +25,7 @@ def value(text):
         ("at <9:40> p.m.", "at <21:40>", True),
         ("at <3 pm>", "at <14:30>", False),
         ("EUR <1,200>", "<1.200 €>", True),
-        ("<two dozen>", "<24>", True),
+        ("<three hundred and fifty>", "<350>", True),
         ("<a dozen> eggs", "<12> eggs", True),
         ("within <30> days", "within <40> days", False),
         ("<300> euros", "<350 euros>", False),

@@ -106,10 +106,11 @@ def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
 
 def test_numbers_and_names():
     assert numbers("It costs 1,200 euros for two [3].") == {"1200", "2"}
-    spelled = ("a dozen eggs", "two dozen", "four hundred thousand", "twenty-five", "1.5 million", "1.200", "0.115.0")
-    assert [quantities(text)[0].values for text in spelled] == [
-        ("12",), ("24",), ("400000",), ("25",), ("1500000",), ("1.200", "1200"), ("0.115.0",),
-    ]  # fmt: skip
+    assert [quantities(text)[0].values for text in ("a dozen eggs", "two dozen", "three hundred and fifty")] == [
+        ("12",),
+        ("24",),
+        ("350",),
+    ]
     assert names("The board met Marie Dupont at ACME [2].") == {"marie", "dupont", "acme"}
 
 
