@@ -77,7 +77,7 @@ def _readings(number: str) -> list[str]:
         return [whole]
     if re.fullmatch(r"\d{1,3}\.\d{3}", number):
         return [number, whole]
-    parts = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:[.,](\d+))?", number)
+    parts = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,](\d+))?", number)
     if parts is None:
         return [number]
     return [re.sub(r"[.,]", "", parts[1]) + (f".{parts[2]}" if (parts[2] or "").strip("0") else "")]

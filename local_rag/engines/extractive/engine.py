@@ -18,18 +18,18 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
-from local_rag.engines.extractive.quotes import as_written, quotes
-from local_rag.engines.extractive.reader import DOUBTFUL, Reader
+from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes
+from local_rag.engines.extractive.reader import DOUBTFUL, ITEM, Reader
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
-from local_rag.text.numbers import names, numbers
+from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.parts import properties, stored
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import NAMES, code_of, detected, fold
+from local_rag.text.words import NAMES, code_of, detected
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 SCORES = 5
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
-STANDS = "stands", "stand"
 READ = 12_000
 """Code points of passages that are read for one answer: three times four passages of 250 tokens."""
 COVERED = 0.75
@@ -168,7 +167,8 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        readable, nowhere = self._reads(question), self._nowhere(question, documents)
+        readable = self._reads(question)
+        nowhere = self._nowhere(question, documents) if readable else ""
         verdicts = [Relevance("irrelevant", why=nowhere) for _ in documents]
         if readable and not nowhere:
             verdicts = self._reader.relevance(question, documents)
@@ -183,13 +183,14 @@ class ExtractiveEngine:
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
     def _nowhere(self, question: str, documents: Sequence[Document]) -> str:
-        """Which names of a question no passage of the index holds, nor the header of one of these, in words."""
-        if self._corpus is None:
+        """Which names of a question no file holds, in words; empty for passages of the web."""
+        if self._corpus is None or any(document.metadata.get("origin") == "web" for document in documents):
             return ""
-        named = questions.lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
-        frequency = self._corpus.document_frequency(named) if named else {}
-        absent = [word for word in questions.written_words(question) if frequency.get(fold(word)) == 0]
-        return f"{joined(map(repr, absent))} {STANDS[len(absent) > 1]} in none of your files" if absent else ""
+        lacking = questions.lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
+        frequency = self._corpus.document_frequency(lacking) if lacking else {}
+        absent = [name for name in written_names(question) if all(frequency.get(word) == 0 for word in words_of(name))]
+        stand = "stands" if len(absent) == 1 else "stand"
+        return f"{joined(map(repr, absent))} {stand} in none of your files" if absent else ""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The sentence around the best short answer, with its mark; else the fixed reply.
@@ -316,11 +317,10 @@ class ExtractiveEngine:
 
 def _may_be_all(question: str, text: str, sentences: int) -> bool:
     """Whether a text may be a whole list, both sides of a comparison, or a summary, where the question asks for one."""
-    if questions.wants_items(question):
-        return "\n" in text.strip() or text.count(",") > 1
-    if questions.one_sided(question, text):
-        return False
-    return sentences > 1 or "\n" in text.strip() or not questions.asks_for_all(question)
+    kind, lines = questions.kind_of(question), "\n" in text.strip()
+    if kind == "items":
+        return lines or (sentences == 1 and is_inline_list(text))
+    return kind != "whole" or ((lines or sentences > 1) and not questions.one_sided(question, text))
 
 
 def _after(question: str, written: str) -> str:
@@ -351,9 +351,12 @@ def _pieces(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
     listed = shape.style != "short"
     for number, quote in enumerate(quotes):
-        lines = "\n" in quote + quotes[number - 1] or quote.startswith("- ")
-        before = "" if number == 0 else "\n" if listed or lines else " "
-        bullet = f"{number + 1}. " if shape.style == "steps" else "" if quote.startswith("- ") else "- "
+        item = quote.startswith(ITEM)
+        before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
+        if shape.style == "steps":
+            quote, bullet = quote.removeprefix(ITEM), f"{number + 1}. "
+        else:
+            bullet = "" if item else ITEM
         yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
 
 

@@ -16,8 +16,9 @@ from local_rag.text.words import content_stems, content_words, fold, query_key, 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus
 
-Kind = Literal["small talk", "fact", "several", "open"]
-"""`fact`: one sentence answers; `several`: many passages may (lists, reasons, "how"); `open`: its words do not say.
+Kind = Literal["small talk", "fact", "items", "whole", "several", "open"]
+"""`fact`: one sentence answers; `items`: the items of a list; `whole`: a summary or a comparison, which one sentence
+hardly is; `several`: many passages may (reasons, "how"); `open`: its words do not say.
 
 Questions about a document itself have forms of their own (`text.document_questions`).
 """
@@ -30,31 +31,31 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("fact", r".*\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"),
     ("fact", r".*\b(?:what|which) (?:(?:is|was|are|were) the (?:[\w-]+ )?)?"
              r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent|intensity)\b"),
+    ("whole", r".*\b(?:differences?|compare|summari[sz]e|summary)\b|what (?:is|are) .*\babout\W*$"
+              r"|how did .* change from\b"),
     ("several", r".*\b(?:why|how come)\b|.*\b(?:what|which) (?:(?:is|was|are) the )?(?:reasons?|causes?|caused)\b"),
+    ("items", r"(?:list|name)\b|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
+              r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
+              r"|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
+              r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"),
     ("fact", r".*\b(?:where|who|whom|whose)\b|.*\b(?:what|which) (?:city|country|state|town|place|region|continent"
              r"|address|person|people|author|player|king|queen|president)\b"),
-    ("several", r".*\b(?:types|kinds|sorts|categories|examples|steps|parts|components|phases|stages|ways|methods"
-                r"|reasons|causes|advantages|disadvantages|benefits|differences|features|elements|forms)\b"
-                r"|(?:list|name)\b"),
+    ("several", r".*\b(?:examples|parts|components|ways|methods|reasons|causes|advantages|disadvantages|benefits"
+                r"|features|elements|forms)\b"),
     ("open", r"(?:what (?:is|are|was|were|does)|define|explain|describe|tell me about)\b"),
     ("several", r".*\bhow\b"),
 )  # fmt: skip
 """The first pattern that matches a folded question decides."""
-_WHOLE = re.compile(
-    r"\b(?:types|kinds|sorts|categories|steps|phases|stages|differences?|compare|summari[sz]e|summary)\b"
-    r"|^(?:list|name)\b|\bwhat (?:is|are) .*\babout$|\bwho (?:are|were) the \w+s\b|\bhow did .* change from\b"
-)
-_ITEMS = re.compile(
-    r"(?:list|name)\b|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
-    r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b|who (?:are|were)\b"
-)
 _SIDES = re.compile(r"\b(?:between|compare) (?:the )?(?P<first>.+?) (?:and|with|to) (?P<second>.+)")
 _PATTERNS = [(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _KINDS]
 
 WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 """A word as it is written, hyphens included."""
 _ASKING = frozenset(
-    "explain describe define tell say says mean means work works list name give please show hello".split()
+    (
+        "explain describe define tell say says mean means work works list name give please show hello"
+        " summarise summarize compare difference differences"
+    ).split()
 )
 _ASKS = frozenset("what which who whom whose where when why how is are was were does did".split())
 """First words of a question that wants to know something, whatever words it has else."""
@@ -162,17 +163,6 @@ def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
     """What of a question a text lacks, so that it hardly answers: names and numbers, else words of half the weight."""
     named = lacking(names(question) | numbers(question), text)
     return named or (uncovered(question, text) if weights and coverage(weights, text) < HELD else [])
-
-
-def asks_for_all(question: str) -> bool:
-    """Whether one sentence is hardly the whole answer: a question for a list, a summary or a comparison."""
-    return bool(_WHOLE.search(" ".join(fold(question).split()).rstrip(" ?!.")))
-
-
-def wants_items(question: str) -> bool:
-    """Whether the items of a list answer: "Which books did I read?", "What are the stages?"."""
-    plain = " ".join(fold(question).split())
-    return bool(_ITEMS.match(plain)) and kind_of(plain) != "fact"
 
 
 def one_sided(question: str, text: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from local_rag.index.names import head
-from local_rag.text.marks import without_marks
+from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, fold, words
 
@@ -21,7 +22,6 @@ MAX_LIST_WORDS = 120
 """The same for a list with its introduction, cut between two items, and for "(1) one; (2) two" in a sentence."""
 MAX_ITEM_WORDS = 25
 """Words up to which an item of a list is quoted whole."""
-MAX_DATELINE_WORDS = 7
 
 _BULLET = re.compile(r"(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]")
@@ -42,9 +42,7 @@ _OPEN_ENDS = frozenset(
 )
 """Words that no sentence ends in: what does was cut off."""
 _NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
-_DATELINE = re.compile(
-    r"[^\d.!?:;]{0,60}\d{1,2}(?:st|nd|rd|th|\.)? [^\W\d_]+ \d{4}\.?|[^\d.!?:;]{0,60}[^\W\d_]+ \d{1,2}, \d{4}\.?"
-)
+_DATELINE = re.compile(r"(?:[^\W\d_]+,? ){0,4}(?:\d{1,2}(?:st|nd|rd|th|\.)? [^\W\d_]+|[^\W\d_]+ \d{1,2},) \d{4}\.?")
 _CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
 _ROW = re.compile(r"\S \| ")
 _MAX_SYMBOLS = 0.25  # per word
@@ -129,47 +127,34 @@ def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> 
 def items_around(passage: str, start: int) -> list[str]:
     """The items of the list in which code point `start` stands, or which follows its line; none where there is none.
 
-    A list is lines with bullets of one indentation and what hangs below them. Each item is cut to its first clause
-    where it is longer than `MAX_ITEM_WORDS`.
+    A list is neighbouring lines with bullets of one indentation and what hangs below them. An item longer than
+    `MAX_ITEM_WORDS` is cut to its first sentence, or clause.
     """
-    lines = [(match.start(), match.group()) for match in re.finditer(r"[^\n]+", passage)]
-    own = max((n for n, (at, _) in enumerate(lines) if at <= start), default=0)
-    indents = {n: len(line) - len(line.lstrip()) for n, (_, line) in enumerate(lines) if _BULLET.match(line.lstrip())}
-    first = own
-    while first not in indents and first >= 0 and lines[first][1][:1].isspace():
-        first -= 1
-    first = first if first in indents else own + 1
-    if first not in indents:
+    lines = [match.group() for match in re.finditer(r"[^\n]+", passage)]
+    own = len(re.findall(r"[^\n]+", passage[: start + 1])) - 1
+    while own > 0 and lines[own][:1].isspace() and not begins_item(lines[own]):
+        own -= 1
+    own += not begins_item(lines[own])
+    if own >= len(lines) or not begins_item(lines[own]):
         return []
-    level = indents[first]
-    while (before := _item_before(first, indents, lines, level)) is not None:
-        first = before
+    level = _indent(lines[own])
+    first = own - sum(1 for _ in takewhile(lambda line: _belongs(line, level), reversed(lines[:own])))
     items: list[list[str]] = []
-    for n in range(first, len(lines)):
-        line = lines[n][1]
-        if indents.get(n) == level:
-            items.append([line.lstrip()[_bullet_length(line.lstrip()) :].strip()])
-        elif len(line) - len(line.lstrip()) <= level:
-            break
-        elif n not in indents:
+    for line in takewhile(lambda line: _belongs(line, level), lines[first:]):
+        if _indent(line) == level:
+            items.append([without_bullet(line).strip()])
+        elif items and not begins_item(line):
             items[-1].append(line.strip())
     return [item for item in map(_first_clause, map(" ".join, items)) if words(item)] if len(items) > 1 else []
 
 
-def _item_before(first: int, indents: dict[int, int], lines: Sequence[tuple[int, str]], level: int) -> int | None:
-    """The item of this indentation before the `first` line, behind lines that hang below it; None where none is."""
-    for n in range(first - 1, -1, -1):
-        line = lines[n][1]
-        if indents.get(n) == level:
-            return n
-        if len(line) - len(line.lstrip()) <= level:
-            return None
-    return None
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
-def _bullet_length(line: str) -> int:
-    match = _BULLET.match(line)
-    return match.end() if match else 0
+def _belongs(line: str, level: int) -> bool:
+    """Whether a line is an item of that indentation, or hangs below one."""
+    return _indent(line) > level or (_indent(line) == level and begins_item(line))
 
 
 def _first_clause(item: str) -> str:
@@ -181,9 +166,14 @@ def _first_clause(item: str) -> str:
     return " ".join(without_marks(" ".join(item.split()[:MAX_WORDS])).split())
 
 
+def is_inline_list(sentence: str) -> bool:
+    """Whether a sentence is a list: "(1) one, (2) two", or short and with several commas."""
+    return bool(_NUMBERED.search(sentence)) or (sentence.count(",") > 1 and len(sentence.split()) <= MAX_ITEM_WORDS)
+
+
 def is_dateline(line: str) -> bool:
     """Whether a line only says where and when something was written: "Lower Aldby, 4 October 1998"."""
-    return len(line.split()) <= MAX_DATELINE_WORDS and bool(_DATELINE.fullmatch(line))
+    return bool(_DATELINE.fullmatch(line))
 
 
 def is_row(line: str) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
+from local_rag.core.generation import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
-from local_rag.engines.extractive.questions import asks_for_all, coverage, kind_of, missing, wants_items
+from local_rag.engines.extractive.questions import coverage, kind_of, missing
 from local_rag.engines.extractive.quotes import Quote, as_written, is_dateline, is_row, items_around, quotes
 from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
@@ -37,15 +38,17 @@ BEHIND = 1.0
 """Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
 MARGIN = 2.0
 """Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
+ITEM = "- "
+"""What an item of a list begins with."""
 DOUBTFUL = 3
 """Usefulness of a text that may answer."""
 USEFUL, SURE = 0.5, 0.8
 """Probabilities of the right answer from which a text has usefulness 4 and 5; below it is shown as doubtful (3)."""
 
 OF_ODDS, OF_HELD, BIAS, LEAST = 0.92, 1.85, -1.67, 0.35
-"""Log odds of a quote that is right: by those of its short answer, and by the share of the question's weight that it
-and its header hold; a logistic regression on questions about the files of a person, of a package and on SQuAD v2 dev.
-Below the probability `LEAST` an answer is doubtful."""
+"""Log odds of a quote that is right, by those of its short answer and by the share of the question's weight that it and
+its header hold: a logistic regression on questions about files of several kinds and on SQuAD v2 dev. Below the
+probability `LEAST` an answer is doubtful."""
 APART = 0.1
 """The same probability below which an answer that lacks something of the question is none."""
 
@@ -72,15 +75,16 @@ class Reader:
     ) -> list[tuple[str, int]]:
         """The sentences around the best short answers as they are written, and the numbers of their passages (from 0).
 
-        One sentence for a person, a time, a number or a place, unless the user wants `several`; for lists, "how", "why"
-        and whatever else is open up to `most`, in the order of the passages. None that a failed draft held, and none at
-        all where the answer hardly stands in these passages.
+        One sentence for a person, a time, a number or a place, unless the user wants `several`; the items of a list,
+        each begun with `ITEM`, all of them unless the user has set a number, or with the sentence that introduces them;
+        else up to `most`, in the order of the passages. None that a failed draft held, and none at all where the answer
+        hardly stands in these passages.
         """
         drafts = f" {' '.join(words(without_marks(failed)))} "
-        if not several and kind_of(question) == "fact":
+        kind = kind_of(question)
+        if not several and kind == "fact":
             most = 1
-        wanted, every, listing = set(content_stems(question)), quotes(passages), wants_items(question)
-        headings = {part for document in passages for part in str(document.metadata.get("heading")).split(" > ")}
+        wanted, every = set(content_stems(question)), quotes(passages)
         who = fold(question).lstrip().startswith(("who ", "whose "))
         chosen: dict[str, Quote] = {}
         least = 0.0
@@ -89,11 +93,12 @@ class Reader:
             if len(chosen) == most or (chosen and answer.logit < least) or self._score(answer) < self._answers:
                 break
             passage = passages[answer.passage].page_content
-            items = items_around(passage, answer.span.start) if listing and not chosen else []
-            if items and len(headings.intersection(items)) < 2:  # else a table of contents
-                return [(f"- {item}", answer.passage) for item in items if f" {' '.join(words(item))} " not in drafts]
             quote = _around(answer, every, passage)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
+            items = items_around(passage, answer.span.start) if kind == "items" and not chosen else []
+            new = [f"{ITEM}{item}" for item in items if f" {' '.join(words(item))} " not in drafts]
+            if len(new) > text.count("\n") and not _are_headings(items, passages):
+                return [(item, answer.passage) for item in (new if most == Shape().sentences else new[:most])]
             if (
                 not quote
                 or (who and is_dateline(text))
@@ -114,7 +119,7 @@ class Reader:
 
         Doubtful at most where the passage and its header lack a name or a number of the question, or the words with
         half of its weight (`weights` by stem): it is then hardly about what was asked. So it is where text and header
-        hold little of the question, the more doubtful the less they hold.
+        hold little of the question and the answer is not certain.
         """
         passages = [part for document in documents for part in stored(document)]
         plain = without_marks(generation)
@@ -133,11 +138,11 @@ class Reader:
         share = coverage(weights, f"{head(passages[best.passage])} {plain}")
         right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
         if lacks := missing(question, _read_with(passages[best.passage], best.span.start), weights):
-            apart = right < APART and not asks_for_all(question)
+            apart = right < APART and kind_of(question) not in ("items", "whole")
             level = min(level, DOUBTFUL - apart)
-            why = f"{why}, but its passage does not mention {joined(map(repr, lacks))}"
+            why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"
         elif weights and level > DOUBTFUL and right < LEAST:
-            level, why = DOUBTFUL, f"{why}, but holds {share:.0%} of the question"
+            level, why = DOUBTFUL, f"{why}, but it has little to do with the question"
         return level, score, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:
@@ -156,20 +161,24 @@ class Reader:
 
 
 def _read_with(passage: Document, start: int) -> str:
-    """What must hold the words of a question that is answered at code point `start` of a passage: all of it, and of a
-    table the first row and the row at that place, with the header.
+    """What must hold the words of a question that is answered at code point `start` of a passage: its header and all of
+    it, or of a table the row at that place, which carries the names of its columns.
     """
     text = passage.page_content
     line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
-    if is_row(line):
-        text = "\n".join([next(filter(is_row, text.splitlines())), line])
-    return f"{head(passage)} {text}"
+    return f"{head(passage)} {line if is_row(line) else text}"
+
+
+def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:
+    """Whether a list is a table of contents: two of its items are headings of these passages."""
+    headings = {part for document in passages for part in str(document.metadata.get("heading") or "").split(" > ")}
+    return len(headings.intersection(items)) > 1
 
 
 def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[RelevanceLabel]:
     """Which passages are relevant; where one of them holds the only answer, those far behind it hardly do."""
     best = max((reading.answerable for reading in readings), default=0.0)
-    behind = math.inf if kind_of(question) == "several" else BEHIND
+    behind = math.inf if kind_of(question) in ("items", "several") else BEHIND
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
 

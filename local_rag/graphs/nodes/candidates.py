@@ -36,7 +36,8 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
         text, cost = write(question, part, attempt, deps, emit, number)
         usage += cost
         if text and not is_refusal(text):
-            marked, dropped = citations.remapped(text, dict(enumerate((n + 1 for n in positions), start=1)), part)
+            places = {n: position + 1 for n, position in enumerate(positions, start=1)}
+            marked, dropped = citations.remapped(text, places, part)
             drafts.append(Candidate(marked, _relevance(state, part), dropped))
     texts = texts_of(state, deps)
     written = _chosen(drafts[0], None, documents, texts) if drafts else _nothing(texts)

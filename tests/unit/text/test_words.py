@@ -106,6 +106,7 @@ def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
 
 def test_numbers_and_names():
     assert numbers("It costs 1,200 euros for two [3].") == {"1200", "2"}
+    assert numbers("Version 0.115.0 is out; it had 1.200,50 euros") == {"0.115.0", "1200.50"}
     assert [quantities(text)[0].values for text in ("a dozen eggs", "two dozen", "three hundred and fifty")] == [
         ("12",),
         ("24",),

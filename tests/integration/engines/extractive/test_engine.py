@@ -407,6 +407,15 @@ def test_the_items_of_a_list_answer_together_and_end_where_it_ends(engine):
     assert checked.status == "grounded" and {citation.number for citation in checked.citations} == {1}
 
 
+def test_a_list_has_the_style_and_the_number_of_items_that_the_user_sets(engine):
+    def shaped(**shape):
+        return answer(engine, "Which books did I read in 2024?", [BOOKS], Attempt(shape=Shape(**shape))).splitlines()
+
+    assert [line[:8] for line in shaped(style="steps")] == ["1. The B", "2. Orbit", "3. Small"]
+    assert [line[:8] for line in shaped(style="list")] == ["- The Be", "- Orbita", "- Small "]
+    assert len(shaped(sentences=2)) == 2
+
+
 def test_a_place_and_a_date_are_no_answer_to_who(engine):
     assert "Lower Aldby" not in answer(engine, "Who wrote the letter of 4 October 1998?", [LETTER])
 
@@ -424,6 +433,13 @@ def test_a_question_for_a_name_that_no_file_holds_is_refused_with_the_name():
     assert verdict.usage.notes == (verdict.why,)
     (verdict,) = engine.relevance("When does the lease of the boathouse end?", [boathouse])
     assert verdict.label == "relevant" and not verdict.usage.notes
+    (verdict,) = engine.relevance("Is Hollowmere's lease longer than that of the boathouse?", [boathouse])
+    assert verdict.why == "'Hollowmere' stands in none of your files"
+    (verdict,) = engine.relevance("Wann endet der Mietvertrag des Bootshauses?", [boathouse])
+    assert not verdict.why and verdict.usage.notes == (ONE_LANGUAGE.format(language="English"),)
+    boathouse.metadata["origin"] = "web"
+    (verdict,) = engine.relevance("Does the lease of the boathouse at Hollowmere end on 3 May 2031?", [boathouse])
+    assert "none of your files" not in verdict.why
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_
         ("Who built the mill of Sorby?", 4, ""),
         ("Who built the mill of Lorne?", 3, "does not mention 'lorne'"),
         ("Who built the mill in 1877?", 3, "does not mention '1877'"),
-        ("Who built the stable with the green shutters?", 3, "does not mention 'stable', 'green' and 'shutters'"),
+        ("Who built the stable with the green shutters?", 3, "does not mention 'stable', 'green' or 'shutters'"),
     ],
 )  # fmt: skip
 def test_a_text_is_doubtful_where_its_passage_lacks_what_the_question_names(question, level, why):
@@ -201,12 +201,12 @@ def test_a_text_is_doubtful_where_its_passage_lacks_what_the_question_names(ques
     assert why in said
 
 
-def test_of_a_table_only_the_row_and_its_head_count():
-    table = passage(1, "name | paid\nAda | 1,295\nBen | 57")
+def test_of_a_table_only_the_row_counts():
+    table = passage(1, "name | paid\nAda | paid: 1,295\nBen | paid: 57")
     reader = Reader(Script({"name": (0.9, {"57": 5.0})}))
     weights = stem_weights("How much has Ada paid?", None)
-    assert reader.usefulness("What has Ada paid?", [table], "Ben | 57", weights)[0] == 3
-    assert reader.usefulness("What has Ben paid?", [table], "Ben | 57", weights)[0] >= 4
+    assert reader.usefulness("What has Ada paid?", [table], "Ben | paid: 57", weights)[0] == 3
+    assert reader.usefulness("What has Ben paid?", [table], "Ben | paid: 57", weights)[0] >= 4
 
 
 def test_a_comparison_with_one_of_its_sides_is_told_from_a_whole_one():
