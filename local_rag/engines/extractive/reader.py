@@ -137,7 +137,7 @@ class Reader:
         level = 1 + sum(score >= least for least in levels)
         share = coverage(weights, f"{head(passages[best.passage])} {plain}")
         right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
-        if lacks := missing(question, _read_with(passages[best.passage], best.span.start), weights):
+        if lacks := missing(question, _read_with(passages[best.passage], best.span.start, plain), weights):
             apart = right < APART and kind_of(question) not in ("items", "whole")
             level = min(level, DOUBTFUL - apart)
             why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"
@@ -160,13 +160,13 @@ class Reader:
         return self.evaluator.read(question_to_read(question, passages), passages)
 
 
-def _read_with(passage: Document, start: int) -> str:
-    """What must hold the words of a question that is answered at code point `start` of a passage: its header and all of
-    it, or of a table the row at that place, which carries the names of its columns.
+def _read_with(passage: Document, start: int, written: str) -> str:
+    """What must hold the words of a question that a text, `written`, answers by code point `start` of a passage: the
+    header with the passage and the text, or of a table with the row at that place, which carries its columns' names.
     """
     text = passage.page_content
     line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
-    return f"{head(passage)} {line if is_row(line) else text}"
+    return f"{head(passage)} {line if is_row(line) else f'{text} {written}'}"
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:
