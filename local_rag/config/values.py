@@ -12,7 +12,6 @@ from local_rag.core.generation import Style
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
-WidenName = Literal["off", "neighbours", "section", "auto"]
 
 
 class _Section(BaseModel):
@@ -24,7 +23,6 @@ class Limits(_Section):
 
     rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
     generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
-    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be searched; 0 while the web is off")
     steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, or parts of an answer, for one question")
     seconds: float = Field(300.0, gt=0, description="longest time for one question")
 
@@ -250,11 +248,6 @@ class Values(_Section):
     model: str = Field("", description="the Ollama model for everything; empty: the profile's")
     profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
-    widen: Annotated[WidenName, BeforeValidator(_switch)] = Field(
-        "off",
-        description="what relevant passages are widened by before an answer is written: neighbours; section: its "
-        "section where most of it was found; auto: that, else neighbours; off",
-    )
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
     evaluator: str = Field("minilm", description="the small model that reads passages, by its name in models.yaml")
     device: DeviceName = Field(

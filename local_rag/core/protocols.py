@@ -53,9 +53,6 @@ class Engine(Protocol):
         at; in doubt, yes. Else how the text goes on, whose last part is from `documents`; in doubt, no.
         """
 
-    def room(self, question: str, documents: Sequence[Document]) -> int:
-        """How many code points the documents may grow by and still be read whole by every task."""
-
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """One verdict per document, in their order."""
 
@@ -160,11 +157,6 @@ class Corpus(Protocol):
 
     def count(self) -> int:
         """How many passages there are; a catalog costs more."""
-
-    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
-        """For each document that is a passage of this index, the passages around it in the order of their text: at most
-        `reach` on each side, of the same document (a PDF page is one), itself among them; else an empty list.
-        """
 
     def span(self, chunk_id: str, start: int, end: int) -> str:
         """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""

@@ -13,7 +13,6 @@ from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.runtime.trace_lines import trace_line
 from local_rag.text.citations import reads_as_refusal
 from local_rag.text.marks import claims, without_bullet, without_marks
-from local_rag.text.parts import parts, stored
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def answer_record(
     """
     events = list(events)
     passages = [_passage(case, query, document) for query, document in _seen(events)]
-    added = [_passage(case, "", document) for document in _added(events)]
     by_id = {passage["chunk_id"]: passage for passage in passages}
     return {
         "kind": "answer",
@@ -96,7 +94,7 @@ def answer_record(
         "graph": graph,
         "answer": to_plain(answer),
         "passages": passages,
-        "cited": [_cited(citation, [*passages, *added]) for citation in answer.citations],
+        "cited": [_cited(citation, passages) for citation in answer.citations],
         "sentences": _sentences(answer),
         "grades": [
             {
@@ -123,16 +121,6 @@ def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
                 if key not in known:
                     known.add(key)
                     yield event.query, document
-
-
-def _added(events: Iterable[Event]) -> Iterable[Document]:
-    """The stored passages that a node added to those that a query brought, each once."""
-    added: dict[str, Document] = {}
-    for event in events:
-        if isinstance(event, Step):
-            for document in filter(parts, event.state.get("documents", ())):
-                added |= {passage.metadata["chunk_id"]: passage for passage in stored(document)}
-    return added.values()
 
 
 def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:

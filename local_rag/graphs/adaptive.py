@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from local_rag.graphs.deps import TUTORIAL, Options
-from local_rag.graphs.edges import label, route_taken, source_taken, steps_or_source
+from local_rag.graphs.edges import label, route_taken, steps_or_source
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import (
@@ -20,7 +20,6 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
-from local_rag.graphs.nodes.widening import widening
 from local_rag.graphs.untraced import Graph
 
 Edges = dict[Hashable, str]
@@ -33,11 +32,9 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     """
     to_the_web: Edges = {} if options.rewrite_first else {"web_search": "web_search"}
     to_a_rewrite: Edges = {} if options.rewrite_first else {"transform_query": "transform_query"}
-    rewriter = transform_query() if options.web_again else transform_query("vectorstore")
     before = (route_question, web_search, llm_fallback, retrieve)
-    graph, start, end = graph_of(options, *before, *_graders(options), rewriter, generate, give_up)
-
-    reader = widening(graph, "generate") if options.widen else "generate"
+    after = (transform_query("vectorstore"), generate, give_up)
+    graph, start, end = graph_of(options, *before, *_graders(options), *after)
 
     graph.add_edge(start, "route_question")
     _routes(graph, options)
@@ -51,9 +48,9 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     graph.add_conditional_edges(
         "grade_documents",
         label,
-        {"generate": reader, **to_the_web, "transform_query": "transform_query", "max retries": "give_up"},
+        {"generate": "generate", **to_the_web, "transform_query": "transform_query", "max retries": "give_up"},
     )
-    _after_a_rewrite(graph, options)
+    graph.add_edge("transform_query", "retrieve")
     graph.add_edge("generate", "grade_generation")
     graph.add_conditional_edges(
         "grade_generation",
@@ -88,15 +85,6 @@ def _routes(graph: Graph, options: Options) -> None:
     graph.add_conditional_edges(
         "route_question", steps_or_source if options.complexity == "multi" else route_taken, routes
     )
-
-
-def _after_a_rewrite(graph: Graph, options: Options) -> None:
-    """To the files; back to the web only where it may be searched more than once."""
-    if options.web_again:
-        both: Edges = {"vectorstore": "retrieve", "web_search": "web_search"}
-        graph.add_conditional_edges("transform_query", source_taken, both)
-    else:
-        graph.add_edge("transform_query", "retrieve")
 
 
 def _several_steps(graph: Graph) -> str:

@@ -125,7 +125,7 @@ def _is_of_a_file(document: Document) -> bool:
 
 
 def _read(document: Document, corpus_of: CorpusOf) -> Document | None:
-    """A passage with its text; of a wider or a refined one that of all its parts. None where it is gone."""
+    """A passage with its text; of a refined one that of all its pieces. None where it is gone."""
     if not _is_reference(document):
         return document
     corpus, metadata = corpus_of(document), dict(document.metadata)
@@ -135,10 +135,10 @@ def _read(document: Document, corpus_of: CorpusOf) -> Document | None:
     spans = [(metadata["start"], metadata["end"])]
     if metadata.get("pieces"):
         spans = metadata["pieces"] = [(start, end) for start, end in metadata["pieces"]]
-    parts = [(part[0], part[1], part[2]) for part in metadata.get("parts") or ()]
     texts = [corpus.span(own, start, end) for start, end in spans]
-    is_whole = all(texts) and all(corpus.span(*part) for part in parts)
-    return document.model_copy(update={"page_content": BETWEEN.join(texts), "metadata": metadata}) if is_whole else None
+    if not all(texts):
+        return None
+    return document.model_copy(update={"page_content": BETWEEN.join(texts), "metadata": metadata})
 
 
 def _without_texts(value: Any) -> Any:

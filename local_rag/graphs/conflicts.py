@@ -48,7 +48,7 @@ def compared_files(state: State, deps: Deps) -> tuple[Update, list[Graded], list
         return {}, [], [Note(f"whether your files disagree is not known: {error}")]
     if not sides:
         return {}, [], []
-    positions = [_position(side, state["documents"]) for side in sides]
+    positions = list(map(_position, sides))
     conflict = Conflict(tuple(sorted(positions, key=lambda position: position.date, reverse=True)))
     return _marked(state, deps, conflict), [_verdict(conflict)], []
 
@@ -66,13 +66,11 @@ def renumbered(conflicts: Sequence[Conflict], before: Sequence[Document], after:
     ]
 
 
-def _position(side: Sequence[Statement], documents: Sequence[Document]) -> Position:
+def _position(side: Sequence[Statement]) -> Position:
     """What one side says, in the words of its newest file."""
     newest, *others = sorted(side, key=lambda statement: _dated(statement.passage)[0], reverse=True)
     date, dated = _dated(newest.passage)
-    quoted = (
-        citations.quotation(each.document + 1, documents[each.document], each.quote) for each in (newest, *others)
-    )
+    quoted = (citations.quotation(each.number + 1, each.passage, each.quote) for each in (newest, *others))
     return Position(newest.text, date, tuple(quoted), dated)
 
 

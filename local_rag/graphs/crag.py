@@ -11,7 +11,6 @@ from local_rag.graphs.nodes.graders import grade_generation_once
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.web_search import web_search_node
-from local_rag.graphs.nodes.widening import widening
 from local_rag.graphs.state import CragResult, CragState
 from local_rag.graphs.untraced import Graph
 
@@ -22,18 +21,16 @@ def crag(options: Options = TUTORIAL) -> Graph:
     after = (refine_documents, generate, grade_generation_once, give_up)
     graph, start, end = graph_of(options, *before, *after, state=CragState, result=CragResult)
 
-    reader = widening(graph, "refine_documents") if options.widen else "refine_documents"
-
     graph.add_edge(start, "retrieve")
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
         action,
-        {"correct": reader, "ambiguous": "transform_query", "incorrect": "discard_documents"},
+        {"correct": "refine_documents", "ambiguous": "transform_query", "incorrect": "discard_documents"},
     )
     graph.add_conditional_edges("discard_documents", label, {"web": "transform_query", "no web": "give_up"})
     graph.add_edge("transform_query", "web_search_node")
-    graph.add_edge("web_search_node", reader)
+    graph.add_edge("web_search_node", "refine_documents")
     graph.add_edge("refine_documents", "generate")
     graph.add_edge("generate", "grade_generation")
     graph.add_conditional_edges("grade_generation", label, {"useful": end, "max retries": "give_up"})

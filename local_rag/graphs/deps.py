@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
-from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
+from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
@@ -35,10 +35,8 @@ class Options:
     candidates: bool = False
     decide: bool = False
     each: bool = False
-    widen: bool = False
     complexity: Literal["single", "auto", "multi"] = "single"
     rewrite_first: bool = False
-    web_again: bool = False
     memory: bool = False
 
     @classmethod
@@ -49,10 +47,8 @@ class Options:
             candidates=values.self_rag.candidates > 1,
             decide=values.self_rag.retrieve == "decide",
             each=values.self_rag.retrieve == "each",
-            widen=values.widen != "off",
             complexity=values.adaptive.complexity,
             rewrite_first=values.adaptive.fallback == "rewrite",
-            web_again=values.limits.web_searches > 1,
             memory=memory,
         )
 
@@ -90,11 +86,11 @@ class Deps:
     `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
     `by_interrupt`.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph`
-    names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where
-    the index lies, empty where that is not known, `others` where the further ones do that are asked as one with it;
-    `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`: messages of a stream
-    are also those drafts that may be rejected. `evaluator` reads passages, None where there is none.
+    `strict` takes sentences without support out of an answer. `graph` names the graph for the turns of a chat. `memory`
+    is what the engine remembers of the question. `folder` is where the index lies, empty where that is not known,
+    `others` where the further ones do that are asked as one with it; `kept_from_web` says of such a folder whether
+    questions about it never go to the web. `drafts`: messages of a stream are also those drafts that may be rejected.
+    `evaluator` reads passages, None where there is none.
     """
 
     index: Corpus
@@ -112,7 +108,6 @@ class Deps:
     answer: AnswerShape = field(default_factory=AnswerShape)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
-    widen: WidenName = "off"
     graph: str = ""
     memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""
@@ -150,13 +145,13 @@ class Deps:
         return getattr(self.web, "index", None) if source == self.fallback_corpus else None
 
     def limit(self, kind: BudgetKind) -> int:
-        """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there.
+        """The budget of a kind: one search of the web; none where it is off, or kept from this index.
 
-        That of the web is the budget of a fallback corpus in its place, also for an index that is kept from the web.
+        A fallback corpus in its place is searched once, too, also for an index that is kept from the web.
         """
-        kept = not self.fallback_corpus and any(map(self.kept_from_web, self.folders))
-        if kind == "web_searches" and (kept or not self.web.enabled):
-            return 0
+        if kind == "web_searches":
+            kept = not self.fallback_corpus and any(map(self.kept_from_web, self.folders))
+            return int(self.web.enabled and not kept)
         return int(getattr(self.limits, kind))
 
     def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
@@ -180,8 +175,7 @@ def deps_of(runtime: Runtime[Deps]) -> Deps:
 def recursion_limit(limits: Limits) -> int:
     """A backstop above the longest path that the budgets allow.
 
-    Each rewrite, generation and web search is followed by at most seven other nodes before the next one, each step of
-    reasoning by one, each part of an answer by four. A web search that is declined is one of the seven: it exhausts
-    its budget, so there is one at most.
+    Each rewrite, each generation and the web search is followed by at most seven other nodes before the next one, each
+    step of reasoning by one, each part of an answer by four.
     """
-    return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 6 * limits.steps
+    return 8 * (limits.rewrites + limits.generations + 3) + 6 * limits.steps

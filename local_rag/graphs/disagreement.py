@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.text.answer_values import Value, asks_for_one_fact, same, value_of
+from local_rag.text.metadata import file_name
 from local_rag.text.numbers import names, numbers
-from local_rag.text.parts import file_name, parts, stored
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, stem
 
@@ -41,12 +41,11 @@ _UNDECIDED = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """The answer of one passage, and its value. `document` is its place among the documents of the question, `passage`
-    its text as it is stored; `sentence` is the one that holds the answer, `quote` the same in the text of the document,
-    `header` what its file and document are called.
+    """The answer of one passage, and its value. `number` is its place among the passages of the question; `sentence` is
+    the one that holds the answer, `quote` where it stands, `header` what its file and document are called.
     """
 
-    document: int
+    number: int
     passage: Document
     text: str
     value: Value
@@ -81,24 +80,19 @@ def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluat
 
 def _statements(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[Statement]:
     """The likeliest answer of each file, where it has a value, in the order of the documents."""
-    read = [
-        (number, passage)
-        for number, document in enumerate(documents)
-        if document.metadata.get("origin") != "web"
-        for passage in stored(document)
-    ]
+    read = [pair for pair in enumerate(documents) if pair[1].metadata.get("origin") != "web"]
     passages = [passage for _, passage in read]
     readings = evaluator.read(question_to_read(question, passages), passages)
-    best: dict[str, tuple[Reading, int, Document]] = {}
+    best: dict[str, tuple[Reading, int]] = {}
     for reading, (number, passage) in zip(readings, read, strict=True):
         known = best.get(_source(passage))
         if reading.spans and reading.answerable >= max(LEAST, known[0].answerable if known else 0.0):
-            best[_source(passage)] = reading, number, passage
-    stated = (_statement(number, documents[number], passage, reading) for reading, number, passage in best.values())
+            best[_source(passage)] = reading, number
+    stated = (_statement(number, documents[number], reading) for reading, number in best.values())
     return [statement for statement in stated if statement]
 
 
-def _statement(number: int, document: Document, passage: Document, reading: Reading) -> Statement | None:
+def _statement(number: int, passage: Document, reading: Reading) -> Statement | None:
     text, span, about = passage.page_content, reading.spans[0], passage.metadata
     answer = span.text.strip(" ,;:.()\"'“”")
     start = text.find(answer, span.start)
@@ -106,11 +100,9 @@ def _statement(number: int, document: Document, passage: Document, reading: Read
     around = [each for each in sentences(text) if each.start < span.end and span.start < each.end]
     if value is None or not around:
         return None
-    sentence = Span(around[0].start, around[-1].end)
-    shift = int(about.get("start") or 0) - int(document.metadata.get("start") or 0) if parts(document) else 0
-    quote = Span(sentence.start + shift, sentence.end + shift)
+    quote = Span(around[0].start, around[-1].end)
     header = " ".join((file_name(passage).rpartition(".")[0], about.get("title") or "", about.get("heading") or ""))
-    return Statement(number, passage, answer, value, sentence.of(text), quote, header)
+    return Statement(number, passage, answer, value, quote.of(text), quote, header)
 
 
 def _disagree(question: str, first: Statement, second: Statement) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from local_rag.graphs.rules import budget_left, crag_action, source_to_rewrite_for
+from local_rag.graphs.rules import budget_left, crag_action
 from local_rag.graphs.state import Action, State
 
 
@@ -29,11 +29,6 @@ def steps_or_source(state: State) -> Literal["web_search", "direct", "multi"]:
     """The same where every question to the files takes several steps."""
     route = state.get("route", "vectorstore")
     return "multi" if route == "vectorstore" else route
-
-
-def source_taken(state: State) -> Literal["vectorstore", "web_search"]:
-    """Adaptive RAG, after a rewrite: the source that it was written for."""
-    return source_to_rewrite_for(state)
 
 
 def retrieve_or_not(state: State) -> Literal["retrieve", "direct"]:

@@ -19,7 +19,6 @@ OF_NODES: Mapping[str, str] = {
     "retrieve_step": "brings passages for the next step",
     "reason": "writes the next step towards the answer",
     "grade_documents": "checks of each passage whether it helps to answer the question",
-    "widen_documents": "reads what stands around the passages",
     "transform_query": "puts the question in other words for the next search",
     "web_search": "looks in the web, once you have allowed it",
     "web_search_node": "looks in the web, once you have allowed it",

@@ -19,7 +19,7 @@ from local_rag.graphs.state import Draft, State, Update, after, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_refusal
 from local_rag.text.display import plural
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 
 _BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
 """From the worst support to the best."""

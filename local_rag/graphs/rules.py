@@ -37,7 +37,7 @@ def some_relevant(state: State) -> Literal["generate", "transform_query", "max r
 def relevant_or_web(state: State) -> Literal["generate", "web_search", "transform_query", "max retries"]:
     """Adaptive RAG, `fallback: web`: where no document survives the web is asked once, before any rewrite."""
     taken = some_relevant(state)
-    return "web_search" if taken != "generate" and _web_left(state) else taken
+    return "web_search" if taken != "generate" and budget_left(state, "web_searches") else taken
 
 
 def after_the_web(state: State) -> Literal["generate", "vectorstore", "transform_query", "max retries"]:
@@ -51,12 +51,6 @@ def after_the_web(state: State) -> Literal["generate", "vectorstore", "transform
     return "transform_query" if budget_left(state, "rewrites") else "max retries"
 
 
-def source_to_rewrite_for(state: State) -> Literal["vectorstore", "web_search"]:
-    """Adaptive RAG: the source that the router chose, as long as it can be asked again and the files were not."""
-    web = state.get("route") == "web_search" and not files_searched(state) and budget_left(state, "web_searches")
-    return "web_search" if web else "vectorstore"
-
-
 def files_searched(state: State) -> bool:
     """Whether a node has searched the files for this question."""
     return not {"retrieve", "retrieve_step"}.isdisjoint(state.get("path", ()))
@@ -65,11 +59,6 @@ def files_searched(state: State) -> bool:
 def web_searched(state: State) -> bool:
     """Whether a query for this question has left; one that was declined has not."""
     return state.get("tries", {}).get("web_searches", 0) > 0
-
-
-def _web_left(state: State) -> bool:
-    """Whether the web may be asked, and was not."""
-    return not web_searched(state) and budget_left(state, "web_searches")
 
 
 def crag_action(state: State) -> Action:
@@ -115,14 +104,11 @@ def grade_generation_v_documents_and_question(
 def useful_or_files(
     state: State,
 ) -> Literal["useful", "not useful", "not supported", "vectorstore", "max retries"]:
-    """Adaptive RAG, `fallback: rewrite`: as Self-RAG, but where the web has no answer the files are asked, once.
-
-    It has none where the pages do not contain one, or where its answer is not useful and it may not be asked again.
-    """
+    """Adaptive RAG, `fallback: rewrite`: as Self-RAG, but where the web has no useful answer the files are next."""
     taken = grade_generation_v_documents_and_question(state)
     if taken in ("useful", "not supported") or files_searched(state) or not budget_left(state, "generations"):
         return taken
-    return "vectorstore" if is_fixed_reply(state) or not budget_left(state, "web_searches") else taken
+    return "vectorstore"
 
 
 def useful_or_other_source(
@@ -130,7 +116,7 @@ def useful_or_other_source(
 ) -> Literal["useful", "not useful", "not supported", "vectorstore", "web_search", "max retries"]:
     """Adaptive RAG, `fallback: web`: where the passages do not contain an answer the web is asked, once, too."""
     taken = useful_or_files(state)
-    nothing = is_fixed_reply(state) and budget_left(state, "generations") and _web_left(state)
+    nothing = is_fixed_reply(state) and budget_left(state, "generations") and budget_left(state, "web_searches")
     return "web_search" if nothing and taken != "vectorstore" else taken
 
 

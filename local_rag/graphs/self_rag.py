@@ -18,7 +18,6 @@ from local_rag.graphs.nodes.graders import (
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
-from local_rag.graphs.nodes.widening import widening
 from local_rag.graphs.untraced import Graph
 
 
@@ -29,7 +28,6 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
     graph, start, end = graph_of(options, retrieve, grade_documents, transform_query("vectorstore"), give_up)
     first = _decision(graph, end) if options.decide else "retrieve"
     writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
-    reader = widening(graph, "generate") if options.widen else "generate"
     grader = _separate_graders(graph, end) if options.separate else _one_grader(graph, end)
 
     graph.add_edge(start, first)
@@ -37,7 +35,7 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
     graph.add_conditional_edges(
         "grade_documents",
         label,
-        {"generate": reader, "transform_query": "transform_query", "max retries": "give_up"},
+        {"generate": "generate", "transform_query": "transform_query", "max retries": "give_up"},
     )
     graph.add_edge("transform_query", "retrieve")
     graph.add_edge(writer, grader)
@@ -62,7 +60,7 @@ def _part_by_part(options: Options) -> Graph:
         "grade_documents",
         label,
         {
-            "generate": widening(graph, "generate") if options.widen else "generate",
+            "generate": "generate",
             "nothing new": "grade_generation_v_question",
             "transform_query": "transform_query",
             "max retries": "give_up",

@@ -17,7 +17,7 @@ from local_rag.index import catalog as catalogs
 from local_rag.index import filters
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.search import Mode, Request, Searcher, document
+from local_rag.index.search import Mode, Request, Searcher
 from local_rag.index.store import checks, full_text, reads, vectors, writes
 from local_rag.index.store.schema import IndexedFile, IndexSettings, Passage, Stored
 from local_rag.index.store.store import Store, destroy, is_current, must_forget
@@ -153,14 +153,6 @@ class Index:
         stored = self._store.read(reads.vectors_of, digests)
         known = iter(vectors.matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
-
-    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
-        """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
-        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
-        near = self._store.read(reads.around, keys, reach)
-        ids = list(dict.fromkeys(chunk for chunks in near.values() for chunk in chunks))
-        by_id = {passage.id: document(passage) for passage in self._store.read(reads.passages, ids)}
-        return [[by_id[chunk] for chunk in near.get(key, ()) if chunk in by_id] for key in keys]
 
     def span(self, chunk_id: str, start: int, end: int) -> str:
         """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""

@@ -86,13 +86,6 @@ class JointIndex:
         answers = zip(*(index.vectors(documents) for index in self._indexes), strict=True)
         return [next((vector for vector in row if vector is not None), None) for row in answers]
 
-    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
-        near: list[list[Document]] = [[] for _ in documents]
-        for name, index in self._named.items():
-            for place, passages in enumerate(index.neighbours(documents, reach)):
-                near[place] = near[place] or [_named(passage, name) for passage in passages]
-        return near
-
     def span(self, chunk_id: str, start: int, end: int) -> str:
         return next(filter(None, (index.span(chunk_id, start, end) for index in self._indexes)), "")
 

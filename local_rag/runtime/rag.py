@@ -358,7 +358,6 @@ class Rag:
             answer=values.answer,
             thresholds=self.thresholds,
             strict=values.strict,
-            widen=values.widen,
             graph=graph,
             folder=self.folder,
             others=self.folders[1:],

@@ -32,7 +32,6 @@ from local_rag.runtime.opening import loading
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
-from local_rag.text.parts import stored
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -193,7 +192,7 @@ class Run:
     def _highlights(self, text: str) -> tuple[Highlight, ...]:
         """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
         evaluator = self.deps.evaluator
-        passages = [part for document in self.state.get("documents", []) for part in stored(document)]
+        passages = self.state.get("documents", [])
         if evaluator is None or not passages:
             return ()
         try:

@@ -11,7 +11,7 @@ from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.text.display import joined, plural, printable, short_path, shorten
-from local_rag.text.parts import short_id
+from local_rag.text.metadata import short_id
 
 _KINDS = {
     "rewrites": ("rewrite",),

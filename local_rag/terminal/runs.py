@@ -22,7 +22,7 @@ from local_rag.terminal.console import PlainTable
 from local_rag.terminal.passages import location
 from local_rag.terminal.verdicts import verdict_text
 from local_rag.text.display import plural, short_path, shorten
-from local_rag.text.parts import short_id
+from local_rag.text.metadata import short_id
 
 COLOURS = {
     "grounded": "green",

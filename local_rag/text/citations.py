@@ -16,7 +16,7 @@ from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
-from local_rag.text.parts import chunk_id, heading_at, properties
+from local_rag.text.metadata import chunk_id, heading_at, properties
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words

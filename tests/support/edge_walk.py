@@ -79,17 +79,13 @@ WIRINGS = {
     ]
     + [
         {"self_rag": {"retrieve": "each"}},
-        {"widen": "section"},
-        {"widen": "section", "self_rag": {"retrieve": "each"}},
     ],
-    "crag": [{}, {"crag": {"trigger": "thresholds"}}, {"crag": {"refine": True}}, {"widen": "section"}],
+    "crag": [{}, {"crag": {"trigger": "thresholds"}}, {"crag": {"refine": True}}],
     "adaptive": [
-        {"adaptive": {"complexity": complexity, "fallback": fallback}, "limits": {"web_searches": searches}}
+        {"adaptive": {"complexity": complexity, "fallback": fallback}}
         for complexity in ("single", "auto", "multi")
         for fallback in ("web", "rewrite")
-        for searches in (1, 2)
-    ]
-    + [{"widen": "section"}],
+    ],
 }
 """The settings that change the wiring of each graph; the first are the default ones."""
 
@@ -150,7 +146,6 @@ def _path(graph, script, values):
         allow_direct="--direct" in script.flags,
         self_rag=values.self_rag,
         crag=values.crag,
-        widen=values.widen,
         adaptive=values.adaptive,
         cancel=cancel,
         may_search=consent,

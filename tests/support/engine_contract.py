@@ -153,11 +153,6 @@ class EngineContract:
         following = self.answer(engine, written=without_marks(first))
         assert without_marks(following) != without_marks(first)
 
-    def test_the_room_for_more_text_shrinks_as_the_passages_grow(self, engine):
-        rooms = [engine.room(self.question, self.documents * count) for count in (1, 2, 500)]
-        assert all(isinstance(room, int) for room in rooms)
-        assert rooms[0] > rooms[1] > rooms[2] >= 0 or rooms[2] == 0
-
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
     @pytest.mark.parametrize("first", [None, "Why?", "???", "Acme"])
     def test_a_rewrite_differs_from_everything_tried(self, engine, target, first):

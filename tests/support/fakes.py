@@ -23,12 +23,6 @@ def passage(number, text="", score=0.5, **about):
     return Document(text, metadata=base | scores | about)
 
 
-def chapter(count):
-    """Passages of one document, each with some blanks behind it."""
-    return [passage(n, source="/notes/plan.md", start=100 * n, end=100 * n + len(passage(n).page_content))
-            for n in range(1, count + 1)]  # fmt: skip
-
-
 def then_last(values):
     """The values in turn, the last one for ever."""
     return chain(values, repeat(values[-1]))
@@ -97,9 +91,6 @@ class ScriptedEngine:
         self.asked.append(("needs_retrieval", question, catalog))
         return Need("yes" if self.needed else "no", usage=ONE_CALL)
 
-    def room(self, question, documents):
-        return 4000
-
     def reason(self, question, documents, thoughts):
         self.asked.append(("reason", question, tuple(documents), tuple(thoughts)))
         return replace(next(self._thoughts), usage=ONE_CALL)
@@ -160,17 +151,6 @@ class FakeCorpus:
 
     def embedded_count(self):
         return self.count(), self.count()
-
-    def neighbours(self, documents, reach):
-        return [self._around(document.metadata["chunk_id"], reach) for document in documents]
-
-    def _around(self, key, reach):
-        place = next((n for n, known in enumerate(self.passages) if known.metadata["chunk_id"] == key), None)
-        if place is None:
-            return []
-        same = [self.passages[place].metadata[name] for name in ("source", "page")]
-        near = self.passages[max(0, place - reach) : place + reach + 1]
-        return [document for document in near if [document.metadata[name] for name in ("source", "page")] == same]
 
     def span(self, chunk_id, start, end):
         around = self._around(chunk_id, len(self.passages))

@@ -15,7 +15,6 @@ from local_rag.text import parts
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.parts import stored
 from local_rag.text.words import code_of, stem, words
 
 if TYPE_CHECKING:
@@ -90,12 +89,11 @@ def document_answers(
 def marked_answers(question: str, documents: Sequence[Document], shape: Shape, failed: str) -> list[str]:
     """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
     texts, drafts = texts_in(code_of(shape.language)), _folded(failed)
-    passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
-    answers = document_answers(question, [passage for passage, _ in passages], texts)
+    answers = document_answers(question, documents, texts)
     new = [answer for answer in answers if _folded(answer.text) not in drafts]
     most = shape.sentences + sum(answer.alone for answer in new)
     return [  # a line of a head has no full stop
-        f"{answer.text} [{passages[answer.passage][1]}]{chr(10) if answer.alone and n < len(new[:most]) else ''}"
+        f"{answer.text} [{answer.passage + 1}]{chr(10) if answer.alone and n < len(new[:most]) else ''}"
         for n, answer in enumerate(new[:most], 1)
     ]
 

@@ -25,8 +25,8 @@ from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
+from local_rag.text.metadata import properties
 from local_rag.text.numbers import names, numbers, written_names
-from local_rag.text.parts import properties, stored
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
 from local_rag.text.words import NAMES, code_of, detected
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 SCORES = 5
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
-READ = 12_000
-"""Code points of passages that are read for one answer: three times four passages of 250 tokens."""
 COVERED = 0.75
 """What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
 the share in that and its neighbours."""
@@ -157,10 +155,6 @@ class ExtractiveEngine:
         why = f"not covered: {joined(map(repr, left))}"
         return Need("yes" if query else "continue", why=why, query=query)
 
-    def room(self, question: str, documents: Sequence[Document]) -> int:
-        """What is left of `READ`."""
-        return max(0, READ - sum(len(document.page_content) for document in documents))
-
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """Probabilities that the passages hold the answer, as the evaluator reads them; none in another language."""
         started = time.perf_counter()
@@ -218,8 +212,8 @@ class ExtractiveEngine:
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
         """The best sentences with their marks; of what a question names alone, where that answers."""
-        every = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
-        named = [every[place] for place in of_named(question, [passage for passage, _ in every])]
+        every = [(passage, number) for number, passage in enumerate(documents, 1)]
+        named = [every[place] for place in of_named(question, documents)]
         for passages in filter(None, (named, every)):
             plain = [passage for passage, _ in passages]
             chosen = self._chosen(question, plain, attempt, failed)

@@ -23,7 +23,6 @@ from local_rag.text.answer_texts import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, place_of, ranked
 from local_rag.text.display import joined, shorten
 from local_rag.text.marks import without_marks
-from local_rag.text.parts import stored
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, fold, words
 
@@ -121,12 +120,11 @@ class Reader:
         half of its weight (`weights` by stem): it is then hardly about what was asked. So it is where text and header
         hold little of the question and the answer is not certain.
         """
-        passages = [part for document in documents for part in stored(document)]
         plain = without_marks(generation)
         held = (
             answer
-            for answer in ranked(self._read(question, passages))
-            if place_of(answer.span, passages[answer.passage].page_content, plain)
+            for answer in ranked(self._read(question, documents))
+            if place_of(answer.span, documents[answer.passage].page_content, plain)
         )
         best = next(held, None)
         if best is None:
@@ -135,9 +133,9 @@ class Reader:
         levels = (self._answers / 2, self._answers, max(USEFUL, self._answers), max(SURE, self._answers))
         why = f"{shorten(best.span.text, SHORTEST)!r} answers it with a probability of {score:.2f}"
         level = 1 + sum(score >= least for least in levels)
-        share = coverage(weights, f"{head(passages[best.passage])} {plain}")
+        share = coverage(weights, f"{head(documents[best.passage])} {plain}")
         right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
-        if lacks := missing(question, _read_with(passages[best.passage], best.span.start, plain), weights):
+        if lacks := missing(question, _read_with(documents[best.passage], best.span.start, plain), weights):
             apart = right < APART and kind_of(question) not in ("items", "whole")
             level = min(level, DOUBTFUL - apart)
             why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"

@@ -26,8 +26,8 @@ from local_rag.engines.language_model.graders import USELESS, grade_documents, g
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
-from local_rag.engines.language_model.task import ANSWER_TOKENS, Task
-from local_rag.engines.language_model.window import Message, ModelSetup, estimate
+from local_rag.engines.language_model.task import Task
+from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Evaluator
 
-RESERVED = 3 * ANSWER_TOKENS
-"""Tokens of a window that wider passages leave free: a reply, a draft to check, a rejected one."""
 THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
 
@@ -139,14 +137,6 @@ class LanguageModelEngine(ABC):
             texts=["continuation"],
         )
         return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
-
-    def room(self, question: str, documents: Sequence[Document]) -> int:
-        """What is left of the smallest window beside the prompt and the reply, in code points like those passages'."""
-        task = self.prompts.answer_task(Attempt())
-        prompt = self.prompts.chat(task, question, documents, range(len(documents)))
-        left = min(setup.num_ctx - setup.thoughts for setup in self.models) - estimate(prompt) - RESERVED
-        text = "".join(document.page_content for document in documents)
-        return max(0, int(left * len(text) / max(1, estimate([("user", text)]))))
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """The retrieval grader: passages packed into calls, one call for each, or the evaluator, as `grading` says."""

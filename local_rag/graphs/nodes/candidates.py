@@ -19,7 +19,7 @@ from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 
 
 @node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")

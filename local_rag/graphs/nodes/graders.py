@@ -17,7 +17,7 @@ from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 
 
 def grading(state: State, deps: Deps) -> str:

@@ -20,7 +20,7 @@ from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
 from local_rag.graphs.state import State, Update, after
 from local_rag.text.display import plural
-from local_rag.text.parts import chunk_ids
+from local_rag.text.metadata import chunk_id
 
 ACCEPTED = "useful"
 """The label of a draft that is the answer."""
@@ -161,5 +161,4 @@ def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
 
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
     """The ids that no later retrieval of this question may bring again, with those of `documents`."""
-    new = (known for document in documents for known in chunk_ids(document))
-    return list(dict.fromkeys([*state.get("rejected", ()), *new]))
+    return list(dict.fromkeys([*state.get("rejected", ()), *map(chunk_id, documents)]))

@@ -13,7 +13,7 @@ from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import named_documents, search
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 from local_rag.text.words import query_key
 
 

@@ -16,7 +16,7 @@ from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, shorten
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 
 PHRASES = 4
 """Quoted phrases of a question that are looked for word for word."""

@@ -30,7 +30,7 @@ from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, gap, with_part, without_marks
-from local_rag.text.parts import chunk_id, chunk_ids
+from local_rag.text.metadata import chunk_id
 
 
 @node("deciding what the answer needs", rules.next_part)
@@ -65,8 +65,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     query = state.get("query") or standalone_of(state)
     goes_on = bool(state.get("written")) and state.get("label") == "yes"
     collected = state.get("documents", []) if goes_on else []
-    known = [id_ for passage in collected for id_ in chunk_ids(passage)]
-    new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *known])
+    new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
     emit(Retrieved(query, tuple(new)))
     turns = state.get("turns") or [{}]
     seen = [*state.get("nearest", ()), *new]

@@ -19,7 +19,7 @@ from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries, own_update
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural, short_path
-from local_rag.text.parts import chunk_id
+from local_rag.text.metadata import chunk_id
 
 WEB_RESULTS = 3
 """Pages asked for in one web search, as in the tutorials."""

@@ -238,19 +238,6 @@ def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
     return dict(db.execute(f"SELECT key, id FROM chunks WHERE key {IN}", (array(keys),)))
 
 
-def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[int]]:
-    """For each of these chunks those of its document in the order of the text, at most `reach` on either side of it.
-
-    The chunks of a document are stored together, so their ids follow each other.
-    """
-    sql = (
-        "SELECT near.id FROM chunks JOIN chunks AS near ON near.document = chunks.document"
-        " AND near.id BETWEEN chunks.id - ?2 AND chunks.id + ?2 WHERE chunks.key = ?1 ORDER BY near.id"
-    )
-    near = {key: [row[0] for row in db.execute(sql, (key, reach))] for key in keys}
-    return {key: chunks for key, chunks in near.items() if chunks}
-
-
 def span(db: Connection, key: str, start: int, end: int) -> str:
     """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
     sql = "SELECT text FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"

@@ -467,23 +467,6 @@ def test_a_citation_holds_what_its_own_passage_holds():
     assert answer_record(case, "plain", unverified, [])["sentences"] == {"total": 1, "verified": 0}
 
 
-def test_a_citation_of_what_a_passage_was_widened_by_holds_what_stands_there():
-    from local_rag.core.answer import Answer, Citation
-    from local_rag.core.events import Retrieved, Step
-    from local_rag.evaluation.records import answer_record
-
-    about = {"source": "a.md", "page": None, "chunk_id": "1", "score": 0.5, "rank_score": 0.1, "origin": "files"}
-    found = Document("Eleven.", metadata=about | {"start": 0, "end": 7, "url": ""})
-    parts = [["1", 0, 7, ""], ["2", 8, 15, ""]]
-    wide = Document("Eleven. Twelve.", metadata=about | {"start": 0, "end": 15, "url": "", "parts": parts})
-    citation = Citation(1, "a.md", None, "", "Twelve.", 8, 15, "", True, "Twelve.")
-    case = Case("1", "q", relevant=(Target("a.md", quote="Eleven"), Target("a.md", quote="Twelve")))
-    events = [Retrieved("q", (found,)), Step("widen_documents", 0.1, {"documents": [wide]})]
-    record = answer_record(case, "self-rag", Answer("q", "Twelve. [1]", "grounded", citations=(citation,)), events)
-    assert [one["holds"] for one in record["cited"]] == [[1]]
-    assert [one["chunk_id"] for one in record["passages"]] == ["1"], "the report names what was retrieved"
-
-
 def test_a_long_sentence_is_backed_by_its_citation_and_a_short_one_by_whole_words():
     from local_rag.core.answer import Answer, Citation
     from local_rag.evaluation.records import answer_record

@@ -18,7 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from support import CHECKOUT
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, chapter, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.fakes_index import HashingEmbedder
 from support.interrupting import QUESTION, answer_of, run
 from typing_extensions import TypedDict
@@ -52,13 +52,6 @@ WAYS = [
         ("self-rag", script, {"limits": limits, "found": 12, "self_rag": SelfRag(retrieve="each")})
         for script, limits, _, _ in test_part_by_part.TABLE
     ),
-    *((name, {"relevant": ["nynn"]}, {"widen": "auto"}) for name in ("self-rag", "crag", "adaptive")),
-    ("crag", {"relevant": ["nynn", "y"]}, {"widen": "neighbours", "web": True, "crag": Crag(refine=True)}),
-    (
-        "self-rag",
-        {"relevant": ["ynnn", "y"], "next": ["yes", "no"], "grades": [("fully", 0), ("fully", 0), ("unparsed", 5)]},
-        {"widen": "neighbours", "found": 12, "self_rag": SelfRag(retrieve="each")},
-    ),
 ]
 """Every way through a graph that the tables of paths know."""
 
@@ -72,8 +65,7 @@ class World:
         self.values = Values(**{key: value for key, value in method.items() if key != "thresholds"})
         self.options = Options.of(self.values, memory=memory)
         self.engine = engine
-        wide = self.values.widen != "off"
-        self.corpus = FakeCorpus(chapter(found) if wide else [passage(number) for number in range(1, found + 1)])
+        self.corpus = FakeCorpus([passage(number) for number in range(1, found + 1)])
         self.web = FakeWeb(found=pages) if web else Off()
         self.more = {"allow_direct": direct, "thresholds": method.get("thresholds", Thresholds())}
         self.limits = Limits(**(limits or {}))
@@ -86,7 +78,6 @@ class World:
             self.web,
             self.limits,
             strict=self.values.strict,
-            widen=self.values.widen,
             **method,
             **self.more,
         )

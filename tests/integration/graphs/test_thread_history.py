@@ -472,15 +472,15 @@ def test_a_checkpoint_that_is_gone_is_named(by):
 
 @pytest.mark.parametrize("saver", ["threads", "memory"])
 def test_a_question_that_waits_before_a_node_of_another_wiring_is_not_half_answered(saver, monkeypatch):
-    monkeypatch.setenv("LOCAL_RAG_WIDEN", "neighbours")
+    monkeypatch.setenv("LOCAL_RAG_SELF_RAG_FINAL_GRADE", "separate")
     rag = opened()
     kept = rag.threads.saver if saver == "threads" else InMemorySaver()
     app = rag.graph("self-rag", checkpointer=kept)
-    app.invoke({"question": "What does it cost?"}, CHAT, interrupt_before=["widen_documents"])
-    assert app.get_state(CHAT).next == ("widen_documents",)
-    monkeypatch.delenv("LOCAL_RAG_WIDEN")
+    app.invoke({"question": "What does it cost?"}, CHAT, interrupt_before=["prepare_for_final_grade"])
+    assert app.get_state(CHAT).next == ("prepare_for_final_grade",)
+    monkeypatch.delenv("LOCAL_RAG_SELF_RAG_FINAL_GRADE")
     other = opened().graph("self-rag", checkpointer=kept)
-    with pytest.raises(UsageError, match="waits before widen_documents, which this graph does not have"):
+    with pytest.raises(UsageError, match="waits before prepare_for_final_grade, which this graph does not have"):
         other.invoke(None, CHAT)
     assert app.invoke(None, CHAT)["generation"]
 

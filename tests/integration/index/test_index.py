@@ -54,21 +54,6 @@ def test_content_changes_with_the_passages_alone(index):
     assert index.content() == content and index.stored([]).files == TEXTS.keys()
 
 
-@pytest.mark.parametrize("overlap", [0, 12])
-def test_neighbours_are_those_of_the_document_in_the_order_of_the_text(tmp_path, overlap):
-    with indexed(tmp_path / "index", TEXTS, chunk_overlap=overlap) as index:
-        found = index.search("kept in room", 99, within=["station.md"])
-        ordered = sorted((one.metadata["start"], one.page_content) for one in found)
-        by_start = {one.metadata["start"]: one for one in found}
-        asked = [
-            by_start[ordered[0][0]],
-            by_start[ordered[4][0]],
-            Document("", metadata={"chunk_id": "https://a.test"}),
-        ]
-        near = [[(one.metadata["start"], one.page_content) for one in some] for some in index.neighbours(asked, 2)]
-        assert near == [ordered[:3], ordered[2:7], []]
-
-
 def test_a_span_is_counted_in_code_points_and_cut_at_the_borders(index):
     text = "Lamp\0room \U0001f4a1 é e\u0301 horn.\n" * 9
     add(index, {"odd": text})

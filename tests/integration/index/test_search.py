@@ -13,7 +13,7 @@ from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.core.errors import Stopped
 from local_rag.index.names import HEADER_WEIGHT, document_header, passage_header
 from local_rag.index.search import SPARSE, combined
-from local_rag.text.parts import heading_at
+from local_rag.text.metadata import heading_at
 
 KEYS = (
     "source title author date modified page heading start end chunk_id named score sparse rank_score origin url".split()

@@ -61,8 +61,3 @@ def test_its_passages_are_refined_as_those_of_the_files():
     state, _, _ = asked("crag", engine, crag=Crag(refine=True))
     (kept,) = state["documents"]
     assert kept.page_content == "One. Two. Three." and kept.metadata["pieces"] == [(7, 23)]
-
-
-def test_its_budget_is_that_of_the_web():
-    state, _, web = asked("crag", ScriptedEngine(relevant=["n"]), limits=Limits(web_searches=0))
-    assert web.queries == [] and state["status"] == "abstained"

@@ -464,7 +464,7 @@ def test_the_edges_of_several_steps(edge, state, label):
 def test_many_steps_fit_under_the_backstop():
     corpus = FakeCorpus([passage(n) for n in range(1, 31)])
     method = Adaptive(complexity="multi", per_step=1, collected=30)
-    limits = {"steps": 20, "rewrites": 0, "generations": 1, "web_searches": 0}
+    limits = {"steps": 20, "rewrites": 0, "generations": 1}
     engine = ScriptedEngine(thoughts=thinking(30))
     path, state, _ = run("adaptive", engine, corpus=corpus, limits=limits, adaptive=method)
     assert path == f"route_question {'retrieve_step reason ' * 20}{END}"
@@ -789,7 +789,6 @@ methods = st.fixed_dictionaries(
             {
                 "rewrites": st.integers(0, 3),
                 "generations": st.integers(1, 3),
-                "web_searches": st.integers(0, 2),
                 "steps": st.integers(1, 4),
             }
         ),
@@ -811,9 +810,9 @@ def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, metho
         return
     done = Counter(path.split())
     limits = deps.limits
-    assert done["transform_query"] <= max(limits.rewrites, limits.web_searches) + 1
+    assert done["transform_query"] <= limits.rewrites + 1
     assert done["generate"] <= limits.generations
-    assert done["web_search"] + done["web_search_node"] <= (limits.web_searches if method["web"] else 0)
+    assert done["web_search"] + done["web_search_node"] <= int(method["web"])
     assert done["reason"] <= limits.steps
     assert len(path.split()) < recursion_limit(limits)
     assert state["status"] in ("grounded", "partial", "ungrounded", "abstained", "direct")

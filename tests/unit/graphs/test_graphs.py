@@ -20,7 +20,7 @@ from local_rag.graphs.deps import TUTORIAL, Deps, Options, recursion_limit
 from local_rag.graphs.state import Candidate, CragState, after
 from local_rag.web.search import Off
 
-ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
+ROOM = {"rewrites": 2, "generations": 3}
 
 
 def run(name, engine=None, corpus=None, web=None, direct=False, fallback="web", **limits):
@@ -128,7 +128,6 @@ TABLE = [
         f"{GRADED} discard_documents transform_query web_search_node refine_documents {WRITTEN} give_up",
         "abstained",
     ),
-    ("crag", {"relevant": ["n"]}, {"web": True, "web_searches": 0}, f"{GRADED} discard_documents give_up", "abstained"),
     ("crag", {"grades": [NO]}, {}, f"{GRADED} refine_documents {WRITTEN} give_up", "ungrounded"),
     ("crag", {"grades": [("fully", 3)]}, {}, f"{GRADED} refine_documents {WRITTEN} give_up", "partial"),
     # Adaptive: the router, then as Self-RAG
@@ -150,13 +149,6 @@ TABLE = [
         "abstained",
     ),
     ("adaptive", {"source": "direct"}, ON, f"route_question {GRADED} {WRITTEN}", "grounded"),
-    (
-        "adaptive",
-        {"source": "web_search", "grades": [DULL]},
-        {"web": True, "web_searches": 2},
-        f"route_question web_search {WRITTEN} transform_query web_search {WRITTEN} {GRADED} {WRITTEN} give_up",
-        "abstained",
-    ),
     (
         "adaptive",
         {"source": "web_search", "grades": [DULL]},
@@ -447,11 +439,8 @@ def test_the_words_that_leave_are_shown_before_they_go(name, script):
 
 
 def test_the_rewriter_is_told_where_its_query_goes():
-    for script, world, target in [
-        ({"relevant": ["n"]}, {}, "vectorstore"),
-        ({"source": "web_search", "grades": [DULL]}, {"web": FakeWeb(), "web_searches": 2}, "web"),
-    ]:
-        _, _, deps = run("adaptive", ScriptedEngine(**script), **world)
+    for name, world, target in [("adaptive", {}, "vectorstore"), ("crag", {"web": FakeWeb()}, "web")]:
+        _, _, deps = run(name, ScriptedEngine(relevant=["n"]), **world)
         assert {asked[3] for asked in deps.engine.asked if asked[0] == "rewrite"} == {target}
 
 

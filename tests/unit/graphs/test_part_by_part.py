@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fakes import FakeCorpus, ScriptedEngine, chapter, passage
+from support.fakes import FakeCorpus, ScriptedEngine, passage
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits, SelfRag, Values
@@ -16,7 +16,7 @@ from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.state import after
 from local_rag.text.marks import claims
-from local_rag.text.parts import chunk_ids
+from local_rag.text.metadata import chunk_id
 from local_rag.web.search import Off
 
 QUESTION = "What does the plan cost?"
@@ -34,10 +34,9 @@ UNREAD = ("unparsed", 0, ("unparsed",))
 def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
     """(nodes in order, final state, deps) of one question."""
     values, bounds = Values(**method), Limits(**(limits or {}))
-    corpus = FakeCorpus(chapter(found) if values.widen != "off" else [passage(n) for n in range(1, found + 1)])
+    corpus = FakeCorpus([passage(n) for n in range(1, found + 1)])
     parts = {
         "self_rag": values.self_rag,
-        "widen": values.widen,
         "answer": values.answer,
         "strict": strict,
         "allow_direct": direct,
@@ -264,20 +263,19 @@ VERDICTS = st.sampled_from([YES, NO, PARTLY, UNREAD, ("partially", 0, ("fully", 
     bounds=st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 6)),
     found=st.sampled_from([0, 3, 60]),
     strict=st.booleans(),
-    widen=st.sampled_from(["off", "auto", "neighbours"]),
 )
-def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following, bounds, found, strict, widen):
+def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following, bounds, found, strict):
     limits = dict(zip(("rewrites", "generations", "steps"), bounds, strict=True))
     engine = ScriptedEngine(relevant=relevant, drafts=drafts, grades=grades, next=following)
     try:
-        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, widen=widen, **EACH)
+        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, **EACH)
     except EngineError as error:
         assert "no usable verdict" in str(error)
         return
     assert all(count <= limits[kind] for kind, count in state.get("tries", {}).items())
     assert len(path.split()) < recursion_limit(Limits(**limits))
     assert state["status"] in {"grounded", "partial", "ungrounded", "abstained"}
-    known = [id_ for document in state["documents"] for id_ in chunk_ids(document)]
+    known = list(map(chunk_id, state["documents"]))
     assert len(known) == len(set(known)), "no passage comes twice"
 
 

@@ -6,7 +6,7 @@ const KINDS = {
   relevance: "Relevance", web: "Relevance of a web page", support: "Support by the passages", usefulness: "Answers the question",
   answered: "Answered", route: "Where to look", complexity: "Steps needed", decide_retrieval: "Whether to look",
   transform_query: "Rewritten", standalone_question: "Understood as", conflict: "Files disagree", candidate: "Draft",
-  rank_candidates: "Best draft", widen_documents: "Neighbours", web_search: "Web search", document: "Named file",
+  rank_candidates: "Best draft", web_search: "Web search", document: "Named file",
   refine_documents: "Cut to what matters", need: "Whether to look again", grade_documents: "The passages together",
   grade_generation: "The draft", discard_documents: "Without passages",
 };

@@ -1,4 +1,4 @@
-"""What the metadata of a passage says: the passages that it is made of (`parts`), and what its file says of itself."""
+"""What the metadata of a passage says: its id, the headings in it, and what its file says of itself."""
 
 from __future__ import annotations
 
@@ -13,28 +13,9 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 
-class Part(NamedTuple):
-    """A stored passage within a wider one: code points [start, end) of their document, and the heading it has."""
-
-    chunk_id: str
-    start: int
-    end: int
-    heading: str
-
-
-def parts(document: Document) -> list[Part]:
-    """Those of a wider passage in the order of its text; empty for a passage as it is stored."""
-    return [Part(*part) for part in document.metadata.get("parts") or ()]
-
-
 def chunk_id(document: Document) -> str:
-    """The id of a stored passage, or of the best one in a wider passage; empty where it has none."""
+    """The id of a stored passage; empty where it has none."""
     return str(document.metadata.get("chunk_id", ""))
-
-
-def chunk_ids(document: Document) -> list[str]:
-    """The ids of all stored passages that its text is of."""
-    return [part.chunk_id for part in parts(document)] or [chunk_id(document)]
 
 
 def heading_at(document: Document, start: int, end: int | None = None) -> str:
@@ -42,7 +23,7 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
 
     Where both ends are in places of their own, such as rows of a sheet, "Costs > row 4 to row 6".
     """
-    sections = document.metadata.get("sections") or [(part.start, part.heading) for part in parts(document)]
+    sections = document.metadata.get("sections")
     if not sections:
         return str(document.metadata.get("heading", ""))
     first = _in_force(sections, start)
@@ -54,21 +35,6 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
 def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
     index = bisect_right(sections, position, key=lambda section: section[0]) - 1
     return str(sections[max(0, index)][1])
-
-
-def stored(document: Document) -> list[Document]:
-    """The stored passages that a wider one is made of, each with its own place; the passage itself if it is none, and
-    if text was taken out of it (`pieces`).
-    """
-    if document.metadata.get("pieces"):
-        return [document]
-    offset, known = int(document.metadata.get("start", 0)), dict(document.metadata)
-    whole = [Part(*part) for part in known.pop("parts", None) or ()]
-    texts = (document.page_content[part.start - offset : part.end - offset] for part in whole)
-    return [
-        document.model_copy(update={"page_content": text, "metadata": known | part._asdict()})
-        for text, part in zip(texts, whole, strict=True)
-    ] or [document]
 
 
 def short_id(chunk_id: object) -> str:
