@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.index.names import head
-from local_rag.text import parts
+from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
@@ -40,7 +40,7 @@ _LABELS = {
     "date": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
 }
 """What the lines of a head are called that say it."""
-_PROPERTIES = {"author": parts.author, "title": parts.title, "date": parts.date}
+_PROPERTIES = {"author": metadata.author, "title": metadata.title, "date": metadata.date}
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
 _BYLINE = re.compile(
