@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from local_rag.evaluation.formats import sampled
 from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import lookup
 from local_rag.evaluation.requirements import must_have_extra
-from local_rag.evaluation.runner import Plan, Progress, Runner, Turn
+from local_rag.evaluation.runner import Plan, Progress, Runner
 from local_rag.runtime.opening import loading
 from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.rag import Rag
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 class EvaluationRequest:
     """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents.
 
-    `partial`: of an index that is embedded in part, too. `notes` are a person's own words about the run, and `turn` is
-    the block in which each thing is asked.
+    `partial`: of an index that is embedded in part, too. `notes` are a person's own words about the run.
     """
 
     cases: CaseSet
@@ -50,7 +48,6 @@ class EvaluationRequest:
     command: tuple[str, ...] = ()
     partial: bool = False
     notes: str = ""
-    turn: Turn = nullcontext
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def _run(rag: Rag, folder: RunFolder, request: EvaluationRequest, display: Displ
     judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
         with held(folder.path), display.progress() as show:
-            runner = Runner(rag, folder, plan, judge, request.turn)
+            runner = Runner(rag, folder, plan, judge)
             runner.run(lambda progress: show(progress.done / max(1, progress.total), progress_line(progress)))
     except EngineError as error:
         return error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import mean
@@ -41,7 +41,6 @@ OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 """What the router may choose from. It only says where it would look; nothing is sent."""
 
 
-Turn = Callable[[], AbstractContextManager[None]]
 """Makes the block in which something is asked."""
 
 
@@ -107,13 +106,12 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Runner:
-    """Asks what the folder does not hold yet. Each step works in a block of `turn`, which may wait for others."""
+    """Asks what the folder does not hold yet."""
 
     rag: Rag
     folder: RunFolder
     plan: Plan
     judge: Judge | None = None
-    turn: Turn = nullcontext
 
     def steps(self) -> list[Step]:
         """All that is to be asked, in order: retrieval, the router, graph after graph, and the judge at the end.
@@ -157,7 +155,7 @@ class Runner:
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
             check()
             tell(Progress(done, len(steps), step.doing, failures, clock.left()))
-            with self.turn(), clock.timing(step.doing):
+            with clock.timing(step.doing):
                 record = step.ask()
             self.folder.add(record)
             failed = "error" in record

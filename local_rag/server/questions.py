@@ -1,7 +1,4 @@
-"""The questions of a server: one runs, the others wait in the order in which they came.
-
-Those of an evaluation come after all of them: a case is asked while nobody has a question.
-"""
+"""The questions of a server: one runs, the others wait in the order in which they came."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
 CONSENT_SECONDS = 300.0
 """How long a person may think about a web query; then it does not leave."""
 POLL = 0.2
-"""Seconds between two looks whether what waits was stopped: a question for a consent, an evaluation for its turn."""
+"""Seconds between two looks whether a question that waits for a consent was stopped."""
 REMEMBERED = 200
 """Threads of which the question that was stopped last is remembered."""
 
@@ -88,7 +84,6 @@ class Questions:
     def __init__(self, waiting: int) -> None:
         self._waiting = waiting
         self._queue: list[Question] = []
-        self._evaluating = False
         self._stopped: OrderedDict[str, str] = OrderedDict()
         self._changed = threading.Condition()
 
@@ -116,24 +111,6 @@ class Questions:
                 question.begun = before == 0
             if before:
                 yield before
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """A case is asked in the block: it begins once no question runs or waits, and the next one waits for its end.
-
-        Raises Stopped where the evaluation is stopped meanwhile.
-        """
-        with self._changed:
-            while self._queue or self._evaluating:
-                cancellation.check()
-                self._changed.wait(POLL)
-            self._evaluating = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._evaluating = False
-                self._changed.notify_all()
 
     def leave(self, question: Question) -> None:
         """Take a question out, and let the next one begin."""
@@ -163,12 +140,12 @@ class Questions:
             return [*self._queue]
 
     def positions(self) -> Sequence[tuple[int, Question]]:
-        """How many are before each question, a case of an evaluation among them."""
+        """How many are before each question."""
         with self._changed:
             return [(self._before(question), question) for question in self._queue]
 
     def _before(self, question: Question) -> int:
-        return self._queue.index(question) + self._evaluating
+        return self._queue.index(question)
 
     def asked_in(self, thread: str) -> str | None:
         """The question of this thread that runs or waits; None where none does."""

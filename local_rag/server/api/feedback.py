@@ -88,7 +88,7 @@ def into_cases(place: Place, request: IntoCases) -> MadeCases:
     from local_rag.evaluation.making.from_feedback import keep_feedback
 
     settings = place.settings_of(request.index)
-    made = keep_feedback(settings, path_of(settings, request.cases, make=True))
+    made = keep_feedback(settings, path_of(settings, request.cases))
     total = len(made.file.cases)
     return MadeCases(request.cases, len(made.kept), made.known, made.unlabelled, made.elsewhere, total)
 

@@ -1,4 +1,4 @@
-"""Runs: what is recorded of questions; listed, shown with the way to the answer, compared, kept as a case."""
+"""Runs: what is recorded of questions; listed, shown with the way to the answer, kept as a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Request
 from local_rag.server.errors import NotFound
-from local_rag.server.run_comparison import RunComparison, comparison_view
 from local_rag.server.run_view import RUN_ID, RunView, run_view
 
 if TYPE_CHECKING:
@@ -36,13 +35,6 @@ class OfRun(Request):
     """A run by its ID."""
 
     run: str = Field(pattern=RUN_ID)
-
-
-class Compare(Request):
-    """Two runs by their IDs."""
-
-    first: str = Field(pattern=RUN_ID)
-    second: str = Field(pattern=RUN_ID)
 
 
 class MakeCase(Request):
@@ -97,13 +89,6 @@ def run(place: Place, request: OfRun) -> Any:
     return run_view(kept, FeedbackFolder(place.settings).of_run(kept.id))
 
 
-def compare(place: Place, request: Compare) -> Any:
-    from local_rag.runtime.run_difference import difference
-
-    first, second = _run(place, request.first), _run(place, request.second)
-    return shown(comparison_view(first, second, difference(first, second)))
-
-
 def make_case(place: Place, request: MakeCase) -> Any:
     """Raises UsageError where nobody says what is right, and for a question that the file has already."""
     from local_rag.evaluation.making.from_run import keep_case
@@ -114,7 +99,7 @@ def make_case(place: Place, request: MakeCase) -> Any:
     case, file = keep_case(
         place.settings,
         _run(place, request.run),
-        path_of(place.settings, request.cases, make=True),
+        path_of(place.settings, request.cases),
         answers=answers,
         unanswerable=request.unanswerable,
         yes=request.right,
@@ -135,7 +120,6 @@ def _run(place: Place, name: str) -> KeptRun:
 
 ENDPOINTS = (
     Endpoint("GET", "/api/runs", runs, Listed, RunList, "both", "the questions that are recorded"),
-    Endpoint("GET", "/api/runs/compare", compare, Compare, RunComparison, "both", "two runs side by side"),
     Endpoint("GET", "/api/runs/{run}", run, OfRun, RunView, "both", "a run with the way to its answer"),
     Endpoint("POST", "/api/runs/{run}/case", make_case, MakeCase, MadeCase, "both", "make a case of a run"),
 )

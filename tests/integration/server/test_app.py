@@ -116,6 +116,6 @@ def test_a_setting_of_a_request_is_the_clients_and_one_of_the_configuration_is_n
 
 def test_a_wrong_method_says_the_right_ones():
     client = Client(a_place())
-    for path, allow in (("/api/search", "POST"), ("/api/health", "GET"), ("/api/evaluations", "GET, POST")):
+    for path, allow in (("/api/search", "POST"), ("/api/health", "GET"), ("/api/feedback", "GET, POST")):
         response = client.request("PUT", path)
         assert error_of(response) == (405, "method") and response.headers["allow"] == allow

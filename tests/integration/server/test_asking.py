@@ -67,13 +67,9 @@ def test_what_cannot_be_asked_is_refused_before_anything_streams(request_, code,
 def test_a_model_that_is_not_there_is_refused_before_anything_begins(given, code, hint, ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     place = place_of()
-    cases = place.settings.data_folder / "cases"
-    cases.mkdir(parents=True)
-    (cases / "mine.jsonl").write_text('{"id": "a", "question": "Why?"}\n')
-    for path, request in (("/api/ask", {"question": "Why?"}), ("/api/evaluations", {"cases": "mine"})):
-        response = Client(place).post(path, {**request, **given})
-        error = response.json()["error"]
-        assert (response.status_code, error["code"]) == (400, code) and hint in error["hint"], path
+    response = Client(place).post("/api/ask", {"question": "Why?", **given})
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, code) and hint in error["hint"]
     assert not place.questions.queue() and place.opened == [] and not ollama.chats
 
 

@@ -66,8 +66,6 @@ def test_others_are_answered_while_heavy_requests_pile_up():
         refused = next(each.result() for each in piled if each.done())
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "busy")
         assert client.get("/api/health").json()["status"] == "ok" and client.get("/page/app.js").status_code == 200
-        assert client.post("/api/evaluations/stop", json={}).json() == {"stopped": False}
-        assert client.post("/api/evaluations/watch", json={}).status_code == 404
         works.gate.set()
         assert sorted(each.result().status_code for each in piled) == [200] * 3 + [429] * 2
 

@@ -2,7 +2,6 @@
 import { get, path as to } from "../api.js";
 import { html, useEffect, useLater, useState } from "../html.js";
 import { Problem } from "./problem.js";
-import { go } from "../router.js";
 
 // [{value, error, busy}, load]: what was there stays until the new value comes. Asked anew when `again` changes; not at
 // all without a path.
@@ -51,14 +50,6 @@ export function Table({ title, head, rows, over, meanings = [], numbers = 1 }) {
       <tbody>${rows.map((row) => html`<tr>${row.map((cell, at) => html`<td class=${kind(at)}>${cell}</td>`)}</tr>`)}</tbody></table></div>
     ${over && html`<p class="small">${over}</p>`}
     ${meanings.length > 0 && html`<${Facts} title="What these figures mean" facts=${meanings} />`}</section>`;
-}
-
-// Two of a list are chosen to be compared: [check(id, label), button].
-export function useTwo(view) {
-  const [two, setTwo] = useState([]), others = (id) => two.filter((each) => each !== id);
-  const choose = (id) => setTwo(two.includes(id) ? others(id) : [...two, id].slice(-2));
-  return [(id, label) => html`<input type="checkbox" aria-label=${`Choose ${label}`} checked=${two.includes(id)} onChange=${() => choose(id)} />`,
-    html`<button disabled=${two.length < 2} onClick=${() => go(view, [two[0]], { with: two[1] })}>Compare two</button>`];
 }
 
 export const Facts = ({ title, facts }) => html`<details><summary>${title}</summary><dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd><bdi>${text}</bdi></dd>`)}</dl></details>`;

@@ -1,15 +1,15 @@
-// The questions that are recorded: a list, one with the way to its answer, two side by side.
+// The questions that are recorded: a list, and one with the way to its answer.
 import { path } from "../api.js";
 import { html, useLater, useState } from "../html.js";
 import { Blocks } from "../parts/blocks.js";
 import { CaseDialog } from "../parts/case_dialog.js";
 import Feedback from "../parts/feedback.js";
 import { Graph } from "../parts/graph.js";
-import { Passages, placeOf } from "../parts/passages.js";
+import { Passages } from "../parts/passages.js";
 import { Hint } from "../parts/problem.js";
 import { beginning, Question } from "../parts/question.js";
-import { Facts, Paged, Reply, Table, useFilter, useTwo } from "../parts/reply.js";
-import { duration, many, Time } from "../parts/texts.js";
+import { Facts, Paged, Reply, useFilter } from "../parts/reply.js";
+import { duration, Time } from "../parts/texts.js";
 import { sentence, Verdict } from "../parts/verdicts.js";
 import { go, to } from "../router.js";
 
@@ -18,20 +18,20 @@ const NAMES = { partial: "with reservations", ungrounded: "not grounded", abstai
 const ENDINGS = { stopped: "Stopped before there was an answer.", failed: "Failed:", unfinished: "Not finished: it is still running, or its process was ended." };
 
 export default function Runs({ route }) {
-  const [first] = route.parts, second = route.query.with;
-  if (first && second) return html`<${Compared} key=${first + second} first=${first} second=${second} />`;
-  return first ? html`<${Reply} key=${first} path=${path("runs", first)}>${(value) => html`<${Run} value=${value} />`}<//>` : html`<${List} />`;
+  const [id] = route.parts;
+  if (!id) return html`<${List} />`;
+  return html`<${Reply} key=${id} path=${path("runs", id)}>${(value) => html`<${Run} value=${value} />`}<//>`;
 }
 
 const Status = ({ run }) => html`<span class=${`badge ${TONES[run.status] || "warn"}`}>${NAMES[run.status] || run.status}</span>`;
 const about = (run) => html`<${Status} run=${run} /> <${Time} at=${run.at} /> · ${run.graph} · ${duration(run.seconds)}`;
 
 function List() {
-  const [filter, field] = useFilter("Filter by question"), [check, compare] = useTwo("runs");
+  const [filter, field] = useFilter("Filter by question");
   return html`<div class="page"><h1>Runs</h1>
-    <p class="muted">A run is a question that is recorded on this machine, with the way to its answer. Choose two to compare them.</p>
-    <div class="row">${field}${compare}</div>
-    <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) => (total ? html`<ul class="list">${runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}
+    <p class="muted">A run is a question that is recorded on this machine, with the way to its answer.</p>
+    <div class="row">${field}</div>
+    <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) => (total ? html`<ul class="list">${runs.map((run) => html`<li key=${run.id} class="row">
       <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${beginning(run.question)}</bdi></a>
         <span class="small">${about(run)}${run.id in good && ` · judged ${good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>`
       : html`<p class="empty">${filter ? "No question has these words." : html`Nothing was asked yet. <a href="#/ask">Ask a question</a>`}</p>`)}<//></div>`;
@@ -71,15 +71,3 @@ function Replay({ value }) {
         <span class="row"><strong>${sentence(step.node)}</strong><span class="small">${step.seconds !== null && `${duration(step.seconds)}, `}began at ${duration(step.at)}</span></span>
         ${step.events.map(({ verdict, text }) => (verdict ? html`<${Verdict} verdict=${verdict} />` : html`<bdi class="small">${text}</bdi>`))}</li>`)}</ol></div>`;
 }
-
-const Compared = ({ first, second }) => html`<${Reply} path=${path("runs", "compare", { first, second })}>${(value) => html`
-  <p class="small"><a href="#/runs">All runs</a></p><h1>Two runs</h1>
-  <p>${value.changed.length ? `They differ in: ${value.changed.join(", ")}.` : "Path, passages, verdicts and answer are the same."}</p>
-  <div class="split">${[[value.first, value.gone], [value.second, value.new]].map(([run, alone], side) => html`<section class="stack-tight">
-    <h2><a href=${to("runs", [run.id])}>${beginning(run.question)}</a></h2><p class="small">${about(run)}</p>
-    <${Graph} name=${run.graph} path=${value.paths[side]} ended />
-    <h3>Passages only here</h3><ul>${alone.length ? alone.map((each) => html`<li><bdi>${placeOf(each)}</bdi></li>`) : html`<li class="muted">none</li>`}</ul></section>`)}</div>
-  <p>${many(value.common, "passage")} in both${value.reordered ? ", in another order" : ""}.</p>
-  ${["verdicts", "answer", "conditions"].map((part) => value[part].length > 0 && html`<${Table} title=${sentence(part)} head=${["", "first", "second"]} numbers=${3} rows=${value[part].map((each) => [each.name, each.first, each.second])} />`)}
-  <${Table} title="Costs" head=${["", "first", "second", "times"]} rows=${value.costs.filter((cost) => cost.first || cost.second).map((cost) =>
-    [sentence(cost.name), ...[cost.first, cost.second].map((each) => (Number.isInteger(each) ? each : each.toFixed(2))), cost.ratio && cost.ratio.toFixed(2)])} />`}<//>`;
