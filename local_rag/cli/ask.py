@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from local_rag.cli.options import QuestionOptions, delete_old, stderr_display, with_options
+
+if TYPE_CHECKING:
+    from local_rag.core.answer import Answer
 
 ABSTAINED, NOT_GROUNDED = 3, 4
 
@@ -21,13 +24,18 @@ def ask(
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.question_runner import QuestionRunner, open_trace
+    from local_rag.terminal.question_runner import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     delete_old(settings)
-    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
+    with Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
-        runner = QuestionRunner(rag, display, narrowing, options.trace, trace_file, announce=True)
+        runner = QuestionRunner(rag, display, narrowing, options.trace, announce=True)
         answer = runner.answer(question, thread=options.thread)
         write_result(answer, answer_parts(answer, runner.label), as_json=options.json)
+    return exit_code(answer)
+
+
+def exit_code(answer: Answer) -> int:
+    """That of a command that answers a question."""
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)

@@ -25,7 +25,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     from local_rag.graphs.threads import Threads
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.chat import Chat
-    from local_rag.terminal.question_runner import QuestionRunner, open_trace
+    from local_rag.terminal.question_runner import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     name = ""
@@ -35,10 +35,10 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     if from_turn is not None and not name:
         raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
     delete_old(settings)
-    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
+    with Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
-        runner = QuestionRunner(rag, display, narrowing, options.trace, trace_file)
+        runner = QuestionRunner(rag, display, narrowing, options.trace)
         runner.say_conditions()
         if from_turn is not None:
             name = rag.threads.fork(name, from_turn)

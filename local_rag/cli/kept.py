@@ -24,13 +24,13 @@ def kept(
     delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """List the chats, runs, traces, exports and cases that quote your files; with --delete, delete them.
+    """List the chats, runs, exports and cases that quote your files; with --delete, delete them.
 
     The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.terminal.console import confirm, stderr, write, write_result
-    from local_rag.terminal.kept import counted, kept_elsewhere, kept_table, locations
+    from local_rag.terminal.kept import counted, kept_table, locations
 
     settings = settings_of(index)
     delete_old(settings)
@@ -44,7 +44,7 @@ def kept(
         everything = keeping.about(everything, index=settings.index_path)
     if not everything or not delete:
         nothing = "Nothing quotes it." if paths or index is not None else "Nothing is kept besides the indexes."
-        shown = [kept_table(everything) if everything else nothing, *kept_elsewhere(settings)]
+        shown = [kept_table(everything) if everything else nothing]
         write_result(everything, shown, as_json=json)
         return 0
     stderr().print(kept_table(everything))

@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -138,9 +137,9 @@ def narrowing_of(
 
 
 def delete_old(settings: Settings) -> None:
-    """Delete chats, traces, runs and feedback older than the settings keep them, and say so; by default none are."""
+    """Delete chats, runs and feedback older than the settings keep them, and say so; by default none are."""
     values = settings.values
-    if not any(kind.keep_days for kind in (values.threads, values.traces, values.runs, values.feedback)):
+    if not any(kind.keep_days for kind in (values.threads, values.runs, values.feedback)):
         return
     from local_rag.runtime import retention
     from local_rag.terminal.console import stderr
@@ -247,10 +246,6 @@ class QuestionOptions:
     ] = None
     json: JsonOption = False
     trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False
-    trace_file: Annotated[
-        Path | None,
-        typer.Option("--trace-file", metavar="FILE", help="Write each event and state as a JSON line to a new file."),
-    ] = None
     no_record: Annotated[bool, typer.Option("--no-record", help="Leave no run behind: see local-rag runs.")] = False
     embedder: EmbedderOption = None
     models: ModelsOption = None

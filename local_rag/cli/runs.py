@@ -1,4 +1,4 @@
-"""`local-rag runs`: what is recorded of questions: list, show, compare, ask again, keep as a case, delete."""
+"""`local-rag runs`: what is recorded of questions: list, show, ask again, keep as a case, delete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from local_rag.cli.options import (
     IndexOption,
     JsonOption,
     Listing,
-    WebFromOption,
     delete_old,
     settings_of,
     stderr_display,
@@ -21,16 +20,13 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
+    from local_rag.runtime.kept_run import KeptRun
     from local_rag.runtime.kept_runs import Runs
-
-CHANGED = 4
-"""The exit code where a run differs from another one."""
-
 
 runs_app = typer.Typer(
     cls=Listing,
     rich_markup_mode=None,
-    help="Look into the last questions: what was retrieved, each verdict, the answer; compare them, ask them again.",
+    help="Look into the last questions: what was retrieved, each verdict, the answer; ask them again.",
 )
 
 RunArgument = Annotated[
@@ -81,60 +77,40 @@ def show(
 
 
 @runs_app.command()
-def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A run.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it.")] = "last",
-    json: JsonOption = False,
-) -> int:
-    """Show what differs in two runs: conditions, path, passages, verdicts, answer, time and costs.
-
-    The exit code is 0 if path, passages, verdicts and answer are the same, 4 if not.
-    """
-    from local_rag.runtime.run_passages import RunPassages
-    from local_rag.terminal.console import write_result
-    from local_rag.terminal.run_difference import difference_parts
-
-    runs = _runs()
-    differing = runs.compare(a, b)
-    parts = difference_parts(differing, RunPassages.of(runs.get(differing.first), runs.get(differing.second)))
-    write_result({"changed": differing.changed, "difference": differing}, parts, as_json=json)
-    return CHANGED if differing.changed else 0
-
-
-@runs_app.command()
-def replay(
+def again(
     id: RunArgument,
     web: Annotated[
         str | None, typer.Option("--web", metavar="[on|ask|off]", help="Allow web searches, as in local-rag ask.")
     ] = None,
-    web_from: WebFromOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask the question of a run again, with the settings that it had, and show what differs now.
+    """Ask the question of a run again: the same indexes, graph, k and files, with the settings of today.
 
-    A question that followed others of a chat is asked as it was understood then, without the web. The exit code is 0
-    if path, passages, verdicts and answer are the same, 4 if not.
+    A question that followed others of a chat is asked as it was understood then, without the web and a record.
     """
+    from local_rag.cli.ask import exit_code
     from local_rag.core import process
-    from local_rag.runtime.replay import opened_again, replayed
-    from local_rag.runtime.run_passages import RunPassages
+    from local_rag.runtime.rag import Rag
+    from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
     from local_rag.terminal.question_runner import QuestionRunner
-    from local_rag.terminal.run_difference import difference_parts
 
-    settings = settings_of(None, web__enabled=web, web__source=web_from)
-    run = _runs(settings).get(id)
-    with opened_again(run, settings) as (rag, notes):
+    run = _runs().get(id)
+    if not run.folder:
+        raise UsageError(
+            f"the run {run.id} asked a corpus that a program gave, and no index, so it cannot be asked again from here",
+            hint=f"local-rag runs show {run.id}",
+        )
+    flags = {"graph": run.graph, "k": run.conditions["k"], "web__enabled": web}
+    if run.standalone_question != run.question:  # its wording was made with answers of the chat in view
+        flags |= {"web__enabled": "off", "runs__keep": 0}
+    settings, display = settings_of([_index_of(run), *run.others], several=True, **flags), stderr_display()
+    with Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
-        runner = QuestionRunner(rag, stderr_display(), run.narrowing, announce=True)
-        for note in notes:
-            runner.display.say(f"note: {note}")
-        runner.answer(run.standalone_question)
-        again = replayed(run, rag, notes)
-    differing = again.difference
-    plain = {"changed": differing.changed, "difference": differing, "notes": notes, "answer": again.second.answer}
-    write_result(plain, difference_parts(differing, RunPassages.of(run, again.second)), as_json=json)
-    return CHANGED if differing.changed else 0
+        runner = QuestionRunner(rag, display, run.narrowing, announce=True)
+        answer = runner.answer(run.standalone_question)
+        write_result(answer, answer_parts(answer, runner.label), as_json=json)
+    return exit_code(answer)
 
 
 @runs_app.command()
@@ -195,6 +171,14 @@ def delete(
         return 1
     write(f"deleted {plural(len(runs.delete_paths(chosen)), 'run')}")
     return 0
+
+
+def _index_of(run: KeptRun) -> str:
+    """The name of the index that a run asked, or its path where another index has that name by now."""
+    from local_rag.config.index_folders import index_path
+
+    name = str(run.conditions["index"]["name"])
+    return name if str(index_path(name, settings_of(None).data_folder).resolve()) == run.folder else run.folder
 
 
 def _runs(settings: Settings | None = None) -> Runs:

@@ -31,7 +31,7 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 )
 """Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
 
-NO_MATTER = ("threads.", "traces.", "trace.", "runs.", "feedback.", "serve.", "api.", "device")
+NO_MATTER = ("threads.", "runs.", "feedback.", "serve.", "api.", "device")
 """How the names of settings begin that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""

@@ -194,16 +194,6 @@ class Threads(_Section):
     )
 
 
-class Traces(_Section):
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that a file of --trace-file is kept; 0: for ever")
-
-
-class Trace(_Section):
-    otlp: str = Field(
-        "", description="collector on this machine that gets spans, not files, such as http://127.0.0.1:6006/v1/traces"
-    )
-
-
 class Serve(_Section):
     port: int = Field(8321, ge=1, le=65_535, description="where local-rag serve listens; the next free port if taken")
 
@@ -266,8 +256,6 @@ class Values(_Section):
     ollama: Ollama = Ollama()
     web: Web = Web()
     threads: Threads = Threads()
-    traces: Traces = Traces()
-    trace: Trace = Trace()
     runs: Runs = Runs()
     feedback: Feedback = Feedback()
     serve: Serve = Serve()

@@ -265,22 +265,6 @@ def _ollama(settings: Settings) -> Iterator[Check]:
     yield from ollama_checks(settings)
 
 
-def _trace(settings: Settings) -> Iterator[Check]:
-    """Where spans go; a question does not fail where nobody takes them."""
-    if not settings.values.trace.otlp:
-        return
-    from local_rag.core.address import listens
-    from local_rag.runtime.collector import collector_address, must_have_extra
-
-    where = collector_address(settings.values.trace.otlp)
-    must_have_extra()
-    if listens(where):
-        yield Check("trace.otlp", "ok", f"spans go to the program at {where}, which keeps what they quote")
-    else:
-        fix = "start your collector, or take trace.otlp out of config.yaml"
-        yield Check("trace.otlp", "note", f"nothing listens at {where}, so spans are lost", fix)
-
-
 _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("Python", _python),
     ("packages", _packages),
@@ -295,6 +279,5 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("index", _index),
     ("calibration", _calibration),
     ("fallback corpus", _fallback_corpus),
-    ("trace.otlp", _trace),
     ("Ollama", _ollama),
 )

@@ -1,4 +1,4 @@
-"""What is kept about a person's files besides their indexes: chats, recorded questions, traces, evaluation runs, …
+"""What is kept about a person's files besides their indexes: chats, recorded questions, evaluation runs, …
 
 And the indexes of folders that were a fallback corpus, which nobody made by hand.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
 
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
-"""Where records, traces and cases name a file."""
+"""Where records and cases name a file."""
 
 LEFT = ("cases", "bundle")
 """What is named and never deleted: there is more in it than what local-rag has taken from files."""
@@ -53,7 +53,7 @@ class Kept:
     of a fallback corpus was made of.
     """
 
-    kind: Literal["chat", "question", "feedback", "trace", "run", "export", "cases", "bundle", "fallback corpus"]
+    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -96,8 +96,6 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))
-        elif item.kind == "trace":
-            left += [] if retention.delete_trace(Path(item.name)) else [item]
         elif item.kind == "export":
             Path(item.name).unlink(missing_ok=True)
         elif item.kind == "fallback corpus":
@@ -107,12 +105,10 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
 
 
 def why_left(item: Kept) -> str:
-    """Why something was not deleted: a person writes in their cases, and another file may lie in a trace's place."""
+    """Why something was not deleted."""
     if item.kind == "bundle":
         return f"a bundle with a copy of the index is left for you: rm -r {shlex.quote(item.name)}"
-    if item.kind == "cases":
-        return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
-    return f"left alone, because it is no {item.kind} any more: {item.name}"
+    return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
 
 
 def _chats(settings: Settings) -> Iterator[Kept]:
@@ -187,7 +183,7 @@ def _looked_into(entry: Written) -> Kept:
         indexes |= {str(Path(folder).resolve()) for folder in folders}
         for name in (run_folder.RECORDS, run_folder.CASES):
             sources |= _quoted(path / name)
-    elif entry.kind in ("trace", "cases"):
+    elif entry.kind == "cases":
         sources |= _quoted(path)
     return Kept(entry.kind, entry.path, at, tuple(sorted(indexes)), tuple(sorted(sources)))
 

@@ -38,8 +38,8 @@ class Feedback:
 
     `question` is the standalone one. `expected` is what a right answer says, empty where nobody said; `unanswerable`
     says that the files do not answer the question. `index` is the name that was asked, `folders` are those of all
-    indexes whose passages it may quote, `citations` the verified ones of the answer, and `threads` the chats that the
-    question may have read.
+    indexes whose passages it may quote, `citations` the verified ones of the answer, and `thread` is the chat that it
+    is in.
     """
 
     run: str
@@ -53,7 +53,7 @@ class Feedback:
     index: str = ""
     folder: str = ""
     folders: tuple[str, ...] = ()
-    threads: tuple[str, ...] = ()
+    thread: str = ""
     citations: tuple[Citation, ...] = ()
     expected: str = ""
     unanswerable: bool = False
@@ -117,14 +117,13 @@ class FeedbackFolder:
     def of_threads(self, names: Iterable[str]) -> Sequence[Path]:
         """The files of feedback on answers of chats, by the names that the chats are kept under."""
         wanted = set(names)
-        return [path for path, feedback in self._entries() if wanted.intersection(feedback.threads)]
+        return [path for path, feedback in self._entries() if feedback.thread in wanted]
 
     def rename_thread(self, name: str, new: str) -> None:
         """Write another name of a chat into the feedback on its answers, which goes with it. Raises LocalRagError."""
         for path in self.of_threads([name]):
             if feedback := self.read(path):
-                threads = tuple(new if thread == name else thread for thread in feedback.threads)
-                self._write(path, replace(feedback, threads=threads))
+                self._write(path, replace(feedback, thread=new))
 
     def before(self, moment: str) -> Sequence[Path]:
         """The files of feedback that was given before an ISO 8601 time in UTC."""
@@ -175,7 +174,7 @@ def _of_run(run: KeptRun, good: bool, note: str, expected: str, unanswerable: bo
         index=str(run.conditions["index"]["name"]),
         folder=run.folder,
         folders=tuple(sorted(run.folders)),
-        threads=tuple(sorted(run.threads)),
+        thread=run.thread,
         citations=tuple(citation for citation in answer.citations if citation.verified),
         expected=expected,
         unanswerable=unanswerable,

@@ -98,11 +98,6 @@ class KeptRun:
     def thread(self) -> str:
         return str(self.conditions["thread"])
 
-    @property
-    def threads(self) -> set[str]:
-        """The chats whose answers its question may have read: its own, and that of the run which it repeats."""
-        return {self.thread, str(self.conditions.get("replay_of", {}).get("thread", ""))} - {""}
-
     @cached_property
     def answer(self) -> Answer | None:
         """The answer; None where the run has none."""

@@ -21,9 +21,6 @@ from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.graphs.deps import MaySearch
-    from local_rag.runtime.replay import Replay
-    from local_rag.runtime.run_difference import RunDifference
 
 LAST = "last"
 """In the place of an ID: the run that began last."""
@@ -35,11 +32,10 @@ REMEMBERED = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """What a list shows of a record, and the folders and chats by which one is looked for."""
+    """What a list shows of a record, and the folders by which one is looked for."""
 
     summary: RunSummary
     folders: frozenset[str]
-    threads: frozenset[str]
 
 
 class Runs:
@@ -115,26 +111,14 @@ class Runs:
             raise UsageError("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
         return list(dict.fromkeys(_matching(name, paths) for name in names))
 
-    def compare(self, first: str, second: str) -> RunDifference:
-        """What two runs differ in. Raises as `get` does."""
-        from local_rag.runtime.run_difference import difference
-
-        return difference(self.get(first), self.get(second))
-
-    def replay(self, name: str, *, may_search: MaySearch | None = None) -> Replay:
-        """Ask the question of a run again, under its conditions. Raises as `get` and `Rag.open` do."""
-        from local_rag.runtime.replay import replay
-
-        return replay(self, name, may_search)
-
     def of_index(self, folder: Path) -> Sequence[Path]:
         """The records of the runs that searched the index in a folder, also as a fallback corpus."""
         return [path for path, run in self._ends() if str(folder.resolve()) in run.folders]
 
     def of_threads(self, names: Iterable[str]) -> Sequence[Path]:
-        """The records of the runs of chats and of their replays, by the names that the chats are kept under."""
+        """The records of the runs of chats, by the names that the chats are kept under."""
         wanted = set(names)
-        return [path for path, run in self._ends() if run.threads & wanted]
+        return [path for path, run in self._ends() if run.summary.thread in wanted]
 
     def rename_thread(self, name: str, new: str) -> int:
         """Write another name of a chat into the records of its runs, so that they go with it; how many have it now.
@@ -179,7 +163,7 @@ class Runs:
                     ends = known[path.name][1]
                 else:
                     run = ends_of_record(path)
-                    ends = _Ends(run.summary(), frozenset(run.folders), frozenset(run.threads))
+                    ends = _Ends(run.summary(), frozenset(run.folders))
                 if len(known) < REMEMBERED or path.name in known:
                     known[path.name] = state, ends
                 yield path, ends
@@ -190,7 +174,7 @@ def _renamed(line: bytes, name: str, new: str) -> bytes:
     if not line.endswith(b"\n"):  # a kill has cut it off
         return line
     data = json.loads(line)
-    for part in (data, data.get("replay_of"), data.get("answer")):
+    for part in (data, data.get("answer")):
         if isinstance(part, dict) and part.get("thread") == name:
             part["thread"] = new
     return json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"

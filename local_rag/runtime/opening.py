@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
-    from local_rag.runtime.spans import Spans
 
 
 FIRST_LOAD = "this first time it is also converted for this machine and checked, which may take a minute or two"
@@ -205,18 +204,6 @@ def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSea
             )
         return Off()
     return DdgsSearch(web, settings.data_folder, read_page=page_reader(web.page_seconds))
-
-
-def spans_of(settings: Settings) -> Spans | None:
-    """What sends spans to a collector on this machine; None where none is named.
-
-    Raises NotLocal for another machine, UsageError for what is no URL, LocalRagError where the extra is missing.
-    """
-    if not settings.values.trace.otlp:
-        return None
-    from local_rag.runtime.spans import Spans
-
-    return Spans(settings.values.trace.otlp)
 
 
 def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:

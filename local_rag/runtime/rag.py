@@ -17,7 +17,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
-from local_rag.runtime.opening import open_embedder, open_indexes, open_web, spans_of
+from local_rag.runtime.opening import open_embedder, open_indexes, open_web
 from local_rag.runtime.question import SEE, check_question
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.reranked import Reranked
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.kept_runs import Runs
-    from local_rag.runtime.spans import Spans
     from local_rag.web.fallback_corpus import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
@@ -81,7 +80,6 @@ class Rag:
         embedder: SentenceTransformerEmbedder | None = None,
         open_source: Callable[[], FallbackCorpus] | None = None,
         *,
-        spans: Spans | None = None,
         folder: str | None = None,
     ) -> None:
         from local_rag.web.search import Off
@@ -97,7 +95,6 @@ class Rag:
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
         self._open_source, self._source = open_source, None  # type: Callable[[], FallbackCorpus] | None, FallbackCorpus | None
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
-        self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
         self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
@@ -105,7 +102,7 @@ class Rag:
         self._running: set[Cancel] = set()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
-        for part in (index, spans, choice):
+        for part in (index, choice):
             if part is not None:
                 self._opened.callback(part.close)
 
@@ -146,8 +143,6 @@ class Rag:
         prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
         with ExitStack() as opened:
-            if spans := spans_of(settings):
-                opened.callback(spans.close)
             searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
             index = cast("Index", searched)
             source = partial(_opens_fallback_corpus, settings, embedder, display or Silent())
@@ -157,7 +152,7 @@ class Rag:
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
-            rag = cls(settings, index, choice, used, open_source, spans=spans, folder=folder)
+            rag = cls(settings, index, choice, used, open_source, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 
@@ -311,8 +306,7 @@ class Rag:
                 return self._graphs[key]
             graph = compiled(name, Options.of(values, memory=checkpointer is not None), checkpointer)
             graph = graph.with_contexts(partial(self.context, graph=name))
-            callbacks = [self.spans] if self.spans else []
-            configured = graph.with_config(recursion_limit=recursion_limit(values.limits), callbacks=callbacks)
+            configured = graph.with_config(recursion_limit=recursion_limit(values.limits))
             if ours:
                 self._graphs[key] = configured
             return configured

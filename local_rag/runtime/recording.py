@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -48,30 +48,22 @@ ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citat
 class Recorder:
     """Writes a record of every question of a `Rag`, so that there are at most `keep`; 0 writes none, deletes none.
 
-    That records cannot be written is told once. With `remember` the lines of the last one stay in `latest`. `replay_of`
-    is the ID and the thread of the run whose question is asked again.
+    That records cannot be written is told once.
     """
 
-    def __init__(
-        self, data_folder: Path, keep: int, *, remember: bool = False, replay_of: Mapping[str, str] | None = None
-    ) -> None:
-        self.latest: list[Line] = []
-        self._folder, self._keep, self._remember = data_folder / FOLDER, keep, remember
-        self._complained, self._replay_of = False, replay_of
+    def __init__(self, data_folder: Path, keep: int) -> None:
+        self._folder, self._keep, self._complained = data_folder / FOLDER, keep, False
 
     def following(self, events: Generator[Event], conditions: Callable[[], Line]) -> Generator[Event]:
         """The same events, each recorded before it is handed on; the answer of the last one names its record.
 
         `conditions` are those of the question, asked for only where something is recorded.
         """
-        if not (self._keep or self._remember):
+        if not self._keep:
             yield from events
             return
-        given = conditions() | ({"replay_of": dict(self._replay_of)} if self._replay_of else {})
-        if self._remember:
-            self.latest = []
-        record = _Record(self._folder, self._keep, self.latest if self._remember else None)
-        about = {"format": FORMAT, "id": record.id, "time": record.time} | given
+        record = _Record(self._folder, self._keep)
+        about = {"format": FORMAT, "id": record.id, "time": record.time} | conditions()
         with closing(record), closing(follow(_named(events, record), record.write, about, _Data())) as recorded:
             for event in recorded:
                 if record.trouble and not self._complained:
@@ -107,20 +99,16 @@ class _Data:
 
 
 class _Record:
-    """One file as it is written. Where that fails it is given up, and what there is of it is deleted.
+    """One file as it is written. Where that fails it is given up, and what there is of it is deleted."""
 
-    Each line is added to `lines`, too, where somebody wants them.
-    """
-
-    def __init__(self, folder: Path, keep: int, lines: list[Line] | None) -> None:
+    def __init__(self, folder: Path, keep: int) -> None:
         moment = datetime.now(UTC)
         self.id, self.time, self.trouble = "", moment.isoformat(timespec="milliseconds"), ""
-        self._path, self._handle, self._lines = folder, -1, lines
-        if keep:
-            try:
-                self._open(folder, keep, f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03}")
-            except OSError as error:
-                self._give_up(error)
+        self._path, self._handle = folder, -1
+        try:
+            self._open(folder, keep, f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03}")
+        except OSError as error:
+            self._give_up(error)
 
     def _open(self, folder: Path, keep: int, moment: str) -> None:
         make_folder(folder)
@@ -137,8 +125,6 @@ class _Record:
 
     def write(self, line: Line) -> None:
         """Add a line; it is there after a kill, too."""
-        if self._lines is not None:
-            self._lines.append(line)
         if self._handle < 0:
             return
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"

@@ -1,17 +1,13 @@
-"""How long chats, traces, runs and feedback are kept: `threads.keep_days`, `traces.keep_days`, `runs.keep_days`, …"""
+"""How long chats, runs and feedback are kept: `threads.keep_days`, `runs.keep_days`, `feedback.keep_days`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from local_rag.config.settings import Settings
 from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs
-from local_rag.runtime.trace_file import BEGINS
-from local_rag.runtime.written import forget_deleted, written
 from local_rag.text.display import joined, plural
 
 
@@ -23,8 +19,6 @@ def delete_old(settings: Settings) -> Iterator[str]:
             f"deleted {plural(len(gone), 'chat')} not used for {plural(values.threads.keep_days, 'day')} "
             f"(threads.keep_days): {joined(gone)}"
         )
-    if values.traces.keep_days and (count := _old_traces(settings, _begin(values.traces.keep_days))):
-        yield f"deleted {plural(count, 'trace')} older than {plural(values.traces.keep_days, 'day')} (traces.keep_days)"
     if values.runs.keep_days and (count := _old_runs(settings, _begin(values.runs.keep_days))):
         yield f"deleted {plural(count, 'run')} older than {plural(values.runs.keep_days, 'day')} (runs.keep_days)"
     if values.feedback.keep_days and (count := _old_feedback(settings, _begin(values.feedback.keep_days))):
@@ -73,23 +67,6 @@ def rename_runs_of(settings: Settings, name: str, new: str) -> None:
     FeedbackFolder(settings).rename_thread(name, new)
 
 
-def delete_trace(path: Path) -> bool:
-    """Delete a trace; False for what is no trace (any more), which stays."""
-    with suppress(OSError):
-        if is_trace(path):
-            path.unlink()
-            return True
-    return False
-
-
-def is_trace(path: Path) -> bool:
-    """Whether a trace lies there: a regular file that begins like one, or is still empty. Raises OSError."""
-    if path.is_symlink() or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(BEGINS)) in (BEGINS, b"")
-
-
 def _begin(days: int) -> datetime:
     return datetime.now(UTC) - timedelta(days=days)
 
@@ -115,15 +92,3 @@ def _old_runs(settings: Settings, begin: datetime) -> int:
 def _old_feedback(settings: Settings, begin: datetime) -> int:
     feedback = FeedbackFolder(settings)
     return len(feedback.delete_paths(feedback.before(begin.isoformat(timespec="seconds"))))
-
-
-def _old_traces(settings: Settings, begin: datetime) -> int:
-    count = 0
-    for entry in written(settings.data_folder):
-        path = Path(entry.path)
-        with suppress(OSError):
-            if entry.kind == "trace" and path.stat().st_mtime < begin.timestamp():
-                count += delete_trace(path)
-    if count:
-        forget_deleted(settings.data_folder)
-    return count

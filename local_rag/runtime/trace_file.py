@@ -1,4 +1,4 @@
-"""--trace-file: what a question did, one JSON line per event, with the state of the graph after each node.
+"""What a question did, one JSON line per event, with the state of the graph after each node.
 
 Every line has `event`, the kind, and `at`, the seconds since the question was asked; the rest are the fields of that
 event in `types`. The first line of a question is `asked`. A passage is written as chunk_id, source, page, heading,
@@ -7,20 +7,14 @@ start, end, score, origin and text. The last line is `done`, or `ended` where th
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shlex
-import stat
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from local_rag.core.errors import LocalRagError, Stopped, UsageError
+from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, Step
-from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
 
 Line = dict[str, Any]
@@ -30,60 +24,6 @@ BEGINS = b'{"event": "asked"'
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
 ADDRESS = ("title", "url", "fallback_corpus")
-
-
-class TraceFile:
-    """Events are written to it as they happen; readable by its owner alone. Close it, or use it in a `with`."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self._path = path
-        self._file = file
-
-    @classmethod
-    def open(cls, path: Path) -> TraceFile:
-        """Make the file, or take an empty one. Raises UsageError for one that holds something or cannot be written."""
-        hint = "--trace-file run.jsonl"
-        try:
-            handle = os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NONBLOCK", 0), 0o600)
-        except OSError as error:
-            raise UsageError(f"the trace cannot be written to {path}: {reason_of(error)}", hint=hint) from error
-        status, why = os.fstat(handle), ""
-        if not stat.S_ISREG(status.st_mode):
-            why = f"the trace cannot be written to {path}: it is not a regular file"
-        elif status.st_size:
-            why = f"the trace file {path} exists already and is not empty, so it is not overwritten"
-            hint = f"name another, or: rm {shlex.quote(str(path))}"
-        if why:
-            os.close(handle)
-            raise UsageError(why, hint=hint)
-        if hasattr(os, "fchmod"):
-            os.fchmod(handle, 0o600)
-        return cls(path, os.fdopen(handle, "w", encoding="utf-8", errors="replace"))
-
-    def following(self, events: Iterator[Event], **details: Any) -> Generator[Event, None, None]:
-        """The same events, each written before it is handed on; `details` are written first, as the event `asked`."""
-        return follow(events, self._write, details)
-
-    def _write(self, line: Mapping[str, Any]) -> None:
-        try:
-            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-            self._file.flush()
-        except OSError as error:
-            raise LocalRagError(
-                f"cannot write to the trace file {self._path}: {reason_of(error)}",
-                hint="ask without --trace-file",
-            ) from error
-
-    def close(self) -> None:
-        """What could not be written by now was said already."""
-        with suppress(OSError):
-            self._file.close()
-
-    def __enter__(self) -> TraceFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def follow(

@@ -1,4 +1,4 @@
-"""What local-rag has written where a person said: traces, evaluation runs, exported chats, proposed cases, bundles.
+"""What local-rag has written where a person said: evaluation runs, exported chats, proposed cases, bundles.
 
 All of it quotes their files. Each is entered in a list in the data folder, so that it can be found and deleted when a
 file is removed, wherever it lies.
@@ -18,7 +18,7 @@ from typing import Literal
 from local_rag.core.private_files import make_folder, replace_file
 
 FILE = "written.jsonl"
-Kind = Literal["trace", "run", "export", "cases", "bundle"]
+Kind = Literal["run", "export", "cases", "bundle"]
 
 
 @dataclass(frozen=True, slots=True)

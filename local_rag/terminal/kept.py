@@ -21,7 +21,6 @@ NOUNS = {
     "chat": "chat",
     "question": "recorded question",
     "feedback": "answer with feedback",
-    "trace": "trace",
     "run": "evaluation run",
     "export": "exported chat",
     "cases": "file of cases",
@@ -47,14 +46,8 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     return table
 
 
-def kept_elsewhere(settings: Settings) -> list[str]:
-    """What other programs on this machine were sent, which local-rag cannot list or delete."""
-    where = settings.values.trace.otlp
-    return [f"Spans go to {where} (trace.otlp): what they quote is kept and deleted there."] if where else []
-
-
 def counted(everything: Sequence[Kept]) -> str:
-    """2 chats and 3 traces."""
+    """2 chats and 3 evaluation runs."""
     counts = Counter[str](item.kind for item in everything)
     return joined(plural(counts[kind], noun, MANY.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])
 

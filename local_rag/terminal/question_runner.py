@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from local_rag.core.answer import Answer
@@ -17,11 +16,9 @@ from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.text.display import joined, short_path
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
     from local_rag.config.values import Values
     from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
-    from local_rag.runtime.trace_file import TraceFile
 
 
 @dataclass
@@ -35,7 +32,6 @@ class QuestionRunner:
     display: TerminalDisplay
     within: Narrowing | Sequence[str] = ()
     trace: bool = False
-    trace_file: TraceFile | None = None
     announce: bool = False
     _noted: set[str] = field(default_factory=set)
 
@@ -52,10 +48,7 @@ class QuestionRunner:
         if self.announce:
             self.say_conditions()
         with closing(cast("Generator[Event, None, None]", stream)) as events:
-            if self.trace_file is None:
-                return shown.follow(events)
-            details = {"question": question, "graph": graph or self.rag.settings.values.graph, "thread": thread or ""}
-            return shown.follow(self.trace_file.following(events, **details))
+            return shown.follow(events)
 
     def chosen_files(self, narrowing: Narrowing) -> int | None:
         """How many files a narrowing leaves; None for a corpus that lists none. Raises UsageError if none is left."""
@@ -65,18 +58,6 @@ class QuestionRunner:
     def say_conditions(self) -> None:
         for line in condition_lines(self.rag):
             self.display.say(line)
-
-
-def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext[None]:
-    """The trace file of a command, opened before anything is loaded. Raises UsageError where it cannot be written."""
-    from local_rag.runtime.trace_file import TraceFile
-    from local_rag.runtime.written import enter
-
-    if path is None:
-        return nullcontext()
-    trace = TraceFile.open(path)
-    enter(settings.data_folder, "trace", path, index=settings.index_path, others=settings.folders[1:])
-    return trace
 
 
 def condition_lines(rag: Rag) -> list[str]:

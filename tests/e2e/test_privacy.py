@@ -52,7 +52,7 @@ for graph in ("plain", "self-rag", "crag", "adaptive"):
     assert run(["ask", "Who won the cup final in 1998?", "--graph", graph]) in (3, 4), graph
 import io
 sys.stdin = io.StringIO("What does the greenhouse cost?\\nAnd the fence?\\n/sources\\n/threads\\n")
-assert run(["chat", "--thread", "garden", "--trace-file", os.path.join(os.path.dirname(notes), "run.jsonl")]) == 0
+assert run(["chat", "--thread", "garden"]) == 0
 assert run(["ask", "And when was it paid for?", "--thread", "garden"]) in (0, 3, 4)
 for command in (["list"], ["show", "garden"], ["export", "garden"], ["delete", "garden"]):
     assert run(["threads", *command]) == 0, command

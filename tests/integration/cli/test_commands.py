@@ -53,20 +53,6 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, capsys):
     assert re.search(r"relevance notes/plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
-def test_trace_file_writes_what_happened_and_never_overwrites(here, capsys, tmp_path):
-    path = tmp_path / "run.jsonl"
-    assert run(["ask", "What does the greenhouse cost?", "--trace-file", str(path)]) == 0
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert (lines[0]["event"], lines[-1]["event"]) == ("asked", "done")
-    (graded,) = [line for line in lines if line["event"] == "step" and line["node"] == "grade_documents"]
-    assert Path(graded["state"]["documents"][0]["source"]).name == "plan.md"
-    capsys.readouterr()
-    assert run(["ask", "What?", "--trace-file", str(path)]) == 2
-    shown = capsys.readouterr().err.splitlines()
-    assert "exists already" in shown[0]
-    assert shown[1].startswith("hint: name another")
-
-
 def test_ask_in_a_thread_remembers(here, capsys):
     assert run(["ask", "What does the greenhouse cost?", "--thread", "garden"]) == 0
     capsys.readouterr()
@@ -147,7 +133,6 @@ WRONG = [
     (["remove"], 2, "name what to remove", "local-rag remove"),
     (["remove", "--index", "nothing-here"], 1, "nothing-here", ""),
     (["ask", "x", "--thread", "a\tb"], 2, "a thread is named with letters", "a name such as"),
-    (["ask", "x", "--trace-file", "no/such/run.jsonl"], 2, "the trace cannot be written to", "--trace-file run.jsonl"),
     (["threads", "show", "nothing"], 2, "there is no thread 'nothing'", "local-rag threads"),
     (["threads", "export"], 2, "Missing argument 'NAME'", "local-rag threads export --help"),
     (["graph", "raptor"], 2, "there is no graph 'raptor'", "plain|self-rag|crag|adaptive"),

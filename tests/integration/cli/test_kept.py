@@ -1,4 +1,4 @@
-"""What quotes a file outlives it in chats, traces, runs and exports: it is named, deleted by a command, or by age."""
+"""What quotes a file outlives it in chats, runs and exports: it is named, deleted by a command, or by age."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -26,7 +25,7 @@ GREENHOUSE, NOTICE = "What does the greenhouse cost?", "How long is the notice p
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Two indexed notes; a chat, a trace, a run and an export that quote the plan, and a chat about the letter."""
+    """Two indexed notes; a chat, a run and an export that quote the plan, and a chat about the letter."""
     base = tmp_path_factory.mktemp("world")
     with pytest.MonkeyPatch.context() as patched:
         enter_world(patched, base / "now")
@@ -34,7 +33,7 @@ def world(tmp_path_factory):
         cases_file(base / "now")
         for command in (
             ["index", "notes"],
-            ["ask", GREENHOUSE, "--thread", "garden", "--trace-file", "trace.jsonl", "--k", "1"],
+            ["ask", GREENHOUSE, "--thread", "garden", "--k", "1"],
             ["ask", NOTICE, "--thread", "flat", "--k", "1"],
             ["eval", "mine.jsonl", "--graph", "plain", "--out", "run"],
             ["threads", "export", "garden", "--out", "garden.md"],
@@ -80,29 +79,28 @@ def all_that_is_kept(capsys, *more):
 
 
 def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, capsys):
-    of_the_plan = {("chat", "garden"), ("trace", "trace.jsonl"), ("run", "run"), ("export", "garden.md")}
+    of_the_plan = {("chat", "garden"), ("run", "run"), ("export", "garden.md")}
     assert set(everything(capsys)) == {*of_the_plan, ("chat", "flat")}
     assert set(everything(capsys, "notes/plan.md")) == of_the_plan
     assert set(everything(capsys, "notes/tenant.txt")) == {("chat", "flat"), ("run", "run")}
     assert set(everything(capsys, "notes")) == {*of_the_plan, ("chat", "flat")}
     assert everything(capsys, "flat") == [("chat", "flat")]
     assert everything(capsys, "--index", "another") == []
-    (trace,) = [one for one in json.loads(said(capsys, "kept", "--json")) if one["kind"] == "trace"]
-    assert trace["sources"] == [str(here / "notes/plan.md")]
+    (chat,) = [one for one in json.loads(said(capsys, "kept", "--json")) if one["name"] == "garden"]
+    assert chat["sources"] == [str(here / "notes/plan.md")]
     table = said(capsys, "kept")
-    assert "trace.jsonl" in table and "garden" in table
+    assert "garden.md" in table and "garden" in table
 
 
 def test_a_file_that_is_removed_takes_what_quotes_it_along_by_the_command_that_is_named(here, capsys):
-    (here / "trace-of-nothing.jsonl").write_text("mine\n")
     report = said(capsys, "remove", "notes/plan.md")
     (hint,) = re.findall("still quote it: (.*)", report)
-    assert "1 chat, 1 recorded question, 1 trace, 1 evaluation run and 1 exported chat still quote it" in report
+    assert "1 chat, 1 recorded question, 1 evaluation run and 1 exported chat still quote it" in report
     gone = said(capsys, *shlex.split(hint)[1:])
-    assert "deleted 1 chat, 1 recorded question, 1 trace, 1 evaluation run and 1 exported chat" in gone
+    assert "deleted 1 chat, 1 recorded question, 1 evaluation run and 1 exported chat" in gone
     assert everything(capsys) == [("chat", "flat")]
     left = {path.name for path in here.iterdir()}
-    assert left >= {"notes", "mine.jsonl", "trace-of-nothing.jsonl"} and not left & {"run", "trace.jsonl", "garden.md"}
+    assert left >= {"notes", "mine.jsonl"} and not left & {"run", "garden.md"}
     assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("threads.sqlite*"))
     assert b"plan.md" not in (here / "data" / FILE).read_bytes(), "not even its name"
 
@@ -155,14 +153,6 @@ def test_proposed_cases_are_named_and_left_because_a_person_writes_in_them(here,
     assert f"rm {here / 'made.jsonl'}" in report and (here / "made.jsonl").exists()
 
 
-def test_what_is_no_trace_any_more_stays(here, capsys):
-    (here / "trace.jsonl").write_text("my diary\n")
-    assert "left alone, because it is no trace any more" in said(
-        capsys, "kept", str(here / "trace.jsonl"), "--delete", code=1
-    )
-    assert (here / "trace.jsonl").read_text() == "my diary\n"
-
-
 def test_a_run_keeps_what_others_put_beside_it(here, capsys):
     (here / "run" / "my notes.txt").write_text("mine")
     said(capsys, "kept", str(here / "run"), "--delete")
@@ -177,7 +167,7 @@ def test_a_run_that_is_being_added_to_stays(here, capsys):
 
 def test_nothing_is_deleted_that_is_not_named(here, capsys):
     assert "error: name what to delete" in said(capsys, "kept", "--delete", code=2)
-    assert len(everything(capsys)) == 5
+    assert len(everything(capsys)) == 4
     assert "Nothing quotes it." in said(capsys, "kept", "notes/other.txt", "--delete")
 
 
@@ -213,27 +203,11 @@ def test_old_chats_are_deleted_where_the_settings_say_so_and_named(here, capsys,
     assert "deleted" not in said(capsys, "threads")
 
 
-def test_old_traces_are_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
-    data, month_ago = here / "data", time.time() - 31 * 86_400
-    for name, text in (("mine.txt", "my diary"), ("young.jsonl", '{"event": "asked"}')):
-        (here / name).write_text(text)
-        enter(data, "trace", here / name)
-    for name in ("mine.txt", "trace.jsonl", "run/records.jsonl"):
-        os.utime(here / name, (month_ago, month_ago))
-    said(capsys, "index")
-    assert (here / "trace.jsonl").exists()
-    monkeypatch.setenv("LOCAL_RAG_TRACES_KEEP_DAYS", "30")
-    assert "deleted 1 trace older than 30 days (traces.keep_days)" in said(capsys, "ask", GREENHOUSE)
-    assert not (here / "trace.jsonl").exists()
-    assert (here / "mine.txt").exists() and (here / "young.jsonl").exists() and (here / "run/records.jsonl").exists()
-    assert str(here / "trace.jsonl") not in [entry.path for entry in written(data)]
-
-
 def test_a_file_that_goes_by_itself_is_named_too(here, capsys):
     (here / "notes/plan.md").unlink()
     report = said(capsys, "index")
     (hint,) = re.findall("still quote it: (.*)", report)
-    assert "deleted 1 chat, 1 recorded question, 1 trace" in said(capsys, *shlex.split(hint)[1:])
+    assert "deleted 1 chat, 1 recorded question" in said(capsys, *shlex.split(hint)[1:])
     assert "still quote" not in said(capsys, "index")
 
 
@@ -247,12 +221,12 @@ def test_a_bundle_with_a_copy_of_the_index_is_named_and_left(here, capsys):
 
 
 def test_what_lies_on_a_disk_that_is_not_there_now_is_not_forgotten(tmp_path):
-    for name in ("stick/trace.jsonl", "here.jsonl"):
-        enter(tmp_path / "data", "trace", tmp_path / name)
+    for name in ("stick/chat.md", "here.jsonl"):
+        enter(tmp_path / "data", "export", tmp_path / name)
     forget_deleted(tmp_path / "data")
     (tmp_path / "stick").mkdir()
-    (tmp_path / "stick/trace.jsonl").touch()
-    assert [entry.path for entry in written(tmp_path / "data")] == [str(tmp_path / "stick/trace.jsonl")]
+    (tmp_path / "stick/chat.md").touch()
+    assert [entry.path for entry in written(tmp_path / "data")] == [str(tmp_path / "stick/chat.md")]
 
 
 def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
@@ -263,8 +237,8 @@ def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
 
 def test_a_list_that_cannot_be_written_or_read_stops_nothing(tmp_path):
     (tmp_path / "file").write_text("")
-    enter(tmp_path / "file", "trace", tmp_path / "trace.jsonl")
-    enter(tmp_path, "trace", tmp_path / "file")
+    enter(tmp_path / "file", "export", tmp_path / "chat.md")
+    enter(tmp_path, "export", tmp_path / "file")
     with (tmp_path / FILE).open("ab") as out:
-        out.write(b'nonsense\n[1]\n{"kind": "trace"}\n')
+        out.write(b'nonsense\n[1]\n{"kind": "export"}\n')
     assert [entry.path for entry in written(tmp_path)] == [str(tmp_path / "file")]

@@ -18,7 +18,6 @@ from local_rag.cli.app import run
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.events import Note, Retrieved
 from local_rag.runtime.kept_runs import Runs
-from local_rag.runtime.replay import replay
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -151,10 +150,10 @@ def test_a_run_over_several_indexes_and_conditions_is_read_and_repeated(home):
     assert kept.narrowing == narrowing and turn["narrowing"] == narrowing.conditions
     folders = [str((home / "data" / "indexes" / name).resolve()) for name in ("papers", "mail")]
     assert kept.folders == set(folders) and turn["indexes"] == folders
-    again = replay(runs, answer.run)
-    assert again.second.narrowing == narrowing and again.second.folders == set(folders)
-    assert again.difference.changed == ()
     assert run(["runs", "show", answer.run]) == 0
+    assert run(["runs", "again", answer.run]) == 0
+    again = runs.get("last")
+    assert again.id != answer.run and again.narrowing == narrowing and again.folders == set(folders)
 
 
 def test_the_strictest_index_keeps_all_from_the_web(monkeypatch):

@@ -1,4 +1,4 @@
-"""local-rag runs: list, show, diff, replay, case and delete, as a person types them."""
+"""local-rag runs: list, show, again, case and delete, as a person types them."""
 
 from __future__ import annotations
 
@@ -106,29 +106,18 @@ def test_a_terminal_shows_a_run_within_its_width(here):
         assert max(map(len, lines)) <= width and "\x1b" not in "".join(lines)
 
 
-def test_a_replay_of_an_unchanged_index_differs_in_nothing(here, capsys):
-    before = ids(capsys)
-    assert "path, passages, verdicts and answer are the same" in said(capsys, "replay", before[1])
-    again, *others = ids(capsys)
-    assert others == before, "the replay is a run of its own"
-    assert "the same" in said(capsys, "diff", before[1], again)
-
-
-def test_a_replay_after_a_change_says_what_changed(here, capsys, monkeypatch):
+def test_the_question_of_a_run_is_asked_again_with_its_graph_and_the_settings_of_today(here, capsys, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_GRAPH", "plain")
     (here / "notes/plan.md").write_text("# Garden plan\n\n## Costs\n\nThe greenhouse costs 5,900 euros.\n")
     assert run(["index"]) == 0
-    first = ids(capsys)[1]
-    plain = json.loads(said(capsys, "replay", first, "--json", code=4))
-    assert plain["changed"] == ["passages", "verdicts", "answer"]
-    assert "5,900" in plain["answer"]["text"] and plain["answer"]["graph"] == "self-rag", "the settings of then"
-    assert {change["name"] for change in plain["difference"]["conditions"]} == {"index content"}
-    text = said(capsys, "diff", first, "last", code=4)
-    assert "4,200" in text and "5,900" in text and "changed: passages, verdicts and answer" in text
-    assert "the file has changed since" not in text and "notes/plan.md" in text
+    before = ids(capsys)
+    answer = json.loads(said(capsys, "again", before[1], "--json"))
+    assert "5,900" in answer["text"] and answer["graph"] == "self-rag"
+    assert ids(capsys) == [answer["run"], *before]
+    assert said(capsys, "again", before[0], code=3)
 
 
-def test_a_follow_up_is_replayed_as_it_was_understood_and_without_the_web(here, capsys, ollama, monkeypatch):
+def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(here, capsys, ollama, monkeypatch):
     ollama.models["qwen3:4b-instruct"] = Model()
     whole = "When was the fence paid for?"
     ollama.always = lambda body: whole if "Write it on one line" in str(body) and FENCE in str(body) else mind(body)
@@ -143,12 +132,10 @@ def test_a_follow_up_is_replayed_as_it_was_understood_and_without_the_web(here, 
     text = said(capsys, "show", "last")
     assert "call " in text and f"prompt standalone {followed.prompts['standalone']}" in text
     assert (followed.question, followed.standalone_question) == (FENCE, whole)
-    plain = json.loads(said(capsys, "replay", followed.id, "--json"))
-    assert plain["changed"] == []
-    assert f"asked as it was understood in the chat: {followed.standalone_question}" in plain["notes"]
-    assert Runs.open().get("last").question == followed.standalone_question
-    assert not Runs.open().get("last").thread, "the replay is outside of the chat"
-    assert len(Runs.open().of_threads(["garden"])) == 3, "and goes with it: the answers of the chat made its question"
+    assert run(["runs", "again", followed.id, "--web", "--json"]) in (0, 3, 4)
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["question"], answer["run"], answer["used_web"]) == (whole, "", False)
+    assert Runs.open().get("last").id == followed.id, "the answers of the chat made its question: it leaves no run"
 
 
 @pytest.mark.slow

@@ -265,19 +265,11 @@ def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
     assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
 
 
-def test_a_run_is_replayed_with_its_fallback_corpus_or_another(notes, saved, tmp_path, monkeypatch, capsys):
+def test_a_run_becomes_a_case_with_its_fallback_corpus(notes, saved, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]) == 0
     assert run(["runs", "case", "last", "mine.jsonl", "--yes"]) == 0
     assert f"--index default --web-from {saved}" in capsys.readouterr().out
-    assert run(["runs", "replay", "last"]) == 0
-    capsys.readouterr()
-    (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
-    assert run(["runs", "replay", "last", "--web-from", str(tmp_path / "others")]) == 4
-    assert f"the fallback corpus was {saved}, and is {tmp_path / 'others'} now" in " ".join(
-        capsys.readouterr().err.split()
-    )
 
 
 def test_graph_and_doctor_name_it_and_calibrate_does_not_need_it(notes, saved, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Runs: what a question leaves behind, however it ends, and what is read, compared and asked again of it."""
+"""Runs: what a question leaves behind, however it ends, and what is read of it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ import unicodedata
 
 import pytest
 from support import CHECKOUT
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.fakes import FakeWeb, ScriptedEngine
 from support.permissions import bound_by_permissions
 from support.remembering import Recalling, opened
 
 from local_rag import Runs
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
-from local_rag.core.events import Note, Started, Step
+from local_rag.core.events import Note, Started
 from local_rag.core.usage import Call, Usage
 from local_rag.diagnostics import kept
 from local_rag.runtime import kept_run, kept_runs
 from local_rag.runtime.kept_run import KeptRun
-from local_rag.runtime.recording import FOLDER, LENGTH, LETTERS, Recorder
+from local_rag.runtime.recording import FOLDER, LENGTH, LETTERS
 from local_rag.runtime.retention import delete_chats
-from local_rag.runtime.run_difference import difference
 from local_rag.text.answer_texts import ran_out_of_time
 
 QUESTION = "What does the plan cost?"
@@ -81,16 +80,6 @@ def test_of_a_state_only_what_a_node_changed_is_kept():
     states = {line["node"]: set(line["state"]) for line in run.lines if line["event"] == "step"}
     assert "documents" in states["retrieve"] and "documents" not in states["generate"]
     assert not any({"decisions", "usage", "turns"} & keys for keys in states.values())
-
-
-def test_the_conflicts_of_an_answer_are_recorded_with_the_answer_alone(tmp_path):
-    def events():
-        yield Step("generate", 0.1, {"status": "partial", "conflicts": [{"text": "three months"}]})
-
-    recorder = Recorder(tmp_path, 1, remember=True)
-    assert len(list(recorder.following(events(), dict))) == 1
-    (state,) = [line["state"] for line in recorder.latest if line["event"] == "step"]
-    assert state == {"status": "partial"}
 
 
 def test_files_that_a_question_was_restricted_to_are_named_for_any_folder(tmp_path, monkeypatch):
@@ -360,36 +349,6 @@ def test_a_page_of_the_web_is_kept_by_its_address():
     assert (page["url"], page["origin"]) == ("https://web.test/0", "web") and "text" not in page
 
 
-# --- two runs
-
-
-def test_the_same_question_twice_differs_in_nothing():
-    first, second = asked()[0], asked()[0]
-    same = difference(first, second)
-    assert same.changed == () and same.conditions == () and same.common == 4
-    assert {cost.name for cost in same.costs} >= {"seconds", "calls", "seconds of retrieve"}
-
-
-def test_a_chat_around_one_of_two_runs_is_no_difference():
-    asked(thread="a")
-    followed, alone = asked("And then?", thread="a")[0], asked(f"And then? ({QUESTION})")[0]
-    assert followed.path[0] == "standalone_question" and followed.path[-1] == "remember"
-    assert difference(followed, alone).changed == difference(alone, followed).changed == ()
-
-
-def test_what_differs_is_named_part_by_part():
-    first, _ = asked(engine=ScriptedEngine(relevant=["yyyn"]))
-    other = FakeCorpus([passage(n) for n in (2, 1, 3, 9)])
-    second, _ = asked(engine=ScriptedEngine(relevant=["n"]), corpus=other, flags={"crag__refine": True})
-    differing = Runs.open().compare(first.id, second.id)
-    assert differing.changed == ("path", "passages", "verdicts", "answer") and differing.reordered
-    assert [one["chunk_id"] for one in differing.gone] == ["4"] and [one["chunk_id"] for one in differing.new] == ["9"]
-    assert [(change.name, change.second) for change in differing.conditions] == [("crag.refine", True)]
-    relevance = {change.chunk_id: change for change in differing.verdicts if change.kind == "relevance"}
-    assert (relevance["1"].first, relevance["1"].second) == ("relevant", "irrelevant")
-    assert {change.name for change in differing.answer} >= {"status", "text", "cited"}
-
-
 def test_a_run_of_another_version_reads_with_what_it_lacks(tmp_path):
     run, _ = asked()
     lines = [dict(line) for line in run.lines]
@@ -397,12 +356,3 @@ def test_a_run_of_another_version_reads_with_what_it_lacks(tmp_path):
     lines[-1]["answer"] = {name: lines[-1]["answer"][name] for name in ("question", "text", "status")} | {"later": 1}
     older = KeptRun(lines)
     assert older.status == "grounded" and older.answer.citations == ()
-    assert "gone.setting" in {change.name for change in difference(older, run).conditions}
-
-
-def test_a_recorder_that_remembers_needs_no_folder(tmp_path):
-    with opened() as rag:
-        rag.recorder = Recorder(tmp_path / "none", 0, remember=True)
-        assert rag.ask(QUESTION).run == ""
-        assert KeptRun(rag.recorder.latest).status == "grounded"
-    assert not (tmp_path / "none").exists()

@@ -192,7 +192,6 @@ def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(capsys, monkeyp
         (["--from-turn", "2"], "--from-turn needs the thread that it is a turn of"),
         (["--graph", "raptor"], "graph = 'raptor' (flag)"),
         (["--index", "nothing-here"], "there is no index at"),
-        (["--trace-file", "/no/such/folder/run.jsonl"], "the trace cannot be written to"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said_before_the_first_question(arguments, line, capsys):

@@ -25,7 +25,6 @@ from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.kept_run import KeptRun
-from local_rag.runtime.run_difference import difference
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, sources_table, turns_table
@@ -35,7 +34,6 @@ from local_rag.terminal.index_report import report_parts, status_table
 from local_rag.terminal.passages import passages_table
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.terminal.run_difference import difference_parts
 from local_rag.terminal.runs import run_parts, runs_table
 from local_rag.text.display import for_terminal
 
@@ -148,12 +146,11 @@ def run_of(text):
 
 @given(hostile)
 def test_no_string_of_a_run(text):
-    run, other = run_of(text), run_of(f"{text} again")
+    run = run_of(text)
     passages = RunPassages(None, lambda path: path, text)
     out = io.StringIO()
     for console in consoles_of(out):
-        parts = run_parts(run, passages, whole=True), difference_parts(difference(run, other), passages)
-        for part in (*parts[0], *parts[1], runs_table([run.summary()])):
+        for part in (*run_parts(run, passages, whole=True), runs_table([run.summary()])):
             console.print(part)
     check(out.getvalue())
 
