@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from local_rag.graphs.deps import TUTORIAL, Options
-from local_rag.graphs.edges import action, label
+from local_rag.graphs.edges import label
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.correction import discard_documents, grade_documents, refine_documents
 from local_rag.graphs.nodes.generation import generate, give_up
@@ -25,7 +25,7 @@ def crag(options: Options = TUTORIAL) -> Graph:
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
-        action,
+        label,
         {"correct": "refine_documents", "ambiguous": "transform_query", "incorrect": "discard_documents"},
     )
     graph.add_conditional_edges("discard_documents", label, {"web": "transform_query", "no web": "give_up"})

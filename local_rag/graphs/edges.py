@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from local_rag.graphs.rules import budget_left, crag_action
-from local_rag.graphs.state import Action, State
+from local_rag.graphs.state import State
 
 
 def label(state: State) -> str:
     """The label that the node before it decided by its rule (see `rules`)."""
     return state["label"]
-
-
-def action(state: State) -> Action:
-    """CRAG's action: `ambiguous` needs the web; where that is off, what is left is used as it is."""
-    taken = crag_action(state)
-    return "correct" if taken == "ambiguous" and not budget_left(state, "web_searches") else taken
 
 
 def route_taken(state: State) -> Literal["vectorstore", "web_search", "direct", "multi"]:

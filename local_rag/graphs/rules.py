@@ -62,8 +62,12 @@ def web_searched(state: State) -> bool:
 
 
 def crag_action(state: State) -> Action:
-    """CRAG's action, as `grade_documents` took it; `incorrect` where the time ran out before."""
-    return state.get("action", "incorrect")
+    """CRAG's action: `ambiguous` needs the web; where that is off, what is left is used as it is.
+
+    `incorrect` where the time ran out before there was one.
+    """
+    action = state.get("action", "incorrect")
+    return "correct" if action == "ambiguous" and not budget_left(state, "web_searches") else action
 
 
 def action_by_labels(relevant: int, graded: int) -> Action:

@@ -48,7 +48,7 @@ near-duplicates are taken rather than others looked for."""
 _READ = 20
 """Passages whose texts are read at once, at least."""
 
-_FEW, _MOST = 20_000, 20
+FEW, MOST = 20_000, 20
 """Chunks of a filter whose ids FAISS and FTS5 are given; how many times as many of all are ranked by words, at most,
 where a filter leaves more.
 """
@@ -167,7 +167,7 @@ class _Snapshot:
     def _few(self) -> Ids | None:
         """The chunks of a filter where they are few; of more of them the best of all chunks hold enough."""
         chunks = self.selection.chunks if self.selection else None
-        return chunks if chunks is not None and len(chunks) <= _FEW else None
+        return chunks if chunks is not None and len(chunks) <= FEW else None
 
     def _kept(self, chunks: Sequence[int]) -> list[int]:
         """Those of these chunks that are wanted."""
@@ -194,7 +194,7 @@ class _Snapshot:
         others.
         """
         share = self.selection.share if self.selection and self._few is None else 1.5
-        limit = len(self._left_out) + int(deep * min(_MOST, 1.5 / share))
+        limit = len(self._left_out) + int(deep * min(MOST, 1.5 / share))
         ranking = words.best(limit) if self._few is None else words.among(self._few.tolist(), limit)
         kept = set(self._kept([chunk for chunk, _ in ranking]))
         return self._shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit

@@ -14,7 +14,7 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import local_time, plural, printable, shorten
 
 Turn = Mapping[str, Any]
-"""What the memory of a graph keeps of a question; see `graphs.memory`."""
+"""What the memory of a graph keeps of a question; see `graphs.nodes.conversation`."""
 
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
+from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
@@ -258,9 +259,20 @@ class Rag:
                 self._opened.callback(self._source.close)
             return self._source
 
-    def fallback_corpus_of(self, graph: str) -> FallbackCorpus | None:
-        """The fallback corpus for a graph that searches one; for any other it is not opened. Raises as that does."""
-        return self.fallback_corpus if graph in SEARCHING else None
+    def fallback_corpus_of(self, graph: str, cancel: Cancel | None = None) -> FallbackCorpus | None:
+        """The fallback corpus for a graph that searches one; for any other it is not opened. Raises as that does.
+
+        What indexes its folder is stopped by `cancel`, and with every question: it raises Stopped then.
+        """
+        if graph not in SEARCHING:
+            return None
+        opening = Cancel(outer=cancel)
+        self._running.add(opening)
+        try:
+            with cancellation.scope(opening):
+                return self.fallback_corpus
+        finally:
+            self._running.discard(opening)
 
     @property
     def threads(self) -> Threads:
@@ -339,7 +351,7 @@ class Rag:
         return Deps(
             index=self.index,
             engine=self.engine,
-            web=self.fallback_corpus_of(graph) or self.web,
+            web=self.fallback_corpus_of(graph, cancel) or self.web,
             limits=values.limits,
             k=k or values.k,
             within=Narrowing.of(within),

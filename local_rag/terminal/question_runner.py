@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from local_rag.core.answer import Answer
@@ -42,9 +42,9 @@ class QuestionRunner:
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""
-        shown = QuestionDisplay(self.display.console, trace=self.trace, label=self.label)
-        may_search = partial(shown.may_search, ask=self.rag.settings.values.web.enabled == "ask")
-        stream = self.rag.stream(question, graph=graph, within=self.within, thread=thread, may_search=may_search)
+        asks = self.rag.settings.values.web.enabled == "ask"
+        shown = QuestionDisplay(self.display.console, trace=self.trace, label=self.label, ask=asks)
+        stream = self.rag.stream(question, graph=graph, within=self.within, thread=thread, may_search=shown.may_search)
         if self.announce:
             self.say_conditions()
         with closing(cast("Generator[Event, None, None]", stream)) as events:

@@ -7,8 +7,8 @@ import re
 import pytest
 from support import TESTS
 
-PATCHED = re.compile(r"""(?:setattr|delattr|patch)\([^)\n]*["'](?:[\w.]*\.)?_[a-z]""")
-IMPORTED = re.compile(r"^\s*(?:from local_rag\S* import .*?|import local_rag\S*\.)\b_[a-z]", re.MULTILINE)
+PATCHED = re.compile(r"""(?:setattr|delattr|patch)\([^)\n]*["'](?:[\w.]*\.)?_[A-Za-z]""")
+IMPORTED = re.compile(r"^\s*(?:from local_rag\S* import .*?|import local_rag\S*\.)\b_[A-Za-z]", re.MULTILINE)
 
 
 @pytest.mark.parametrize("pattern", [PATCHED, IMPORTED], ids=["patched", "imported"])
@@ -25,4 +25,6 @@ def test_tests_reach_for_no_private_name(pattern):
 def test_the_check_would_notice():
     assert PATCHED.search('monkeypatch.setattr(installer, "_pip", None)')
     assert PATCHED.search('monkeypatch.setattr("local_rag.web.fetch._resolve", None)')
+    assert PATCHED.search('monkeypatch.setattr(text, "_BATCH", 1)')
     assert IMPORTED.search("from local_rag.web import _resolve")
+    assert IMPORTED.search("from local_rag.web import _LIMIT")

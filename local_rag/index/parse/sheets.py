@@ -28,7 +28,7 @@ from local_rag.index.parse.parsed_file import (
 from local_rag.index.parse.tables import lines
 from local_rag.text.encoding import decode
 
-_PLACES = 5_000
+PLACES = 5_000
 """Places of a sheet that a citation can name: rows, or in a longer sheet several rows at once."""
 
 _DELIMITERS = ",;\t|"
@@ -84,7 +84,7 @@ def _sheet(
     """A sheet headed by its name; a citation names its rows."""
     name = " ".join(clean(name).split())
     rows = [(number, line) for number, line in enumerate(lines(table, headed=headed), 1) if line]
-    step = len(rows) // _PLACES + 1
+    step = len(rows) // PLACES + 1
     blocks = [(1, name, name)] if rows else []
     for at, (first, line) in enumerate(rows):
         last, _ = rows[min(at + step, len(rows)) - 1]

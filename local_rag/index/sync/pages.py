@@ -33,7 +33,7 @@ ReadPage = Callable[[str], LoadedDocument]
 Raises FileSkipped with the reason why there is none, or Stopped.
 """
 
-_BATCH = 100
+BATCH = 100
 """Texts of a transaction."""
 
 
@@ -107,9 +107,9 @@ def sync_texts(
     report, pace = GrowingReport(), Pace(len(texts))
     known = {row.path: row for row in store.read(reads.files)}
     cut = partial(chunks_of, embedder=embedder, settings=settings)
-    for first in range(0, len(texts), _BATCH):
+    for first in range(0, len(texts), BATCH):
         cancel.check()
-        group = texts[first : first + _BATCH]
+        group = texts[first : first + BATCH]
         with store.writing() as db:
             for name, text in group:
                 _put(db, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)

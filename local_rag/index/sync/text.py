@@ -27,7 +27,7 @@ from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import Found, Walk, walk
 from local_rag.text.display import by_count, kinds_in_words
 
-_BATCH = 256
+BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
 
 _IDLE = 0.2
@@ -36,7 +36,7 @@ _IDLE = 0.2
 _AHEAD = 24
 """Parts and rows of files that are read while one is stored: now this takes longer, now that."""
 
-_LARGE = 4_000_000
+LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
 
 
@@ -100,7 +100,7 @@ class TextSync:
             with suppress(OSError):
                 self._sizes[path] = Path(path).stat().st_size
         self._pace, self._done, self._bytes = Pace(sum(self._sizes.values())), 0, 0
-        large = {path for path in changed if self._sizes[path] > _LARGE}
+        large = {path for path in changed if self._sizes[path] > LARGE}
         for paths, ahead in ((changed.keys() - large, _AHEAD), (large, 1)):
             self._read_and_store({path: changed[path] for path in sorted(paths)}, ahead)
 
@@ -144,7 +144,7 @@ class TextSync:
 
     def _cut(self, part: ReadPart) -> None:
         """Cut a part into chunks, and store it with others once they are many or have waited."""
-        if self._chunks >= _BATCH:
+        if self._chunks >= BATCH:
             self._write()
         files = [
             (row, [(each, chunks_of(each, self._embedder, self._settings)) for each in documents])

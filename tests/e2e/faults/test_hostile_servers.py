@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import resource
 import socket
-import sys
 import threading
+import tracemalloc
 
 import pytest
 from support.ollama_engine import QUESTION, answered, engine_on, passages
@@ -27,11 +26,6 @@ MEMORY = 400_000_000
 NDJSON = "application/x-ndjson"
 
 
-def peak():
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
 @pytest.fixture(scope="module", autouse=True)
 def imported():
     """The client's libraries take longer to import than a question may."""
@@ -41,7 +35,7 @@ def imported():
 
 def asked(server, **limits):
     """What a question costs and ends in: the replies, or the error's line."""
-    before = peak()
+    tracemalloc.start()
     limits |= {"load_seconds": 3.0, "idle_seconds": 2.0}
     try:
         with cancel.scope(cancel.Cancel(SECONDS)), engine_on(server, **limits) as engine:
@@ -52,7 +46,10 @@ def asked(server, **limits):
     except LocalRagError as error:
         said = [str(error)]
         assert len(str(error)) < 1_000, str(error)[:300]
-    assert peak() - before < MEMORY
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < MEMORY
     return said
 
 

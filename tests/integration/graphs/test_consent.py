@@ -44,22 +44,15 @@ def asking(graph, engine, web, saver, **options):
         ("yes", ["plan price 2026"], "grounded"),
         (" Y ", ["plan price 2026"], "grounded"),
         (True, ["plan price 2026"], "grounded"),
-        ("tariff of the plan, in euros", ["tariff of the plan, "], "grounded"),
+        ({"query": "tariff of the plan, in euros"}, ["tariff of the plan, "], "grounded"),
         ({"query": " tariff "}, ["tariff"], "grounded"),
         ({"query": "no smoking fine"}, ["no smoking fine"], "grounded"),
-        ("northern plan tariff", ["northern plan tariff"], "grounded"),
         ("Ja.", ["plan price 2026"], "grounded"),
         *(
             (reply, [], "abstained")
             for reply in [
-                *("nein", "Nope!", "stop", "don't", "tariff", "Don’t send it", "do not send that", "no, keep it here"),
-                *(
-                    "lieber nicht",
-                    "Auf keinen Fall senden",
-                    "bitte nicht",
-                    "stopp, das bleibt hier",
-                    "yes but not that",
-                ),
+                *("nein", "tariff", "I said no", "absolutely not", "please stop", "non merci", "northern plan tariff"),
+                *("Auf keinen Fall senden", "yes but not that", "yes, no", "true"),
                 *({"query": ""}, {"query": 7}, ["yes"], 1),
             ]
         ),
@@ -77,7 +70,7 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     assert asked.value == {
         "query": "plan price 2026",
         "engine": "stand-in",
-        "answer": 'yes, no, or another query: two words or more, or {"query": "…"}',
+        "answer": 'yes, no, or another query: {"query": "…"}',
     }
     assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
     calls = len(engine.asked)

@@ -39,7 +39,7 @@ def index(request, tmp_path_factory):
         moment = datetime.fromisoformat(changed).timestamp()
         os.utime(folder / name, (moment, moment))
     with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
-        patched.setattr(search, "_FEW", request.param)
+        patched.setattr(search, "FEW", request.param)
         made.sync([folder / "notes", folder / "page.html"])
         yield made
 

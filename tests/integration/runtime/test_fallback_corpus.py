@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import contextmanager
 
 import pytest
 from support.fakes_index import HashingEmbedder, remembering_minilm
@@ -11,7 +12,8 @@ from support.hostile import make_mhtml
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMismatch, UsageError
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import IndexMismatch, Stopped, UsageError
 from local_rag.core.events import Retrieved, Started, WebQuery
 from local_rag.core.progress import Silent
 from local_rag.diagnostics import kept
@@ -90,6 +92,20 @@ def test_what_only_the_fallback_corpus_says_is_answered_from_it(notes, saved, ho
     assert not [event for event in events if isinstance(event, WebQuery)]
     assert any(isinstance(event, Started) and event.doing == f"searching {saved}" for event in events)
     assert not (home / "data" / QUERY_LOG).exists()
+
+
+@pytest.mark.parametrize("stopped_by", ["the question", "the Rag"])
+def test_stopping_ends_the_indexing_of_its_folder(notes, saved, stopped_by):
+    class Stopping(Silent):
+        @contextmanager
+        def progress(self, doing=""):
+            yield lambda share, line: cancel.stop() if stopped_by == "the question" else rag.stop()
+
+    for number in range(40):
+        (saved / f"{number}.html").write_text(page(f"Lamp {number} is lit."), encoding="utf-8")
+    cancel = Cancel()
+    with Rag.open(engine="extractive", web__source=str(saved), display=Stopping()) as rag, pytest.raises(Stopped):
+        rag.stream(QUESTION, graph="crag", cancel=cancel)
 
 
 def test_without_it_the_files_do_not_say(notes):

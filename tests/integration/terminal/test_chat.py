@@ -210,6 +210,7 @@ from local_rag.cli.app import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.core import cancel
 from local_rag.core.generation import AnswerDelta
+from local_rag.web.search import DdgsSearch
 
 quick = ExtractiveEngine.answer
 
@@ -221,6 +222,7 @@ def answer(self, question, documents, attempt):
     yield from quick(self, question, documents, attempt)
 
 ExtractiveEngine.answer = answer
+DdgsSearch.search = lambda *_: sys.exit("the words have left")
 main()
 """
 
@@ -310,6 +312,22 @@ def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
         listed = terminal.until("> ")
         assert re.search(r"What does the greenhouse cost +1 ", listed), "the stopped question was not kept"
 
+        terminal.type("\x04")
+        assert terminal.child.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(notes):
+    with Terminal(["chat", "--engine", "extractive", "--graph", "crag", "--web", "ask"], notes) as terminal:
+        terminal.until("> ")
+        terminal.type("Who won the cup final in 1998?\n")
+        terminal.until("may these words leave? [y/N]")
+        terminal.interrupt_until("stopped")
+        terminal.until("> ")
+        terminal.type("/threads\n")
+        terminal.until("There are no threads yet.")
+        terminal.until("> ")
         terminal.type("\x04")
         assert terminal.child.wait(60) == 0
 

@@ -100,7 +100,7 @@ CRAG = [
         "ambiguous",
         f"{GRADED} transform_query web_search_node refine_documents generate grade_generation",
     ),
-    ("yynn", [0.6, 0.5, 0.1, 0.1], False, "ambiguous", f"{GRADED} refine_documents generate grade_generation"),
+    ("yynn", [0.6, 0.5, 0.1, 0.1], False, "correct", f"{GRADED} refine_documents generate grade_generation"),
     ("nnnn", [0.01, 0.02, 0.03, 0.04], False, "incorrect", f"{GRADED} discard_documents give_up"),
     (
         "nnnn",

@@ -235,18 +235,18 @@ TABLE = [
 
 @pytest.mark.parametrize(("name", "script", "world", "path", "status"), TABLE)
 def test_verdicts_lead_to_the_path(name, script, world, path, status):
-    limits = {key: value for key, value in world.items() if key in ROOM}
-    corpus = FakeCorpus([passage(n) for n in range(1, world.get("found", 4) + 1)])
-    web = FakeWeb(found=world.get("pages", 1)) if world.get("web") else None
-    options = {key: world[key] for key in ("direct", "fallback") if key in world}
-    taken, state, _ = run(name, ScriptedEngine(**script), corpus, web, **options, **limits)
+    world = dict(world)
+    corpus = FakeCorpus([passage(n) for n in range(1, world.pop("found", 4) + 1)])
+    pages, searched = world.pop("pages", 1), world.pop("web", False)
+    web = FakeWeb(found=pages) if searched else None
+    taken, state, _ = run(name, ScriptedEngine(**script), corpus, web, **world)  # Values refuses a misspelt limit
     assert (taken, state["status"]) == (path, status)
     assert state["generation"]
 
 
-def test_an_ambiguous_verdict_is_recorded_even_where_the_web_is_off():
-    _, state, _ = run("crag", ScriptedEngine(relevant=["yynn"]))
-    assert labels(state, "grade_documents") == ["ambiguous"]
+def test_where_the_web_is_off_the_action_that_is_taken_is_recorded():
+    path, state, _ = run("crag", ScriptedEngine(relevant=["yynn"]))
+    assert "web_search_node" not in path and labels(state, "grade_documents") == ["correct"]
     assert labels(state, "relevance") == ["relevant", "relevant", "irrelevant", "irrelevant"]
     assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1", "2"]
 
@@ -362,6 +362,7 @@ def test_an_abstention_names_the_passages_that_came_nearest_to_the_question_and_
     ],
 )
 def test_an_abstention_says_what_came_of_each_source(script, world, reason):
+    assert world.keys() <= {"pages", "notes", "drafts", "found"}
     web = FakeWeb(found=world.get("pages", 0 if "notes" in world else 1), notes=world.get("notes", ()))
     engine = ScriptedEngine(**{"relevant": ["n", "y", "n"], "drafts": world.get("drafts", [FINE])} | script)
     corpus = FakeCorpus([passage(n) for n in range(world.get("found", 4))])

@@ -78,16 +78,19 @@ def test_a_terminal_sees_the_live_draft_and_no_control_characters_of_it():
 
 
 def test_a_pipe_sees_the_stages_but_no_draft():
-    assert followed(terminal=False).splitlines() == ["retrieving…", "writing…"]
+    assert followed(terminal=False).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
 
 
 def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about():
     out = io.StringIO()
-    display = QuestionDisplay(SafeConsole(out))
     query = WebQuery("valve \x1b[31mprice", "stand-in")
+    display = QuestionDisplay(SafeConsole(out))
+    display.show(query)
     assert display.may_search(query) is True
     assert out.getvalue() == "asking stand-in: valve price\n"
-    assert display.may_search(query, ask=True) is False
+    display = QuestionDisplay(SafeConsole(out), ask=True)
+    display.show(query)
+    assert display.may_search(query) is False
     assert "not asking stand-in" in out.getvalue() and "--web allows it" in out.getvalue()
 
 
@@ -343,7 +346,7 @@ def test_the_draft_begins_anew_with_each_candidate():
 
 def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert followed(terminal=True).splitlines() == ["retrieving…", "writing…"]
+    assert followed(terminal=True).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
 
 
 def test_the_report_of_a_sync():

@@ -171,8 +171,7 @@ def test_no_string_of_an_event(text):
     out = io.StringIO()
     for console in consoles_of(out):
         shown = QuestionDisplay(console, trace=True)
-        shown.may_search(WebQuery(text, text))
-        shown.follow(iter(events))
+        shown.follow(iter((WebQuery(text, text), *events)))
     check(out.getvalue())
 
 

@@ -419,7 +419,7 @@ def test_kinds_that_nothing_reads_are_counted(notes):
 
 
 def test_progress_of_both_phases(notes, monkeypatch):
-    monkeypatch.setattr(text, "_LARGE", 100)
+    monkeypatch.setattr(text, "LARGE", 100)
     notes.write("0.txt", f"The file 0 is about whales.{' ' * 100}")
     seen = {"text": [], "vectors": []}
     report = notes.index.sync([notes.folder], progress=lambda told: seen[told.phase].append(told))
@@ -503,7 +503,7 @@ def test_a_mailbox_that_was_stopped_between_its_parts_is_read_again(notes, monke
 
     notes.write("mails.mbox", "From anna")
     monkeypatch.setattr(Parser, "parse", parts)
-    monkeypatch.setattr(text, "_BATCH", 1)
+    monkeypatch.setattr(text, "BATCH", 1)
     stop = cancel.Cancel()
     with cancel.scope(stop), pytest.raises(Stopped):
         notes.index.sync([notes.path("mails.mbox")], progress=lambda told: told.chunks > 2 and stop.stop())
@@ -522,7 +522,7 @@ MANY = " ".join(f"../many/{number:02}.txt" for number in range(12))
 
 def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, monkeypatch):
     notes.plant(MANY)
-    monkeypatch.setattr(text, "_BATCH", 2)
+    monkeypatch.setattr(text, "BATCH", 2)
     stop, index = cancel.Cancel(), notes.index
     with cancel.scope(stop), pytest.raises(Stopped):
         index.sync([notes.path("../many")], progress=lambda told: told.chunks > 3 and stop.stop())

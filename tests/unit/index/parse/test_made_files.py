@@ -60,7 +60,7 @@ def test_a_row_is_cut_only_where_no_passage_holds_it():
 
 
 def test_a_long_sheet_names_several_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(sheets, "_PLACES", 4)
+    monkeypatch.setattr(sheets, "PLACES", 4)
     (tmp_path / "a.csv").write_text("\n".join(f"lamp number {number}" for number in range(10)))
     found = document_of(tmp_path / "a.csv")
     assert [heading.text for heading in found.headings] == ["rows 1-3", "rows 4-6", "rows 7-9", "row 10"]
