@@ -10,9 +10,9 @@ class Call:
     """One request to a language model, in the server's own figures; `seconds` is wall clock here.
 
     `prompt_tokens` counts the whole prompt, `prompt_seconds` what was really read, which a remembered prefix is not.
-    `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable. `role` names the call,
-    `task` the prompt texts that it was made of, joined by "+", and `prompt` is their digest: the first 12 hex digits of
-    the SHA-256 of the system message and these texts, placeholders unfilled. Both are empty where nothing was asked.
+    `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable. `role` names the prompt
+    text that it was made of, or several joined by "+", and `prompt` is their digest: the first 12 hex digits of the
+    SHA-256 of the system message and these texts, placeholders unfilled.
     """
 
     role: str
@@ -25,7 +25,6 @@ class Call:
     output_seconds: float = 0.0
     loaded: bool = False
     retry: bool = False
-    task: str = ""
     prompt: str = ""
 
 

@@ -39,8 +39,7 @@ CLOSED = "the engine was closed while it was asked"
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
-    temperature 0, others are further tries at temperature 0.7. `role`, `retry`, `task` and `prompt` are those of
-    `Call`.
+    temperature 0, others are further tries at temperature 0.7. `role`, `retry` and `prompt` are those of `Call`.
     """
 
     role: str
@@ -50,7 +49,6 @@ class ChatRequest:
     schema: Mapping[str, Any] | None = None
     variant: int = 0
     retry: bool = False
-    task: str = ""
     prompt: str = ""
 
 
@@ -178,7 +176,7 @@ class ChatCalls(ABC):
         """The thread that reads: its turn has come with None, then come the chunks, then StopIteration or an error."""
         from langsmith import tracing_context
 
-        about = {"task": request.task, "prompt": request.prompt, "retry": request.retry}
+        about = {"prompt": request.prompt, "retry": request.retry}
         config: RunnableConfig = {"run_name": request.role, "tags": [SILENT], "metadata": about}
         try:
             with self.turn(connection) as come, tracing_context(enabled=False):
@@ -245,7 +243,6 @@ def call_of(request: ChatRequest, message: AIMessage | None, seconds: float) -> 
         output_seconds=wrote,
         loaded=load >= LOADED,
         retry=request.retry,
-        task=request.task,
         prompt=request.prompt,
     )
 

@@ -123,7 +123,7 @@ class ChatModelCalls(ChatCalls):
         if request.schema is None:
             yield from self._streamed(request, config)
             return
-        schema = {"title": request.role, "description": "The reply to the task.", **request.schema}
+        schema = {"title": request.role.replace("+", "_"), "description": "The reply to the task.", **request.schema}
         while True:
             try:
                 model = _bound(self._model, METHODS[self._method], schema)

@@ -166,7 +166,7 @@ class KeptRun:
     @property
     def prompts(self) -> dict[str, str]:
         """The digest of each task's prompt texts, by their names."""
-        return {call.task: call.prompt for call in self.calls if call.prompt}
+        return {call.role: call.prompt for call in self.calls if call.prompt}
 
     def summary(self) -> RunSummary:
         """The run as a list shows it."""

@@ -171,7 +171,7 @@ def _event(line: Line) -> RunEventView | None:
         return RunEventView(kind, at, verdict=from_plain(Graded, line))
     if kind == "called":
         call = from_plain(Call, line["call"])
-        digest = f", prompt {call.task} {call.prompt}" if call.prompt else ""
+        digest = f", prompt {call.prompt}" if call.prompt else ""
         return RunEventView(kind, at, call=call, text=call_line(call) + digest)
     if kind == "web_query":
         return RunEventView(kind, at, query=str(line["query"]), text=f"asked {line['engine']}: {line['query']}")

@@ -135,7 +135,7 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
         yield graded.kind, verdict_text(graded, passages.label, passages.place(graded.chunk_id))
     elif event == "called":
         call = from_plain(Call, line["call"])
-        digest = f", prompt {call.task} {call.prompt}" if call.prompt else ""
+        digest = f", prompt {call.prompt}" if call.prompt else ""
         yield "call", Text(call_line(call) + digest, "dim")
     elif event == "note":
         yield "note", Text(shorten(line["text"], LONGEST), "yellow")

@@ -102,8 +102,8 @@ class LanguageModelEngine(ABC):
         task = self.task()
         messages = self.prompts.chat(self.prompts.route_task(catalog), question, before=files_in_words(catalog))
         schema = schemas.route_among(catalog.allowed, catalog.multi)
-        texts = [*(["router"] if len(catalog.allowed) > 1 else []), *(["router_steps"] if catalog.multi else [])]
-        verdict = task.single("router", "router", messages, schema, reasons="one", texts=texts)
+        names = ["router"] * (len(catalog.allowed) > 1) + ["router_steps"] * catalog.multi
+        verdict = task.verdict("router", "+".join(names), lambda _: messages, schema)
         source: Source = getattr(verdict.reply, "datasource", first)
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
@@ -116,26 +116,14 @@ class LanguageModelEngine(ABC):
             return self._next(question, documents, written)
         task = self.task()
         messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
-        verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, reasons="one")
+        verdict = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
         return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
 
     def _next(self, question: str, documents: Sequence[Document], written: str) -> Need:
         """How an answer goes on, with the passages in sight that its last part is from."""
         task, shown = self.task(), Passages.of(documents)
-
-        def prompt(positions: Sequence[int]) -> Sequence[Message]:
-            return self.prompts.chat(self.prompts.next_task(written), question, shown.shown, positions)
-
-        verdict = task.verdict(
-            "grader",
-            "retrieval_decision",
-            prompt,
-            shown.order,
-            lambda _: schemas.GradeNext,
-            needed=0,
-            reasons="one",
-            texts=["continuation"],
-        )
+        prompt = self.prompts.about(shown, question, lambda _: self.prompts.next_task(written))
+        verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, shown.order, needed=0)
         return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
@@ -169,16 +157,14 @@ class LanguageModelEngine(ABC):
     ) -> Iterator[str | None]:
         shown = Passages.of(documents)
 
-        def prompt(positions: Sequence[int]) -> Sequence[Message]:
+        def wanted(positions: Sequence[int]) -> str:
             if attempt.direct:
-                wanted = self.prompts.direct_task(attempt.shape)
-            else:
-                wanted = self.prompts.answer_task(attempt, shown.counting(positions))
-            return self.prompts.chat(wanted, question, shown.shown, positions)
+                return self.prompts.direct_task(attempt.shape)
+            return self.prompts.answer_task(attempt, shown.counting(positions))
 
         name = "direct" if attempt.direct else "generator" if attempt.written is None else "generator_part"
-        bits = task.text("generator", prompt, shown.order, len(documents), attempt.number - 1, [name])
-        return shown.own_stream(bits)
+        prompt = self.prompts.about(shown, question, wanted)
+        return shown.own_stream(task.text(name, prompt, shown.order, len(documents), attempt.number - 1))
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """The hallucination grader and the answer grader: one call, or with `grading: each` two.
@@ -204,13 +190,9 @@ class LanguageModelEngine(ABC):
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The next sentence of a chain of reasoning. What cannot be parsed ends it: the answer is then written."""
-        task = self.task()
-
-        def prompt(positions: Sequence[int]) -> Sequence[Message]:
-            return self.prompts.chat(self.prompts.reason_task(thoughts), question, documents, positions)
-
-        order = range(len(documents))
-        verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
+        task, shown = self.task(), Passages.plain(documents)
+        prompt = self.prompts.about(shown, question, lambda _: self.prompts.reason_task(thoughts))
+        verdict = task.verdict("generator", "reasoner", prompt, schemas.ReasonStep, range(len(documents)))
         sentence = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
         first = next((span.of(sentence) for span in sentences(sentence)), "")
         done = not first or verdict.reply is None or verdict.reply.done or THE_ANSWER in first.casefold()
@@ -220,7 +202,7 @@ class LanguageModelEngine(ABC):
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
         messages = self.prompts.chat(self.prompts.rewrite_task(tried, target), question)
         known = {query_key(query) for query in tried}
-        return self.task().line("rewriter", lambda _: messages, (), known, [REWRITERS[target]])
+        return self.task().line(REWRITERS[target], lambda _: messages, (), known)
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""

@@ -11,7 +11,7 @@ from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Sup
 from local_rag.engines.language_model import passages, schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
-from local_rag.engines.language_model.window import DoesNotFit, Message
+from local_rag.engines.language_model.window import DoesNotFit
 from local_rag.text.display import plural
 from local_rag.text.marks import claims
 
@@ -30,66 +30,58 @@ def grade_documents(task: Task, question: str, documents: Sequence[Document], mo
 
     One that no call has shown is `unparsed`, and says why. Raises DoesNotFit where none fits.
     """
-    verdicts, graded_any = [Relevance("unparsed")] * len(documents), False
+    verdicts: dict[int, Relevance] = {}
     left, clock = Passages.plain(documents).order, cancel.current()
     had = clock.remaining()
 
     def leave_out(numbers: Sequence[int], why: str) -> None:
-        for number in numbers:
-            verdicts[number] = Relevance("unparsed", why=f"not graded: {why}")
+        verdicts.update(dict.fromkeys(numbers, Relevance("unparsed", why=f"not graded: {why}")))
         task.note(f"{plural(len(numbers), 'passage')} not graded: {why}")
 
+    too_long: DoesNotFit | None = None
+    graded: list[int] = []
     while left:
         try:
-            shown, graded = _graded(task, question, documents, left[:most])
+            new = _graded(task, question, documents, sorted(left[:most]))
         except DoesNotFit as error:
+            too_long = error
             size = len(documents[left[0]].page_content)
-            shorter = [number for number in left if len(documents[number].page_content) < size]
-            if not (shorter or graded_any):
-                raise
-            leave_out([number for number in left if number not in shorter], str(error))
-            left = shorter
+            as_long = [number for number in left if len(documents[number].page_content) >= size]
+            leave_out(as_long, str(error))
+            left = [number for number in left if number not in as_long]
             continue
-        graded_any = True
-        for number, verdict in zip(shown, graded, strict=True):
-            verdicts[number] = verdict
-        passages.remember([documents[number] for number in shown])
-        left = [number for number in left if number not in shown]
+        verdicts |= new
+        graded += new
+        passages.remember([documents[number] for number in new])
+        left = [number for number in left if number not in new]
         if left and had and (clock.remaining() or 0.0) < (1 - SHARE) * had:
             leave_out(left, "the time of the question did not allow it")
-            left = []
-    return verdicts
+            break
+    if too_long and not graded:
+        raise too_long
+    return [verdicts[number] for number in range(len(documents))]
 
 
-def _graded(
-    task: Task, question: str, documents: Sequence[Document], order: Sequence[int]
-) -> tuple[list[int], list[Relevance]]:
-    """The positions of those of these documents that one call has shown, and their verdicts."""
+def _graded(task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]) -> dict[int, Relevance]:
+    """The verdicts on those of the documents of these numbers that one call has shown."""
+    shown = Passages.plain([documents[number] for number in numbers])
+    prompt = task.prompts.about(shown, question, lambda positions: task.prompts.grade_task(len(positions)))
+    verdict = task.verdict("grader", "retrieval_grader", prompt, schemas.GradeDocuments, shown.order, each=True)
 
-    def prompt(positions: Sequence[int]) -> list[Message]:
-        shown = [documents[position] for position in positions]
-        return task.prompts.chat(task.prompts.grade_task(len(shown)), question, shown, range(len(shown)))
+    def relevance(at: int) -> Relevance:
+        if verdict.reply is None:
+            return Relevance("unparsed", why=verdict.error)
+        return Relevance(_LABELS[verdict.reply.binary_scores[at]], why=verdict.reason(at))
 
-    verdict = task.verdict(
-        "grader",
-        "retrieval_grader",
-        prompt,
-        order,
-        lambda count: schemas.of_length(schemas.GradeDocuments, count),
-        reasons="each",
-    )
-    if verdict.reply is None:
-        return verdict.kept, [Relevance("unparsed", why=verdict.error)] * len(verdict.kept)
-    words = verdict.reply.binary_scores
-    return verdict.kept, [Relevance(_LABELS[word], why=verdict.reason(at)) for at, word in enumerate(words)]
+    return {numbers[position]: relevance(at) for at, position in enumerate(verdict.kept)}
 
 
-_CHECKS: dict[Check, tuple[type[schemas.Reply], str, Sequence[str]]] = {
-    "both": (schemas.GradeGeneration, "generation_grader", ("hallucination_grader", "answer_grader")),
-    "support": (schemas.GradeHallucinations, "hallucination_grader", ()),
-    "usefulness": (schemas.GradeAnswer, "answer_grader", ()),
+_CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
+    "both": (schemas.GradeGeneration, "hallucination_grader+answer_grader"),
+    "support": (schemas.GradeHallucinations, "hallucination_grader"),
+    "usefulness": (schemas.GradeAnswer, "answer_grader"),
 }
-"""The schema of a check, the name of its call, and the texts of its prompt unless it is one of that name."""
+"""The schema of a check, and the texts of its prompt."""
 
 
 def grade_generation(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
@@ -100,20 +92,19 @@ def grade_generation(task: Task, question: str, documents: Sequence[Document], g
     sentences = claims(generation)
     if not sentences:
         return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
-    base, label, texts = _CHECKS[check]
+    base, name = _CHECKS[check]
     schema = base if check == "usefulness" else schemas.of_length(base, len(sentences))
     shown = Passages.of(documents)
     cited = {number - 1 for claim in sentences for number in shown.shown_numbers(claim.numbers)}
     order = sorted(shown.order, key=lambda position: position not in cited)
-
-    def prompt(positions: Sequence[int]) -> list[Message]:
-        wanted = task.prompts.check_task(generation, shown, check, shown.counting(positions))
-        return task.prompts.chat(wanted, question, shown.shown, positions)
-
     needed = 0 if check == "usefulness" else max(1, len(cited))
+
+    def wanted(positions: Sequence[int]) -> str:
+        return task.prompts.check_task(generation, shown, check, shown.counting(positions))
+
     try:
         verdict = task.verdict(
-            "grader", label, prompt, order, lambda _: schema, needed=needed, reasons="one", texts=texts
+            "grader", name, task.prompts.about(shown, question, wanted), schema, order, needed=needed
         )
     except DoesNotFit as error:
         unread: list[Support] = ["unparsed"] * len(sentences)

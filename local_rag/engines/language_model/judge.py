@@ -44,7 +44,7 @@ class Judge:
             raise ValueError("a judge needs at least one reference answer")
         task = self.engine.task()
         messages = task.prompts.chat(task.prompts.judge_task(known, without_marks(answer).strip()), question)
-        verdict = task.single("grader", "judge", messages, schemas.JudgeAnswer)
+        verdict = task.verdict("grader", "judge", lambda _: messages, schemas.JudgeAnswer)
         return Judgement(verdict.reply.verdict if verdict.reply else "unparsed", verdict.error, task.usage())
 
 
@@ -67,10 +67,10 @@ class QuestionProposer:
         reply = self._asked("propose_missing", document, schemas.ProposeMissing)
         return _one_line(reply.question) if reply else ""
 
-    def _asked(self, label: str, document: Document, schema: type[R]) -> R | None:
+    def _asked(self, name: str, document: Document, schema: type[R]) -> R | None:
         task = self.engine.task()
-        messages = task.prompts.chat(task.prompts.propose_task(label == "propose"), "", [document], [0])
-        return task.single("generator", label, messages, schema).reply
+        messages = task.prompts.chat(task.prompts.propose_task(name == "propose"), "", [document], [0])
+        return task.verdict("generator", name, lambda _: messages, schema).reply
 
 
 def _one_line(text: str) -> str:

@@ -9,7 +9,7 @@ first, too. What is wanted is a text of `prompt_texts`; the rest is added here, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from local_rag.core.generation import Attempt, Shape, Style, Turn
 from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.language_model.passages import Passages, rendered
 from local_rag.engines.language_model.prompt_texts import PromptTexts
-from local_rag.engines.language_model.window import Message
+from local_rag.engines.language_model.window import Message, Prompt
 from local_rag.text.display import LONGEST_ABOUT, joined, plural, shorten, summary
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
@@ -73,6 +73,10 @@ class Prompts:
         parts = [fenced(before), *rendered(documents, numbers)]
         parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
         return [("system", self.texts.system), ("user", "\n\n".join(filter(None, parts)))]
+
+    def about(self, shown: Passages, question: str, task: Callable[[Sequence[int]], str]) -> Prompt:
+        """A prompt with the passages at some positions; what is wanted of them follows from these positions."""
+        return lambda positions: self.chat(task(positions), question, shown.shown, positions)
 
     # --- the tasks --------------------------------------------------------------------------------------------------
 
@@ -253,7 +257,7 @@ def _claim(claim: Claim, cited: Sequence[int]) -> str:
     return f"{' '.join(fenced(claim.text).split())}{columns}{mark}"
 
 
-def with_reasons(messages: Sequence[Message], several: bool = False) -> list[Message]:
+def with_reasons(messages: Sequence[Message], several: bool) -> list[Message]:
     """The prompt of a grader that is asked for its reasons, too: one, or one for each verdict of a list."""
     what = "a list with the reason for each" if several else "the reason"
     *before, (role, content) = messages

@@ -29,6 +29,8 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     tokens: ClassVar[int] = 8
     """What the values of the longest reply take, see `most_tokens`."""
+    explained: ClassVar[bool] = True
+    """Whether a task that explains asks a reason for it."""
     reasons: ClassVar[int] = 0
     """How many reasons stand behind the verdicts."""
 
@@ -79,7 +81,7 @@ class GradeNext(Reply):
 class ReasonStep(Reply):
     """The next sentence of a chain of reasoning, and whether the answer is there (IRCoT, arXiv 2212.10509)."""
 
-    tokens = 112
+    tokens, explained = 112, False
     sentence: str = Field(alias="t", json_schema_extra={"maxLength": 300})
     done: bool = Field(alias="d")
 
@@ -87,13 +89,14 @@ class ReasonStep(Reply):
 class JudgeAnswer(Reply):
     """Does an answer say what a reference answer says? Only evaluation asks this."""
 
+    explained = False
     verdict: Literal["right", "wrong"] = Field(alias="j")
 
 
 class ProposeQuestion(Reply):
     """A question that a passage answers, and the words of the passage that do; only `eval make` asks this."""
 
-    tokens = 240
+    tokens, explained = 240, False
     question: str = Field(alias="q")
     answer: str = Field(alias="a")
 
@@ -101,7 +104,7 @@ class ProposeQuestion(Reply):
 class ProposeMissing(Reply):
     """A question that a passage raises and does not answer; only `eval make` asks this."""
 
-    tokens = 120
+    tokens, explained = 120, False
     question: str = Field(alias="q")
 
 

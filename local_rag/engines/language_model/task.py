@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal
+from functools import partial
+from typing import Any, Generic
 
 from pydantic import ValidationError
 
@@ -35,9 +36,6 @@ QUOTED = 400
 LONGEST_REASON = 200
 """Characters of a reason that are kept; the grammar allows 160, and not every server has one."""
 
-Reasons = Literal["one", "each"]
-"""One reason for the verdict, or one for each verdict of a list."""
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Generic[R]):
@@ -62,7 +60,11 @@ class Verdict(Generic[R]):
 
 
 class Task:
-    """The calls of one task, in turn, with their costs."""
+    """The calls of one task, in turn, with their costs.
+
+    Of each call `role` says which model is asked, and `name` is the prompt text that it is made of, or several joined
+    by "+". `order` lists the positions of what its prompt may do without, the most wanted first.
+    """
 
     def __init__(
         self, calls: ChatCalls, setups: Mapping[Role, ModelSetup], prompts: Prompts, *, explain: bool = False
@@ -88,59 +90,47 @@ class Task:
             notes=tuple(dict.fromkeys(self._notes)),
         )
 
+    def note(self, note: str) -> None:
+        """What a person should know."""
+        self._notes.append(note)
+
     def verdict(
         self,
         role: Role,
-        label: str,
+        name: str,
         prompt: Prompt,
-        order: Sequence[int],
-        schema: Callable[[int], type[R]],
-        *,
-        needed: int = 1,
-        reasons: Reasons | None = None,
-        texts: Sequence[str] = (),
-    ) -> Verdict[R]:
-        """One verdict, or one for each passage. Raises DoesNotFit where not even the first `needed` passages fit.
-
-        `label` names the call, and `texts` the prompt texts it is made of, by default the one of that name; `order`
-        lists the positions of the passages, the most wanted first; `schema` is for so many passages. `reasons` says
-        what a task that explains asks a reason for.
-        """
-        if self._explain and reasons:
-            prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
-        shapes = schema
-        fitted = FittedPrompt(
-            prompt, order, self._setups[role], lambda count: schemas.most_tokens(shapes(count)), needed
-        )
-        while True:
-            shape = shapes(len(fitted.kept))
-            wire, most = schemas.wire(shape), schemas.most_tokens(shape)
-            request = self._request(role, label, texts, fitted.messages, most, schema=wire)
-            try:
-                parsed, wrong = self._strict(request, shape)
-            except PromptTooLong as size:
-                fitted.shrink(size)
-                continue
-            if parsed is None:
-                self._unparsed += 1
-                self.note(f"{label}: no usable verdict of {request.setup.model}: {wrong}")
-            return Verdict(parsed, fitted.kept, wrong)
-
-    def single(
-        self,
-        role: Role,
-        label: str,
-        messages: Sequence[Message],
         schema: type[R],
+        order: Sequence[int] = (),
         *,
-        reasons: Reasons | None = None,
-        texts: Sequence[str] = (),
+        each: bool = False,
+        needed: int = 1,
     ) -> Verdict[R]:
-        """A verdict by a prompt of which nothing can be left out."""
-        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, reasons=reasons, texts=texts)
+        """One verdict, or one for `each` passage. Raises DoesNotFit where not even the first `needed` passages fit."""
+        explain = self._explain and schema.explained
+
+        def shape(count: int) -> type[R]:
+            sized: type[R] = schemas.of_length(schema, count) if each else schema
+            return schemas.with_reasons(sized, count if each else 0) if explain else sized
+
+        def shown(positions: Sequence[int]) -> Sequence[Message]:
+            messages = prompt(positions)
+            return with_reasons(messages, several=each) if explain else messages
+
+        def send(messages: Sequence[Message]) -> tuple[R | None, str]:
+            sized = shape(len(fitted.kept))
+            request = self._request(role, name, messages, schemas.most_tokens(sized), schema=schemas.wire(sized))
+            return self._strict(request, sized)
+
+        setup = self._setups[role]
+        fitted = FittedPrompt(shown, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
+        parsed, wrong = fitted.sent(send)
+        if parsed is None:
+            self._unparsed += 1
+            self.note(f"{name}: no usable verdict of {setup.model}: {wrong}")
+        return Verdict(parsed, fitted.kept, wrong)
 
     def text(
-        self, label: str, prompt: Prompt, order: Sequence[int], counting: int, variant: int, texts: Sequence[str]
+        self, name: str, prompt: Prompt, order: Sequence[int], counting: int, variant: int
     ) -> Iterator[str | None]:
         """An answer as it is written, with as many of the passages as fit; None where it begins anew.
 
@@ -150,14 +140,15 @@ class Task:
         fitted = FittedPrompt(prompt, order, self._setups["generator"], lambda _: ANSWER_TOKENS)
         retry = wrote = False
         while True:
-            request = self._request(
-                "generator", label, texts, fitted.messages, ANSWER_TOKENS, variant=variant, retry=retry
-            )
             try:
+                messages = fitted.messages
+                request = self._request("generator", name, messages, ANSWER_TOKENS, variant=variant, retry=retry)
                 for bit in self._streamed(request):
                     wrote = bit is not None
                     yield bit
-                return self.note(fitted.note if len(fitted.kept) < counting else "")
+                if len(fitted.kept) < counting:
+                    self.note(fitted.note)
+                return
             except PromptTooLong as size:
                 fitted.shrink(size)
             except BrokenOff:
@@ -168,63 +159,47 @@ class Task:
                 wrote = False
                 yield None
 
-    def line(
-        self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str], texts: Sequence[str] = ()
-    ) -> Rewrite:
-        """One line of text that is not among those tried (casefolded), empty where the model has none.
-
-        `order` lists what the prompt may do without, the most wanted first.
-        """
-        variant = 0
+    def line(self, name: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
+        """One line of text that is not among those tried (casefolded), empty where the model has none."""
         fitted = FittedPrompt(prompt, order, self._setups["rewriter"], lambda _: LINE_TOKENS)
-        while variant < TRIES:
-            request = self._request(
-                "rewriter", label, texts, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0
-            )
+        for variant in range(TRIES):
             try:
-                line = first_line(self._calls.ask(request, self._log).text)
-            except PromptTooLong as size:
-                fitted.shrink(size)
-                continue
+                line = fitted.sent(partial(self._line, name, variant))
             except BrokenOff as error:
                 self.note(str(error))
-                line = ""
+                continue
             if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
-            variant += 1
         return Rewrite("", self.usage())
 
-    def _request(
-        self, role: Role, label: str, texts: Sequence[str], messages: Sequence[Message], cap: int, **others: Any
-    ) -> ChatRequest:
-        """A prompt with the names of the texts that it was made of, and their digest."""
-        texts = texts or (label,)
-        digest = self.prompts.texts.digest(texts)
-        return ChatRequest(label, self._setups[role], messages, cap, task="+".join(texts), prompt=digest, **others)
+    def _line(self, name: str, variant: int, messages: Sequence[Message]) -> str:
+        request = self._request("rewriter", name, messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+        return first_line(self._calls.ask(request, self._log).text)
+
+    def _request(self, role: Role, name: str, messages: Sequence[Message], cap: int, **others: Any) -> ChatRequest:
+        """A prompt with the digest of the texts that it was made of."""
+        digest = self.prompts.texts.digest(name.split("+"))
+        return ChatRequest(name, self._setups[role], messages, cap, prompt=digest, **others)
 
     def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, str]:
         """Ask, parse strictly, ask once more with the error quoted: the parsed reply, and what was wrong."""
-        messages, wrong = request.messages, ""
+        wrong = ""
         for retry in (False, True):
-            rejected = ""
             try:
                 reply = self._calls.ask(replace(request, retry=retry), self._log)
-                parsed, wrong = parsed_reply(reply, schema)
-                if parsed is not None:
-                    return parsed, ""
-                rejected = reply.text
             except BrokenOff as error:
-                wrong = str(error)
+                wrong, request = str(error), replace(request, variant=1)
+                continue
             except PromptTooLong:
                 if not retry:
                     raise
-                return None, wrong
-            if rejected:
-                keys = [str(each.alias) for each in schema.model_fields.values()]
-                again = ("assistant", fenced(shorten(rejected, QUOTED))), ("user", correction(wrong, keys))
-                request = replace(request, messages=[*messages, *again])
-            else:
-                request = replace(request, variant=1)
+                break
+            parsed, wrong = parsed_reply(reply, schema)
+            if parsed is not None:
+                return parsed, ""
+            keys = [str(each.alias) for each in schema.model_fields.values()]
+            again = ("assistant", fenced(shorten(reply.text, QUOTED))), ("user", correction(wrong, keys))
+            request = replace(request, messages=[*request.messages, *again])
         return None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[str | None]:
@@ -232,21 +207,6 @@ class Task:
         if reply.cut:
             most = plural(reply.tokens, "token")
             self.note(f"the answer was cut off after {most}, the most that it may take; ask for less at a time")
-
-    def note(self, note: str) -> None:
-        """What a person should know; nothing where it is empty."""
-        if note:
-            self._notes.append(note)
-
-
-def _with_reasons(
-    prompt: Prompt, schema: Callable[[int], type[R]], several: bool
-) -> tuple[Prompt, Callable[[int], type[R]]]:
-    """The same with the request for a reason, or for one for each passage."""
-    return (
-        lambda numbers: with_reasons(prompt(numbers), several),
-        lambda count: schemas.with_reasons(schema(count), count if several else 0),
-    )
 
 
 def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from local_rag.core.errors import EngineError
 from local_rag.text.display import plural
@@ -23,6 +24,8 @@ Characters, not bytes: a vocabulary that knows a script of three bytes a letter 
 one mark or of spaces counts as one character, because a line of dots is a token or two.
 """
 _RUN = re.compile(r"([\W_])\1{3,}")
+
+T = TypeVar("T")
 
 Message = tuple[str, str]
 """(role, content)"""
@@ -102,6 +105,14 @@ class FittedPrompt:
             return ""
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
         return f"{who}: the window of {self._setup.model} is {self._setup.num_ctx:,} tokens"
+
+    def sent(self, send: Callable[[Sequence[Message]], T]) -> T:
+        """What `send` makes of the prompt, with fewer passages each time that it raises PromptTooLong."""
+        while True:
+            try:
+                return send(self.messages)
+            except PromptTooLong as size:
+                self.shrink(size)
 
     def shrink(self, size: PromptTooLong) -> None:
         """Give up at least one passage, by the exact counts where the server told them."""

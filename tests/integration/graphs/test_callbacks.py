@@ -22,7 +22,7 @@ from local_rag.runtime.rag import Rag
 QUESTION = {"question": "What does the plan cost?"}
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
 REPLIES = ['{"r": "yes yes yes yes"}', ANSWER, '{"s": "fully", "u": 5}']
-CALLS = ["retrieval_grader", "generator", "generation_grader"]
+CALLS = ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
 
 
 @dataclass
@@ -137,7 +137,7 @@ def test_the_callbacks_of_the_host_see_every_call(rag, ollama, run, handler):
         assert [message.type for message in messages[0]] == ["system", "human"]
         assert "What does the plan cost?" in messages[0][1].content
         assert about["metadata"]["ls_model_name"] == "tiny"
-        assert about["metadata"]["task"] and about["metadata"]["retry"] is False
+        assert about["metadata"]["prompt"] and about["metadata"]["retry"] is False
         assert about["metadata"]["langgraph_node"] == seen.above(run_id)[0]
         reply = seen.ends[run_id]
         assert reply.content == REPLIES[CALLS.index(name)]

@@ -52,7 +52,7 @@ class Calling(ScriptedEngine):
 
     def relevance(self, question, documents):
         first, *others = super().relevance(question, documents)
-        call = Call("grader", "tiny", 100, 5, 0.5, task="relevance", prompt="0123456789ab")
+        call = Call("relevance", "tiny", 100, 5, 0.5, prompt="0123456789ab")
         usage = Usage(1, 100, 5, 0.5, log=(call,))
         return [type(first)(first.label, first.score, first.why, usage), *others]
 

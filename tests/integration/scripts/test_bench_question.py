@@ -17,7 +17,7 @@ from local_rag.text.marks import claims
 pytestmark = pytest.mark.slow
 
 TUTORIAL = ["retrieval_grader"] * 4 + ["generator", "hallucination_grader", "answer_grader"]
-OURS = ["retrieval_grader", "generator", "generation_grader"]
+OURS = ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
 
 
 WAYS = {

@@ -62,7 +62,7 @@ def test_each_call_says_of_which_texts_it_was_made(ollama):
     texts = of_person(OWN, "prompts.yaml")
     calls = [event.call for event in ask(ollama, texts) if isinstance(event, Called)]
     both = ("hallucination_grader", "answer_grader")
-    assert [(call.task, call.prompt) for call in calls] == [
+    assert [(call.role, call.prompt) for call in calls] == [
         ("retrieval_grader", texts.digest(["retrieval_grader"])),
         ("generator", texts.digest(["generator"])),
         ("+".join(both), texts.digest(both)),

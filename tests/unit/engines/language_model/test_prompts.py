@@ -197,7 +197,7 @@ def test_a_reason_is_asked_for_at_the_very_end():
     (system, (role, content)) = prompts.with_reasons(messages, several=True)
     assert (system, role) == (messages[0], "user")
     assert content.startswith(messages[1][1]) and '"w": a list' in content
-    assert '"w": the reason' in prompts.with_reasons(OURS.chat("x", QUESTION))[-1][1]
+    assert '"w": the reason' in prompts.with_reasons(OURS.chat("x", QUESTION), several=False)[-1][1]
 
 
 def test_the_router_is_asked_what_there_is_a_choice_of():
