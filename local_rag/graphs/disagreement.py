@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+from local_rag.engines.evaluator.inputs import header_of
 from local_rag.engines.evaluator.verdicts import question_to_read
-from local_rag.text.answer_values import Value, asks_for_one_fact, same, value_of
-from local_rag.text.metadata import file_name
+from local_rag.engines.extractive.questions import kind_of
+from local_rag.text.answer_values import Value, same, value_of
 from local_rag.text.numbers import names, numbers
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import content_stems, stem
+from local_rag.text.words import content_stems, fold, stem
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Evaluator
-    from local_rag.core.readings import Reading
 
 LEAST = 0.2
 """The least probability, of both passages, that they hold the answer."""
@@ -28,8 +28,6 @@ ASKED = 0.4
 """The least share of what the question asks for, its content words but for names, that each sentence has."""
 KNOWN = 0.6
 """The least share of the question's content words that each passage has, in its text or its header."""
-ALIKE = 0.65
-"""Share of words from which two passages are versions of one text: what tells them apart is in their names."""
 
 _UNDECIDED = re.compile(
     r"\b(?:propos\w+|suggest\w*|idea|formerly|previously|used to|no longer|instead of|originally|one of|co-?\w+er"
@@ -38,20 +36,38 @@ _UNDECIDED = re.compile(
 )
 """What a sentence says that tells of a proposal, of the past, or of one of several."""
 
+_SEVERAL = re.compile(
+    r"^(?:and |but |so )?(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|must|may)\b"
+    r"|\band (?:who|when|where|what|which|why|how)\b|\bmeans?\b|\bwhat (?:is|was) an?\b"
+    r"|\b(?:what|which|whose) \w+ \w+[^s\W]s (?:do|does|did|are|were|have)\b"
+)
+_STANDING = re.compile(
+    r"\b(?:is|was|are|were|does|do|has|have|will|can|must|may|should|costs?|how|when|year|date)\b"
+    r"|\b(?:who|which \w+|what) (?:\w+s|wrote|founded|invented|designed|built|created|owned)\b"
+)
+"""Questions of these words are about what stands, and not about what may have happened often."""
+
 
 @dataclass(frozen=True)
 class Statement:
-    """The answer of one passage, and its value. `number` is its place among the passages of the question; `sentence` is
-    the one that holds the answer, `quote` where it stands, `header` what its file and document are called.
+    """The answer of one passage, and its value. `number` is its place among the passages of the question, `quote` is
+    where the sentence stands that holds it.
     """
 
     number: int
     passage: Document
     text: str
     value: Value
-    sentence: str
     quote: Span
-    header: str
+
+    @property
+    def sentence(self) -> str:
+        return self.quote.of(self.passage.page_content)
+
+    @cached_property
+    def header(self) -> str:
+        """What its file and document are called."""
+        return header_of(self.passage)
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -64,11 +80,11 @@ def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluat
 
     Only a question for one fact has one answer. Only passages of files are compared: the web always disagrees.
     """
-    files = {_source(document) for document in documents if document.metadata.get("origin") != "web"}
-    if len(files) < 2 or not asks_for_one_fact(question):
+    files = {n: document for n, document in enumerate(documents) if document.metadata.get("origin") != "web"}
+    if len(set(map(_source, files.values()))) < 2 or not asks_for_one_fact(question):
         return []
     sides: list[list[Statement]] = []
-    for statement in _statements(question, documents, evaluator):
+    for statement in _statements(question, files, evaluator):
         side = next((side for side in sides if all(same(statement.value, other.value) for other in side)), None)
         if side is None:
             sides.append(side := [])
@@ -78,31 +94,30 @@ def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluat
     ]
 
 
-def _statements(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[Statement]:
-    """The likeliest answer of each file, where it has a value, in the order of the documents."""
-    read = [pair for pair in enumerate(documents) if pair[1].metadata.get("origin") != "web"]
-    passages = [passage for _, passage in read]
-    readings = evaluator.read(question_to_read(question, passages), passages)
-    best: dict[str, tuple[Reading, int]] = {}
-    for reading, (number, passage) in zip(readings, read, strict=True):
-        known = best.get(_source(passage))
-        if reading.spans and reading.answerable >= max(LEAST, known[0].answerable if known else 0.0):
-            best[_source(passage)] = reading, number
-    stated = (_statement(number, documents[number], reading) for reading, number in best.values())
-    return [statement for statement in stated if statement]
+def asks_for_one_fact(question: str) -> bool:
+    """Whether a question wants one person, date, number, place or name: two different answers cannot both be right.
+
+    Not a list, an explanation, a yes or a no, not two things at once, and not what happened, which may have happened
+    often: who the director is, and not who spoke. English only.
+    """
+    plain = " ".join(fold(question).split()).strip(" ?!.")
+    return kind_of(question) in ("fact", "open") and bool(_STANDING.search(plain)) and not _SEVERAL.search(plain)
 
 
-def _statement(number: int, passage: Document, reading: Reading) -> Statement | None:
-    text, span, about = passage.page_content, reading.spans[0], passage.metadata
-    answer = span.text.strip(" ,;:.()\"'“”")
-    start = text.find(answer, span.start)
-    value = value_of(text, start, start + len(answer))
-    around = [each for each in sentences(text) if each.start < span.end and span.start < each.end]
-    if value is None or not around:
-        return None
-    quote = Span(around[0].start, around[-1].end)
-    header = " ".join((file_name(passage).rpartition(".")[0], about.get("title") or "", about.get("heading") or ""))
-    return Statement(number, passage, answer, value, quote.of(text), quote, header)
+def _statements(question: str, files: Mapping[int, Document], evaluator: Evaluator) -> Iterator[Statement]:
+    """The likeliest answer of each file, where it has a value; `files` are passages by their numbers."""
+    passages = list(files.values())
+    readings = zip(evaluator.read(question_to_read(question, passages), passages), files, strict=True)
+    likely = [(reading, n) for reading, n in readings if reading.spans and reading.answerable >= LEAST]
+    best = {_source(files[n]): (reading, n) for reading, n in sorted(likely, key=lambda pair: pair[0].answerable)}
+    for reading, n in best.values():
+        text, span = files[n].page_content, reading.spans[0]
+        answer = span.text.strip(" ,;:.()\"'“”")
+        start = text.find(answer, span.start)
+        value = value_of(text, start, start + len(answer))
+        around = [each for each in sentences(text) if each.start < span.end and span.start < each.end]
+        if value and around:
+            yield Statement(n, files[n], answer, value, Span(around[0].start, around[-1].end))
 
 
 def _disagree(question: str, first: Statement, second: Statement) -> bool:
@@ -121,20 +136,20 @@ def _says_what_is_asked(question: str, statement: Statement) -> bool:
 
 
 def _of_two_things(question: str, first: Statement, second: Statement) -> bool:
-    """Whether each sentence has a name, number or complement that the other passage and the question lack; of two texts
-    of one template also whether each title has, or one lacks a name of the question.
+    """Whether one passage lacks a name of the question, or each has a name, number or complement that the other and the
+    question lack.
     """
     pair = ((first, second), (second, first))
     known = _stems(f"{question} {first.text} {second.text}")
+    if any(_marks(question) - mine.known for mine, _ in pair):
+        return True
     asked_of, of_what = _of_what(question), [_of_what(each.sentence) for each in (first, second)]
     if any((of := each.get(head)) and not of & known for each in of_what for head in asked_of):
         return True
-    own = [_marks(mine.sentence).union(*of.values()) for of, (mine, _) in zip(of_what, pair, strict=True)]
-    if 2 * len(first.known & second.known) >= ALIKE * (len(first.known) + len(second.known)):
-        if any(_marks(question) - mine.known for mine, _ in pair):
-            return True
-        own = [more | set(filter(str.isalpha, _marks(mine.header))) for more, (mine, _) in zip(own, pair, strict=True)]
-    return all(marks - known - theirs.known for marks, (_, theirs) in zip(own, pair, strict=True))
+    return all(
+        _marks(mine.sentence).union(filter(str.isalpha, _marks(mine.header)), *of.values()) - known - theirs.known
+        for of, (mine, theirs) in zip(of_what, pair, strict=True)
+    )
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -14,8 +14,8 @@ from local_rag.text.marks import without_marks
 from local_rag.text.numbers import Quantity, quantities
 from local_rag.text.words import WORD, fold, words
 
-CLOSE = 0.1
-"""Share by which a rounded number may differ from the exact one."""
+CLOSE = 0.02
+"""Share by which two numbers may differ of which one is rounded."""
 LIKE = 70.0
 """Similarity (0 to 100, rapidfuzz's ratio) from which two names may be one that is spelled otherwise."""
 
@@ -43,20 +43,7 @@ _DATES = [
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:(?:[$€£¥]|\b[A-Z]{3}) ?)?[\d.,]*$")
 _BEHIND = re.compile(r" ?[ap]\.?m\b|(?:[ -]?[^\W\d_]+){0,2}| ?%")
-_ASKS = re.compile(r"\b(?:who|whom|when|where|what|which|how (?!does|do|did|can|is|are|come)\w+)\b")
-_SEVERAL = re.compile(
-    r"^(?:and |but |so )?(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|must|may|list|name"
-    r"|describe|explain|compare|define)\b"
-    r"|\b(?:why|examples?|some|other|another|else|all|both|each|any|mean|means|one of|happen\w*|cause\w*)\b"
-    r"|\b(?:types?|kinds?|sorts?) of\b|\band (?:who|when|where|what|which|why|how)\b"
-    r"|\b(?:what|which|who) (?:are|were)\b|\bwhat (?:is|was) (?:an?|the (?:reason|purpose|difference|meaning|role))\b"
-    r"|\b(?:what|which|whose) (?!(?:is|was|has|does|species|series)\b)\w+[^s\W]s (?!is\b|was\b|has\b|does\b|of\b)"
-    r"|\b(?:what|which|whose) \w+ \w+[^s\W]s (?:do|does|did|are|were|have)\b"
-)
-_STANDING = re.compile(
-    r"\b(?:is|was|are|were|does|do|has|have|will|can|must|may|should|costs?|how|when|year|date)\b"
-    r"|\b(?:who|which \w+|what) (?:\w+s|wrote|founded|invented|designed|built|created|owned)\b"
-)
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class Value(NamedTuple):
@@ -66,16 +53,6 @@ class Value(NamedTuple):
     date: tuple[int, int, int] = (0, 0, 0)
     number: Quantity = Quantity(0, (), "")
     name: tuple[str, ...] = ()
-
-
-def asks_for_one_fact(question: str) -> bool:
-    """Whether a question wants one person, date, number, place or name: two different answers cannot both be right.
-
-    Not a list, an explanation, a yes or a no, not two things at once, and not what happened, which may have happened
-    often: who the director is, and not who spoke. English only.
-    """
-    plain = " ".join(fold(question).split()).strip(" ?!.")
-    return bool(_ASKS.search(plain) and _STANDING.search(plain)) and not _SEVERAL.search(plain)
 
 
 def value_of(passage: str, start: int, end: int) -> Value | None:
@@ -123,11 +100,10 @@ def _same_number(first: Quantity, second: Quantity) -> bool | None:
         return None
     if not set(first.values).isdisjoint(second.values):
         return True
-    short, long = sorted((first.values[0], second.values[0]), key=lambda value: (len(value.rstrip("0")), value))
-    if not all(re.fullmatch(r"-?\d+(?:\.\d+)?", value) for value in (short, long)):  # 10:30, or a version
-        return None if long.startswith(f"{short}.") else False
-    exact, digits = float(long), len(short.strip("-0").replace(".", "")) or 1
-    rounded = float(f"{exact:.{digits - 1}e}") == float(short) and abs(exact - float(short)) <= CLOSE * abs(exact)
+    mine, theirs = first.values[0], second.values[0]
+    if not (_DECIMAL.fullmatch(mine) and _DECIMAL.fullmatch(theirs)):  # 10:30, or a version
+        return None if mine.startswith(f"{theirs}.") or theirs.startswith(f"{mine}.") else False
+    rounded = abs(float(mine) - float(theirs)) <= CLOSE * max(abs(float(mine)), abs(float(theirs)))
     return None if rounded else False
 
 

@@ -12,7 +12,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
-from local_rag.graphs.disagreement import disagreeing
+from local_rag.graphs.disagreement import asks_for_one_fact, disagreeing
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
@@ -156,6 +156,32 @@ def test_two_true_answers_are_about_two_things(first, second, question):
 def test_names_in_titles_tell_things_apart_and_years_and_versions_do_not(first, second, sides):
     passages = [lease(1, OLD, title=first), lease(2, NEW, title=second)]
     assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == sides
+
+
+@pytest.mark.parametrize(
+    ("question", "one"),
+    [
+        ("Who is the captain?", True),
+        ("When does the train leave?", True),
+        ("How many seats does the hall have?", True),
+        ("What is the notice period in the contract?", True),
+        ("In which city are the headquarters?", True),
+        ("Which company supplies the ovens?", True),
+        ("What species is it?", True),
+        ("Is the contract signed?", False),
+        ("Why did the pump fail?", False),
+        ("How does a valve work?", False),
+        ("Which countries signed it?", False),
+        ("Who were the founders?", False),
+        ("What is a compiler?", False),
+        ("What does isobaric mean?", False),
+        ("Who is the captain and when did he sail?", False),
+        ("Who spoke?", False),
+        ("Tell me about the harbour.", False),
+    ],
+)
+def test_questions_for_one_fact(question, one):
+    assert asks_for_one_fact(question) is one
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local_rag.text.answer_values import asks_for_one_fact, same, value_of
+from local_rag.text.answer_values import same, value_of
 
 
 def value(text):
@@ -50,29 +50,3 @@ def test_two_answers_say_the_same_or_not_or_it_is_not_certain(first, second, ver
 def test_words_that_are_no_name_and_several_numbers_have_no_value():
     assert value("It is painted <red>.") is None
     assert value("From <10 to 15> people came.") is None
-
-
-@pytest.mark.parametrize(
-    ("question", "one"),
-    [
-        ("Who is the captain?", True),
-        ("When does the train leave?", True),
-        ("How many seats does the hall have?", True),
-        ("What is the notice period in the contract?", True),
-        ("In which city are the headquarters?", True),
-        ("Which company supplies the ovens?", True),
-        ("What species is it?", True),
-        ("Is the contract signed?", False),
-        ("Why did the pump fail?", False),
-        ("How does a valve work?", False),
-        ("Which countries signed it?", False),
-        ("Who were the founders?", False),
-        ("What is a compiler?", False),
-        ("What does isobaric mean?", False),
-        ("Who is the captain and when did he sail?", False),
-        ("Who spoke?", False),
-        ("Tell me about the harbour.", False),
-    ],
-)
-def test_questions_for_one_fact(question, one):
-    assert asks_for_one_fact(question) is one
