@@ -11,7 +11,7 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Support
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
-QuoteMatch = Literal["exact", "near", "words", "property"]
+QuoteMatch = Literal["exact", "words", "property"]
 """How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; or the
 quote is a property of the file, such as its author, and not of its text."""
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]

@@ -139,7 +139,7 @@ def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Te
         web = texts.from_fallback_corpus.format(name=short_path(citation.fallback_corpus))
     web = f" ({web})" if web else ""
     text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
-    if (doubts and citation.located == "near") or citation.located == "property":
+    if citation.located == "property":
         text.append(f" ({texts.located[citation.located]})", "dim")
     if doubts and not citation.verified:
         text.append(f" ({texts.not_verified})", "yellow")

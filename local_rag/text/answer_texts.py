@@ -104,7 +104,6 @@ class AnswerTexts:
     }
     located: Mapping[QuoteMatch, str] = {
         "exact": "word for word",
-        "near": "nearly word for word",
         "words": "by the words that they share",
         "property": "a property of the file",
     }
@@ -128,7 +127,7 @@ class AnswerTexts:
         """How a quote was located in its passage; that of a row or record is no text of the file itself."""
         if not citation.verified:
             return self.not_verified
-        if citation.located in ("exact", "near") and citation.source.lower().endswith(_RECORDS):
+        if citation.located == "exact" and citation.source.lower().endswith(_RECORDS):
             return self.record
         return self.located[citation.located]
 
@@ -207,7 +206,6 @@ class German(AnswerTexts):
     }
     located: Mapping[QuoteMatch, str] = {
         "exact": "wörtlich",
-        "near": "fast wörtlich",
         "words": "nach gemeinsamen Wörtern",
         "property": "eine Eigenschaft der Datei",
     }

@@ -184,7 +184,7 @@ def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> 
             yield from _clauses(text, claim, placed)
         else:
             said = without_bullet(claim.text)
-            copied = (n for n in everywhere if evidence(said, documents[n - 1].page_content).located == "exact")
+            copied = (n for n in everywhere if evidence(said, documents[n - 1].page_content).exact)
             yield said, tuple(copied)
 
 
@@ -205,15 +205,13 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
     """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these."""
     sentence = without_bullet(sentence)
     found = [(place, evidence(sentence, place.text)) for place in _places(document)]
-    place, best = max(found, key=lambda pair: (pair[1].verified, _CLOSER.index(pair[1].located)))
+    place, best = max(found, key=lambda pair: (pair[1].verified, pair[1].exact))
     stated = "" if best.verified else _property(sentence, document)
     if stated:
         citation = _citation(number, document, place, Span(0, 0), sentence, located="property", verified=True)
         return replace(citation, quote=stated, page=None, heading="")
-    return _citation(number, document, place, best.span, sentence, located=best.located, verified=best.verified)
-
-
-_CLOSER: tuple[QuoteMatch, ...] = ("property", "words", "near", "exact")
+    located: QuoteMatch = "exact" if best.exact else "words"
+    return _citation(number, document, place, best.span, sentence, located=located, verified=best.verified)
 
 
 def _property(sentence: str, document: Document) -> str:

@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import permutations, product
 from typing import NamedTuple
 
-from local_rag.core.answer import QuoteMatch
 from local_rag.core.verdicts import Support
 from local_rag.text import lexicon
 from local_rag.text.marks import claims, marks, without_bullet, without_marks
@@ -30,8 +29,6 @@ PART = 0.6
 """The same for a sentence that is supported in part."""
 TURNED = 0.9
 """The same for a quote that says another thing of nearly the same words."""
-LIKE = 88.0
-"""Similarity (0 to 100, rapidfuzz's partial_ratio) from which letters are nearly the same: one letter in eight."""
 PART_WORDS = 8
 """Words from which a verbatim part of a sentence may stand for itself."""
 QUOTE_SENTENCES = 3
@@ -47,14 +44,14 @@ _ITEM = re.compile(rf"{BULLET}\s")
 
 
 class Evidence(NamedTuple):
-    """The part of a passage to put beside a sentence, how far it supports it, and how it was found.
+    """The part of a passage to put beside a sentence, how far it supports it, and whether it is word for word.
 
     `turned`: some part says something else of nearly the same words.
     """
 
     span: Span
     support: Support
-    located: QuoteMatch
+    exact: bool = False
     turned: bool = False
 
     @property
@@ -76,7 +73,7 @@ def sentence_supports(
         sentence, texts = without_bullet(claim.text), [without_marks(passages[n]) for n in cited]
         found = [evidence(sentence, text) for text in texts]
         support: Support = max((each.support for each in found), key=_RANK.index, default="no")
-        settled = any(each.located == "exact" or (support == "no" and each.turned) for each in found)
+        settled = any(each.exact or (support == "no" and each.turned) for each in found)
         if judge and not settled:
             telling = [text for text in texts if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
             judged = bool(telling) and judge(sentence, telling)
@@ -90,19 +87,17 @@ _RANK: tuple[Support, ...] = ("no", "partially", "fully")
 
 @lru_cache(maxsize=256)
 def evidence(sentence: str, passage: str) -> Evidence:
-    """Where a passage says a sentence: word for word, nearly so letter by letter, else by the words that they share.
+    """Where a passage says a sentence: word for word, else by the words that they share.
 
     Cached, because an answer is checked when it is written and again when it is handed over.
     """
-    from rapidfuzz import fuzz
-
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
     inner = [_inner(passage, span) for span in spans]
     starts, ends = {span.start for span in inner}, {span.end for span in inner}
     for copy in _copies(sentence, passage) if words(sentence) else ():
         within = _inner(passage, copy)
         if (within.start in starts and within.end in ends) or _stands_alone(copy, passage, spans):
-            return Evidence(copy, "fully", "exact")
+            return Evidence(copy, "fully", exact=True)
     plain = _plain(_LEAD.sub("", sentence, count=1))
     best, best_key, turned = spans[0], (0, -1.0, 0), False
     for size, first in product(range(1, QUOTE_SENTENCES + 1), range(len(spans))):
@@ -114,8 +109,7 @@ def evidence(sentence: str, passage: str) -> Evidence:
         key = (alike + (alike and covered > NEAR), covered, -len(quote))
         if key > best_key:
             best, best_key = Span(quote[0].start, quote[-1].end), key
-    like = fuzz.partial_ratio(plain.lower(), _plain(best.of(passage)).lower()) >= LIKE
-    return Evidence(best, _RANK[best_key[0]], "near" if like else "words", turned)
+    return Evidence(best, _RANK[best_key[0]], turned=turned)
 
 
 def _plain(text: str) -> str:

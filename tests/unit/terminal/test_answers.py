@@ -271,11 +271,6 @@ def test_calibrated_thresholds_that_do_not_hold_are_named_with_the_command():
     )
 
 
-def test_a_quote_that_is_nearly_there_says_so():
-    assert cited(located="near").endswith('"The valve holds." (nearly word for word)')
-    assert cited(located="exact").endswith('"The valve holds."')
-
-
 def test_sources_are_shown_whole_with_where_they_stand():
     long = "The valve holds. " * 20
     both = answer(citations=(citation(2, located="exact"), citation(1, long, verified=False)))

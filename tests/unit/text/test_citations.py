@@ -241,19 +241,19 @@ def test_any_text_is_checked_without_an_error_and_quotes_are_verbatim(text, word
         (
             "The notlce perlod is three months for both sldes.",
             "The notice period is three months for both sides.",
-            "near",
+            "words",
             False,
         ),
         (
             "The notice periods are three months for both sides.",
             "The notice period is three months for both sides.",
-            "near",
+            "words",
             True,
         ),
         (
             "The notice period is nine months for both sides.",
             "The notice period is three months for both sides.",
-            "near",
+            "words",
             False,
         ),
         ("Both sides must wait three months.", "The notice period is three months for both sides.", "words", False),
@@ -308,10 +308,14 @@ MAIL = "Subject: mail 1\nFrom: Bob <bob@x.org>\nTo: ann@x.org\n\nDear Ann, the b
     [
         ("From: Bob <bob@x.org>", MAIL, "exact"),
         ("he said that it works.", "He  said\n[3] that\tIT works. Fine.", "exact"),
-        ("Result: the board approved the plan", "Result: the board approved the plan\nonly in part.\n", "near"),
+        ("Result: the board approved the plan", "Result: the board approved the plan\nonly in part.\n", "words"),
         ("he said that it fails", "He said that it works.", "words"),
-        ("the house behind the old mill costs about 4", "The house behind the old mill costs about 4 million.", "near"),
+        (
+            "the house behind the old mill costs about 4",
+            "The house behind the old mill costs about 4 million.",
+            "words",
+        ),
     ],
 )
 def test_what_is_quoted_word_for_word_is_a_whole_line_or_sentence(sentence, text, located):
-    assert evidence(sentence, text).located == located
+    assert evidence(sentence, text).exact == (located == "exact")
