@@ -99,17 +99,28 @@ def evidence(sentence: str, passage: str) -> Evidence:
         if (within.start in starts and within.end in ends) or _stands_alone(copy, passage, spans):
             return Evidence(copy, "fully", exact=True)
     plain = _plain(_LEAD.sub("", sentence, count=1))
-    best, best_key, turned = spans[0], (0, -1.0, 0), False
-    for size, first in product(range(1, QUOTE_SENTENCES + 1), range(len(spans))):
-        quote = spans[first : first + size]
-        parts = [_plain(span.of(passage)) for span in quote]
-        covered = _covered(_stems(plain), parts)
-        alike = covered >= PART and _says_the_same(plain, parts)
-        turned = turned or (covered >= TURNED and not alike)
-        key = (alike + (alike and covered > NEAR), covered, -len(quote))
-        if key > best_key:
-            best, best_key = Span(quote[0].start, quote[-1].end), key
-    return Evidence(best, _RANK[best_key[0]], turned=turned)
+    sizes = product(range(1, QUOTE_SENTENCES + 1), range(len(spans)))
+    quotes = [_compared(plain, passage, spans[first : first + size]) for size, first in sizes]
+    best = max(quotes, key=lambda quote: (_RANK.index(quote.support), quote.covered))
+    turned = any(quote.covered >= TURNED and quote.support == "no" for quote in quotes)
+    return Evidence(best.span, best.support, turned=turned)
+
+
+class _Quote(NamedTuple):
+    """Neighbouring sentences of a passage beside a sentence; `covered` is the share of its words that they hold."""
+
+    span: Span
+    covered: float
+    support: Support
+
+
+def _compared(sentence: str, passage: str, spans: Sequence[Span]) -> _Quote:
+    parts = [_plain(span.of(passage)) for span in spans]
+    covered = _covered(_stems(sentence), parts)
+    support: Support = "no"
+    if covered >= PART and _says_the_same(sentence, parts):
+        support = "fully" if covered > NEAR else "partially"
+    return _Quote(Span(spans[0].start, spans[-1].end), covered, support)
 
 
 def _plain(text: str) -> str:
