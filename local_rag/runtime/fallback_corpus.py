@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Embedder
     from local_rag.index.index import Index
-    from local_rag.web.fallback_corpus import FallbackCorpus
+    from local_rag.web.search import FallbackCorpus
 
 FOLDER = "fallback-corpora"
 """Below the data folder: an index for each folder that was ever a source."""
@@ -69,7 +69,7 @@ def place(settings: Settings) -> tuple[Path, bool]:
 
 def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCorpus:
     from local_rag.index.index import Index
-    from local_rag.web.fallback_corpus import FallbackCorpus
+    from local_rag.web.search import FallbackCorpus
 
     if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
         raise UsageError(
@@ -91,7 +91,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import SHOWN
-    from local_rag.web.fallback_corpus import FallbackCorpus
+    from local_rag.web.search import FallbackCorpus
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.kept_runs import Runs
-    from local_rag.web.fallback_corpus import FallbackCorpus
+    from local_rag.web.search import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""

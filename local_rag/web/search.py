@@ -1,4 +1,4 @@
-"""Searching the web without a key: ddgs in a child process. Or `Off`: nothing leaves the machine.
+"""Searching the web without a key: ddgs in a child process; in its place a fallback corpus, or nothing (`Off`).
 
 What leaves is one line of at most 200 characters, to the engines that the settings name, in their order; the next one
 is asked only where the one before had nothing. Each time the words are in a log before they leave. ddgs then looks
@@ -14,18 +14,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
 
 from local_rag.config.values import Web
 from local_rag.core import cancel, child_process
 from local_rag.core.documents import LoadedDocument, WebResults
-from local_rag.core.errors import UsageError
+from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.private_files import make_folder, opener
 from local_rag.core.reasons import reason_of
 from local_rag.text.display import printable, seen_line, shorten
 from local_rag.web import pages
 from local_rag.web.pages import SearchResult
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.index.index import Index
 
 WORDS = 200
 """Characters of a query that leave this machine."""
@@ -71,6 +76,48 @@ class Off:
     def search(self, query: str, k: int) -> WebResults:
         """Never called by a graph. Raises UsageError."""
         raise UsageError("the web is off", hint="local-rag ask … --web")
+
+
+class FallbackCorpus:
+    """An index in place of the web: saved pages, or another index. Nothing leaves, so nothing is asked or logged.
+
+    CRAG's "additional data source" (arXiv 2401.15884, section 4.5). The index belongs to this object, which closes it.
+    """
+
+    enabled = True
+    engine = "fallback corpus"
+
+    def __init__(self, index: Index, name: str) -> None:
+        """`name` is what a person is told of the source: its folder, or the name of its index."""
+        self.index = index
+        self.fallback_corpus = name
+
+    def words(self, query: str) -> str:
+        """The whole query: nothing leaves."""
+        return query
+
+    def search(self, query: str, k: int) -> WebResults:
+        """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
+        from local_rag.core.callbacks import retrieval
+        from local_rag.index.store import reads
+
+        try:
+            passages = retrieval("fallback corpus", query, lambda: self.index.search(query, k))
+            addresses = self.index.read(reads.addresses, {str(passage.metadata["source"]) for passage in passages})
+        except Stopped:
+            raise
+        except LocalRagError as error:
+            return WebResults(notes=(f"{self.fallback_corpus} could not be searched: {error}",))
+        return WebResults(tuple(self._of_this(passage, addresses) for passage in passages))
+
+    def close(self) -> None:
+        self.index.close()
+
+    def _of_this(self, passage: Document, addresses: dict[str, str]) -> Document:
+        """The passage as one of this source; `url` is where its page was saved from, or else where it lies."""
+        source = str(passage.metadata["source"])
+        own = {"origin": "web", "url": addresses.get(source, source), "fallback_corpus": self.fallback_corpus}
+        return passage.model_copy(update={"metadata": passage.metadata | own})
 
 
 class DdgsSearch:
