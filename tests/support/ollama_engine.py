@@ -33,8 +33,9 @@ def engine_on(
 ):
     """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`.
 
-    `patience`: how many seconds a question about models may take.
+    `patience`: how many seconds a question about models may take. What is inside ends well before a person gives up.
     """
+    started = time.monotonic()
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
     with_server = Server(config.host, config.allow_hosts, patience)
@@ -49,6 +50,7 @@ def engine_on(
         yield engine
     finally:
         engine.close()
+    assert time.monotonic() - started < LONG
 
 
 def load_ahead(engine, server):
@@ -57,14 +59,6 @@ def load_ahead(engine, server):
     until = time.monotonic() + LONG
     while not server.preloads and time.monotonic() < until:
         time.sleep(0.005)
-
-
-@contextmanager
-def soon(seconds=LONG):
-    """What is inside ends well before a person gives up."""
-    started = time.monotonic()
-    yield
-    assert time.monotonic() - started < seconds
 
 
 def passages(count=2, words=0):
@@ -80,7 +74,7 @@ def labels(verdicts):
 def graded(server, *replies, documents=None, **settings):
     """The verdicts of the retrieval grader on these replies."""
     server.script(*replies)
-    with soon(), engine_on(server, **settings) as engine:
+    with engine_on(server, **settings) as engine:
         return engine.relevance(QUESTION, documents or passages())
 
 

@@ -21,6 +21,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import wraps
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -45,10 +46,7 @@ def digest(name):
 
 @dataclass(frozen=True)
 class Model:
-    """An installed model. `harmony`: what it says is lost where it is told not to think and held to a schema.
-
-    `levels`: it can be told how much to think, and not only whether.
-    """
+    """An installed model."""
 
     size: int = 2_000_000_000
     window: int = 8192
@@ -56,16 +54,6 @@ class Model:
     family: str = "llama"
     remote_host: str = ""
     remote_model: str = ""
-    harmony: bool = False
-    levels: bool = True
-
-    def refuses(self, think):
-        """Why it does not take this `think`, with a place for its name; empty where it does."""
-        if think and "thinking" not in self.capabilities:
-            return '"{}" does not support thinking'
-        if isinstance(think, str) and not self.levels:
-            return f'think value "{think}" is not supported for this model'
-        return ""
 
     def tag(self, name):
         """An entry of /api/tags."""
@@ -98,7 +86,7 @@ class Request:
 
 @dataclass
 class Turn:
-    """One chat that is answered; `room` is how many tokens may be generated."""
+    """One chat that is answered; `room` is how many tokens may be generated, `thinks` whether thoughts come first."""
 
     wire: object
     body: dict
@@ -106,7 +94,6 @@ class Turn:
     load_ns: int = 1_000_000
     room: int | None = None
     thinks: bool = False
-    swallows: bool = False
 
     def line(self, message, **more):
         """One line of the stream; the first one starts it."""
@@ -136,130 +123,108 @@ class Reply:
     send: object
 
 
+def reply(send):
+    """A maker of replies; `send` is a function of the Turn and of what the maker is given."""
+
+    @wraps(send)
+    def made(*given, **named):
+        return Reply(lambda turn: send(turn, *given, **named))
+
+    return made
+
+
 def reply_of(value):
     """A str is short for say(str)."""
     return say(value) if isinstance(value, str) else value
 
 
-def say(text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pace=0):
+@reply
+def say(turn, text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pace=0):
     """A reply that ends well, token by token, `pace` seconds apart, cut where num_predict or the window ends."""
-
-    def send(turn):
-        thought = tokens("First I look at the question.") if turn.thinks else []
-        content = tokens(text)
-        if not turn.swallows:
-            turn.pieces(thought[: turn.room], "thinking", pace)
-            turn.pieces(content[: None if turn.room is None else max(0, turn.room - len(thought))], pace=pace)
-        whole = len(thought) + len(content)
-        if load_ms is not None:
-            turn.load_ns = int(load_ms * 1e6)
-        cut = turn.room is not None and whole > turn.room
-        output = min(whole, turn.room or whole) if output_tokens is None else output_tokens
-        turn.finish("length" if cut else done_reason, output, prompt_tokens)
-
-    return Reply(send)
+    thought, content = tokens("First I look at the question.") * turn.thinks, tokens(text)
+    turn.pieces(thought[: turn.room], "thinking", pace)
+    turn.pieces(content[: None if turn.room is None else max(0, turn.room - len(thought))], pace=pace)
+    whole = len(thought) + len(content)
+    if load_ms is not None:
+        turn.load_ns = int(load_ms * 1e6)
+    cut = turn.room is not None and whole > turn.room
+    output = min(whole, turn.room or whole) if output_tokens is None else output_tokens
+    turn.finish("length" if cut else done_reason, output, prompt_tokens)
 
 
-def empty(eval_count=14):
+@reply
+def empty(turn, eval_count=14):
     """Tokens were generated, and nothing of them came: gpt-oss with a schema and `think: false`."""
-
-    def send(turn):
-        turn.finish("stop", eval_count)
-
-    return Reply(send)
+    turn.finish("stop", eval_count)
 
 
-def error(status, message):
+@reply
+def error(turn, status, message):
     """An HTTP error before anything was said."""
-    return Reply(lambda turn: turn.wire.json(status, {"error": message}))
+    turn.wire.json(status, {"error": message})
 
 
-def error_line(after, message, text=_TEXT):
+@reply
+def error_line(turn, after, message, text=_TEXT):
     """An error in the middle of a stream, after `after` tokens."""
-
-    def send(turn):
-        turn.pieces(tokens(text)[:after])
-        turn.wire.write(encoded({"error": message}) + b"\n")
-        turn.wire.end()
-
-    return Reply(send)
+    turn.pieces(tokens(text)[:after])
+    turn.wire.write(encoded({"error": message}) + b"\n")
+    turn.wire.end()
 
 
-def no_done(text):
+@reply
+def no_done(turn, text):
     """The reply just stops: HTTP 200, no error, no `done: true`, no counts (a model that repeats one token)."""
-
-    def send(turn):
-        turn.pieces(tokens(text))
-        if not turn.wire.started:
-            turn.wire.start(200, NDJSON)
-        turn.wire.end()
-
-    return Reply(send)
+    turn.pieces(tokens(text))
+    if not turn.wire.started:
+        turn.wire.start(200, NDJSON)
+    turn.wire.end()
 
 
-def cut(after, text=_TEXT):
+@reply
+def cut(turn, after, text=_TEXT):
     """The connection ends after `after` tokens."""
-
-    def send(turn):
-        turn.pieces(tokens(text)[:after])
-        turn.wire.close_connection = True
-
-    return Reply(send)
+    turn.pieces(tokens(text)[:after])
+    turn.wire.close_connection = True
 
 
-def stall(after, seconds, text=_TEXT):
+@reply
+def stall(turn, after, seconds, text=_TEXT):
     """Silence after `after` tokens, then the rest."""
-
-    def send(turn):
-        parts = tokens(text)
-        turn.pieces(parts[:after])
-        turn.wire.check(seconds)
-        turn.pieces(parts[after:])
-        turn.finish("stop", len(parts))
-
-    return Reply(send)
+    parts = tokens(text)
+    turn.pieces(parts[:after])
+    turn.wire.check(seconds)
+    turn.pieces(parts[after:])
+    turn.finish("stop", len(parts))
 
 
-def slow(seconds, reply):
+@reply
+def slow(turn, seconds, text):
     """Silence before the first byte: a model that loads, or a long prompt that is read."""
-
-    def send(turn):
-        turn.wire.check(seconds)
-        reply_of(reply).send(turn)
-
-    return Reply(send)
+    turn.wire.check(seconds)
+    say(text).send(turn)
 
 
-def redirect(url, status=307):
-    return Reply(lambda turn: turn.wire.whole(status, "text/plain; charset=utf-8", b"", Location=url))
+@reply
+def redirect(turn, url, status=307):
+    turn.wire.whole(status, "text/plain; charset=utf-8", b"", Location=url)
 
 
-def too_long(wording, *, n_prompt=2017, n_ctx=512):
-    """A 400 for a prompt that does not fit, worded as by the new server ("counts"), by the old one ("input"), or by
-    the new one where only `shift` is false ("available").
-    """
-    said = {
-        "counts": f"request ({n_prompt} tokens) exceeds the available context size ({n_ctx} tokens)",
-        "input": "the input length exceeds the context length",
-        "available": "the prompt is longer than the context length currently available to the model",
-    }[wording]
-    if wording == "counts":
-        inner = {"code": 400, "message": said, "type": "exceed_context_size_error"}
-        said = encoded({"error": inner | {"n_prompt_tokens": n_prompt, "n_ctx": n_ctx}}).decode()
-    return error(400, said)
+def too_long(*, n_prompt, n_ctx):
+    """A 400 for a prompt that does not fit, as the new server words it."""
+    said = f"request ({n_prompt} tokens) exceeds the available context size ({n_ctx} tokens)"
+    inner = {"code": 400, "message": said, "type": "exceed_context_size_error"}
+    return error(400, encoded({"error": inner | {"n_prompt_tokens": n_prompt, "n_ctx": n_ctx}}).decode())
 
 
-def raw(status, content_type, lines):
+@reply
+def raw(turn, status, content_type, lines):
     """Lines as they are, one chunk each."""
     end = "\n" if content_type.startswith(NDJSON) else ""
-
-    def send(turn):
-        turn.wire.start(status, content_type)
-        for line in lines:
-            turn.wire.write((line + end).encode())
-        turn.wire.end()
-
-    return Reply(send)
+    turn.wire.start(status, content_type)
+    for line in lines:
+        turn.wire.write((line + end).encode())
+    turn.wire.end()
 
 
 def obedient(body):
@@ -404,10 +369,10 @@ class Http(ThreadingHTTPServer):
 
 
 class OllamaServer:
-    """One server; an `old` one has the habits of 0.24, another those from 0.30 on. `instead`: path -> its reply."""
+    """One server. `instead`: path -> its reply."""
 
     def __init__(self, version="0.33.0-rc2", port=0):
-        self.version, self.old = version, version.startswith("0.2")
+        self.version = version
         self.requests, self.failures = [], []
         self.models = {"tiny:latest": Model()}
         self.cloud = {"disabled": False, "source": "none"}
@@ -545,23 +510,20 @@ class OllamaServer:
     def _refusal(self, body):
         """Status and message, where the server refuses before it loads anything."""
         asked, tag = body["model"], full_name(body["model"]).rpartition(":")[2]
-        model, cloud = self.models.get(full_name(asked)), tag == "cloud" or tag.endswith("-cloud")
-        if (cloud or (model and model.remote_host)) and self.cloud["disabled"]:
-            return 403, "ollama cloud is disabled: remote model is unavailable"
-        if cloud or (model and model.remote_host):
+        model = self.models.get(full_name(asked))
+        if tag == "cloud" or tag.endswith("-cloud") or (model and model.remote_host):
             return 502, 'Post "https://ollama.com:443/api/chat": dial tcp: lookup ollama.com: no such host'
         if model is None:
             return 404, f"model '{asked}' not found"
-        refused = model.refuses(body.get("think"))
-        return (400, refused.format(asked)) if refused else None
+        cannot = body.get("think") and "thinking" not in model.capabilities
+        return (400, f'"{asked}" does not support thinking') if cannot else None
 
     def _run(self, wire, body):
         """Load and generate; with a keep_alive of nothing the model is gone before the reply ends."""
         name, options = full_name(body["model"]), body.get("options") or {}
         model, leave = self.models[name], body.get("keep_alive") in (0, "0", "0s")
         window = min(options.get("num_ctx") or 4096, model.window)
-        others = [options.get(option) for option in ("num_batch", "num_gpu", "num_thread")]
-        key, turn = (window, others, None if self.old else body.get("shift", True)), Turn(wire, body)
+        key, turn = (window, body.get("shift", True)), Turn(wire, body)
         if self._loaded.get(name) != key and (body.get("messages") or not leave):
             self.loads += 1
             turn.load_ns = 300_000_000
@@ -572,10 +534,9 @@ class OllamaServer:
             end = {"done": True, "done_reason": "unload" if leave else "load"}
             return wire.json(200, {"model": body["model"], "message": {"role": "assistant", "content": ""}} | end)
         turn.thinks = "thinking" in model.capabilities and body.get("think") is not False
-        turn.swallows = model.harmony and bool(body.get("format")) and body.get("think") is False
         turn.prompt_tokens = self.count(self.render(body["messages"]))
         if turn.prompt_tokens > window:
-            return too_long("input" if self.old else "counts", n_prompt=turn.prompt_tokens, n_ctx=window).send(turn)
+            return too_long(n_prompt=turn.prompt_tokens, n_ctx=window).send(turn)
         turn.room = min(options.get("num_predict") or 10**6, max(1, window - turn.prompt_tokens))
         chosen = self._script.popleft() if self._script else self.always
         with self._changed:

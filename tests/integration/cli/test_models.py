@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from support.ollama_server import Model, cut, error, raw, say
+from support.ollama_server import Model, cut, empty, error, raw, say
 from support.screen import shown
 
 from local_rag.cli.app import run
@@ -343,7 +343,8 @@ def test_the_trial_for_people(there, capsys):
 
 
 def test_a_model_that_always_thinks_is_told_with_the_setting(there, capsys):
-    there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"), harmony=True)
+    there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
+    there.always = empty()
     assert run(["models", "try"]) == 1, "the first reply was lost"
     shown = capsys.readouterr()
     assert "returned no text" in shown.out + shown.err and "'think: low'" in shown.out + shown.err

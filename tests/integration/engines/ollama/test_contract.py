@@ -45,12 +45,11 @@ class TestAnEngineThatGivesReasonsKeepsTheContract(TestThePackedEngineKeepsTheCo
     pace = 0
 
 
-def test_the_reply_of_a_model_is_read_as_it_is_meant(ollama):
+def test_the_reply_of_a_model_is_read_as_it_is_meant(ollama, engine):
     ollama.always = mind
-    with engine_on(ollama) as engine:
-        labels = [one.label for one in engine.relevance("When does the warranty of a pump end?", PASSAGES)]
-        assert labels == ["relevant", "irrelevant", "irrelevant"]
-        pieces = list(engine.answer("When does the warranty of a pump end?", PASSAGES, Attempt()))
-        assert "".join(one.text for one in pieces) == "The warranty of a pump ends two years after delivery. [1]"
-        pieces = list(engine.answer("Who won the cup final?", PASSAGES, Attempt()))
-        assert "".join(one.text for one in pieces) == NOT_IN_PASSAGES
+    labels = [one.label for one in engine.relevance("When does the warranty of a pump end?", PASSAGES)]
+    assert labels == ["relevant", "irrelevant", "irrelevant"]
+    pieces = list(engine.answer("When does the warranty of a pump end?", PASSAGES, Attempt()))
+    assert "".join(one.text for one in pieces) == "The warranty of a pump ends two years after delivery. [1]"
+    pieces = list(engine.answer("Who won the cup final?", PASSAGES, Attempt()))
+    assert "".join(one.text for one in pieces) == NOT_IN_PASSAGES

@@ -17,12 +17,12 @@ from support.ollama_engine import (
     labels,
     load_ahead,
     passages,
-    soon,
 )
 from support.ollama_server import (
     Model,
     OllamaServer,
     cut,
+    empty,
     error,
     error_line,
     no_done,
@@ -56,13 +56,13 @@ def impatient(monkeypatch):
 
 def test_no_server(ollama):
     ollama.close()
-    with soon(), pytest.raises(ServerDown, match=r"answers at 127\.0\.0\.1:\d+") as met, engine_on(ollama):
+    with pytest.raises(ServerDown, match=r"answers at 127\.0\.0\.1:\d+") as met, engine_on(ollama):
         pass
     assert "ollama serve" in met.value.hint
 
 
 def test_a_model_that_was_never_pulled(ollama):
-    with soon(), pytest.raises(ModelMissing, match="has no model llama9") as met, engine_on(ollama, model="llama9"):
+    with pytest.raises(ModelMissing, match="has no model llama9") as met, engine_on(ollama, model="llama9"):
         pass
     assert met.value.hint == "local-rag models pull llama9"
     assert not ollama.chats
@@ -75,24 +75,23 @@ def test_a_model_that_was_never_pulled(ollama):
         (lambda ollama: ollama.models.clear(), ModelMissing, "has no model tiny"),
     ],
 )
-def test_the_server_or_the_model_is_gone_between_two_questions(ollama, gone, kind, said):
-    with soon(), engine_on(ollama) as engine:
-        engine.relevance(QUESTION, passages())
-        gone(ollama)
-        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
-            with pytest.raises(kind, match=said) as met:
-                task()
-            assert met.value.hint
+def test_the_server_or_the_model_is_gone_between_two_questions(ollama, engine, gone, kind, said):
+    engine.relevance(QUESTION, passages())
+    gone(ollama)
+    for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+        with pytest.raises(kind, match=said) as met:
+            task()
+        assert met.value.hint
 
 
 def test_another_program_listens_there(ollama):
     for path in ("/api/show", "/api/version"):
         ollama.instead = {path: raw(404, "text/plain", ["404 page not found"])}
-        with soon(), pytest.raises(EngineError, match=r"\(404\): 404 page not found") as met, engine_on(ollama):
+        with pytest.raises(EngineError, match=r"\(404\): 404 page not found") as met, engine_on(ollama):
             pass
         assert met.value.hint
         ollama.instead = {path: raw(200, "text/html", ["<p>Welcome to my router</p>"])}
-        with soon(), pytest.raises(EngineError, match="is not an Ollama server"), engine_on(ollama):
+        with pytest.raises(EngineError, match="is not an Ollama server"), engine_on(ollama):
             pass
 
 
@@ -121,7 +120,7 @@ def test_a_stall_in_the_middle(ollama, impatient):
     ollama.wait_idle()
     assert ollama.requests[-1].aborted
     ollama.script(stall(2, 30))
-    with soon(), engine_on(ollama, **impatient) as engine, pytest.raises(EngineError, match="in the middle"):
+    with engine_on(ollama, **impatient) as engine, pytest.raises(EngineError, match="in the middle"):
         answered(engine)
 
 
@@ -134,6 +133,7 @@ BREAKS = {
     "no chunk": raw(200, "application/x-ndjson", []),
     "cut": cut(3, YES),
     "cut before it began": cut(0),
+    "at once": empty(1),
     "error line": error_line(3, RUNNER_DIED),
 }
 every_break = pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
@@ -152,13 +152,12 @@ def test_a_verdict_that_breaks_off_is_asked_for_once_more(ollama, broken):
 
 
 @every_break
-def test_an_answer_that_breaks_off_begins_anew_and_warmer_and_is_then_an_error(ollama, broken):
+def test_an_answer_that_breaks_off_begins_anew_and_warmer_and_is_then_an_error(ollama, engine, broken):
     ollama.script(broken, ANSWER, broken, broken)
-    with soon(), engine_on(ollama) as engine:
-        pieces, text = answered(engine)
-        with pytest.raises(EngineError, match=r"tiny|was cut in the middle") as met:
-            answered(engine)
-        assert "ask again" in met.value.hint
+    pieces, text = answered(engine)
+    with pytest.raises(EngineError, match=r"tiny|was cut in the middle") as met:
+        answered(engine)
+    assert "ask again" in met.value.hint
     assert text == ANSWER
     wrote = any(piece.text for piece in pieces[: next((i for i, p in enumerate(pieces) if p.restart), 0)])
     assert sum(piece.restart for piece in pieces) == wrote, "a restart only where there is something to forget"
@@ -195,7 +194,7 @@ def test_a_server_that_dies_in_the_middle_and_stays_away():
     server = TCPServer(("127.0.0.1", 0), Dying)
     thread = threading.Thread(target=lambda: [server.handle_request() for _ in range(3)])
     thread.start()
-    with soon(), engine_on(f"127.0.0.1:{server.server_address[1]}") as engine:
+    with engine_on(f"127.0.0.1:{server.server_address[1]}") as engine:
         pieces = engine.answer(QUESTION, passages(), Attempt())
         assert next(pieces).text == "It"
         assert next(pieces).restart
@@ -213,22 +212,21 @@ def test_broken_lines_are_no_traceback(ollama):
 # --- loading again ----------------------------------------------------------------------------------------------------
 
 
-def test_a_load_is_counted_and_takes_nothing_from_the_time_of_the_question(ollama):
+def test_a_load_is_counted_and_takes_nothing_from_the_time_of_the_question(ollama, engine):
     ollama.script(say(YES, load_ms=30_000))
     limited = cancel.Cancel(60)
     before = limited.deadline
-    with soon(), engine_on(ollama) as engine, cancel.scope(limited):
+    with cancel.scope(limited):
         first = engine.relevance(QUESTION, passages())[0].usage
         again = engine.relevance(QUESTION, passages())[0].usage
     assert (first.loads, again.loads) == (1, 0)
     assert limited.deadline == pytest.approx(before + 30)
 
 
-def test_a_model_that_was_loaded_ahead_is_not_loaded_again(ollama):
-    with soon(), engine_on(ollama) as engine:
-        for _ in range(3):
-            load_ahead(engine, ollama)
-        assert engine.relevance(QUESTION, passages())[0].usage.loads == 0
+def test_a_model_that_was_loaded_ahead_is_not_loaded_again(ollama, engine):
+    for _ in range(3):
+        load_ahead(engine, ollama)
+    assert engine.relevance(QUESTION, passages())[0].usage.loads == 0
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------------
@@ -257,14 +255,14 @@ def test_a_model_that_is_allowed_by_name_is_asked(ollama):
     for model in ("afar", "glm:cloud"):
         with pytest.raises(NotLocal), engine_on(ollama, model=model, allow_cloud=("another",)):
             pass
-        with soon(), engine_on(ollama, model=model, allow_cloud=(model,)) as engine, pytest.raises(EngineError):
+        with engine_on(ollama, model=model, allow_cloud=(model,)) as engine, pytest.raises(EngineError):
             answered(engine)  # this server is not connected to anything
         assert ollama.chats[-1]["model"] == model
 
 
 @pytest.mark.parametrize("status", [302, 307])
 def test_a_redirect_is_not_followed(ollama, status):
-    with OllamaServer() as elsewhere, soon(), engine_on(ollama) as engine:
+    with OllamaServer() as elsewhere, engine_on(ollama) as engine:
         away = redirect(f"http://{elsewhere.host}/api/chat", status)
         ollama.script(away, away)
         for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
@@ -277,12 +275,11 @@ def test_a_redirect_is_not_followed(ollama, status):
         assert elsewhere.requests == []
 
 
-def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
+def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama, engine):
     """The estimate was too low: the prompt fitted, and left no room for the reply."""
     full = say(ANSWER, done_reason="length", prompt_tokens=3907, output_tokens=189)
     ollama.script(full, ANSWER)
-    with soon(), engine_on(ollama) as engine:
-        pieces, text = answered(engine, passages(4))
+    pieces, text = answered(engine, passages(4))
     assert text == ANSWER
     assert [contents(body)[-1][1].count("<passage n=") for body in ollama.chats] == [4, 3]
     assert "left out" in pieces[-1].usage.notes[0]
@@ -299,11 +296,10 @@ def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
         ("invalid model name", "no name of a model"),
     ],
 )
-def test_errors_say_what_they_mean(ollama, message, words):
+def test_errors_say_what_they_mean(ollama, engine, message, words):
     ollama.always = lambda body: error(500, message)
-    with soon(), engine_on(ollama) as engine:
-        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
-            with pytest.raises(EngineError, match=words) as met:
-                task()
-            assert met.value.hint != "local-rag doctor"
+    for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+        with pytest.raises(EngineError, match=words) as met:
+            task()
+        assert met.value.hint != "local-rag doctor"
     assert len(ollama.chats) == 2, "it is not asked for again"

@@ -174,19 +174,18 @@ def test_a_part_of_an_answer_is_told_what_stands_already(ollama):
     assert answer.text == ANSWER
 
 
-def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama):
+def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama, engine):
     """Also those that only some graphs ask: one of the two checks, a step of reasoning."""
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(grades("yyyy"), ANSWER, '{"s": "fully"}', '{"u": 5}', GOOD,
                   '{"t": "It costs 100 euros.", "d": true}', NOT_IN_PASSAGES, '{"n": "no"}')  # fmt: skip
-    with engine_on(ollama) as engine:
-        engine.relevance(QUESTION, documents)
-        list(engine.answer(QUESTION, documents, Attempt()))
-        for check in ("support", "usefulness", "both"):
-            engine.grade(QUESTION, documents, ANSWER, check=check)
-        engine.reason(QUESTION, documents, ["The plan has a price."])
-        list(engine.answer(QUESTION, documents, Attempt(written="The plan has a price.")))
-        engine.needs_retrieval(QUESTION, Catalog(), documents, "The plan has a price.")
+    engine.relevance(QUESTION, documents)
+    list(engine.answer(QUESTION, documents, Attempt()))
+    for check in ("support", "usefulness", "both"):
+        engine.grade(QUESTION, documents, ANSWER, check=check)
+    engine.reason(QUESTION, documents, ["The plan has a price."])
+    list(engine.answer(QUESTION, documents, Attempt(written="The plan has a price.")))
+    engine.needs_retrieval(QUESTION, Catalog(), documents, "The plan has a price.")
     calls = "grade, answer, hallucination, answer_grade, check, reason, part, next"
     assert ", ".join(map(kind, ollama.chats)) == calls
     openings = {ollama.render(body["messages"]).rpartition("\n\nTask:")[0] for body in ollama.chats}
@@ -260,7 +259,7 @@ def test_an_answer_stands_when_the_server_fails_at_its_check(ollama, graph):
 
 def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
     ollama.script(grades("yyyy"), ANSWER)
-    ollama.always = too_long("counts", n_prompt=5000, n_ctx=4096)
+    ollama.always = too_long(n_prompt=5000, n_ctx=4096)
     answer, _ = ask(ollama, "self-rag")
     assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
     assert "a prompt of about 5,000 tokens" in answer.reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.fakes import passage
-from support.ollama_engine import contents, engine_on, soon
+from support.ollama_engine import contents, engine_on
 
 from local_rag.core.errors import EngineError
 from local_rag.engines.language_model.judge import Judge, QuestionProposer
@@ -15,7 +15,7 @@ RIGHT, WRONG = '{"j": "right"}', '{"j": "wrong"}'
 
 def judged(server, *replies, answer="It costs 100 euros [1].", references=("100 euros",)):
     server.script(*replies)
-    with soon(), engine_on(server) as engine:
+    with engine_on(server) as engine:
         return Judge(engine).judge(QUESTION, references, answer)
 
 
@@ -41,8 +41,8 @@ def test_the_judge_sees_the_answer_and_nothing_of_who_wrote_it(ollama):
         assert word not in everything
 
 
-def test_a_judge_needs_a_reference(ollama):
-    with engine_on(ollama) as engine, pytest.raises(ValueError, match="at least one reference"):
+def test_a_judge_needs_a_reference(ollama, engine):
+    with pytest.raises(ValueError, match="at least one reference"):
         Judge(engine).judge(QUESTION, ["", " "], "It costs 100 euros.")
     assert ollama.chats == []
 
@@ -62,15 +62,14 @@ def test_an_answer_beyond_the_window_is_an_error_that_says_so(ollama):
         Judge(engine).judge(QUESTION, ["100 euros"], "It costs one hundred euros. " * 400)
 
 
-def test_a_question_is_proposed_with_the_words_that_answer_it_or_without_an_answer(ollama):
+def test_a_question_is_proposed_with_the_words_that_answer_it_or_without_an_answer(ollama, engine):
     ollama.script('{"q": "What does the\\n plan cost?", "a": " 100 euros "}', "Here is one: why?", '{"q": "Why?"}')
-    with soon(), engine_on(ollama) as engine:
-        proposer = QuestionProposer(engine)
-        assert proposer.propose(passage(1)) == ("What does the plan cost?", "100 euros")
-        assert proposer.propose(passage(1)) == ("", "")
-        ollama.script('{"q": "Who drew the plan?"}', "no", "no")
-        assert proposer.propose_missing(passage(1)) == "Who drew the plan?"
-        assert proposer.propose_missing(passage(1)) == ""
+    proposer = QuestionProposer(engine)
+    assert proposer.propose(passage(1)) == ("What does the plan cost?", "100 euros")
+    assert proposer.propose(passage(1)) == ("", "")
+    ollama.script('{"q": "Who drew the plan?"}', "no", "no")
+    assert proposer.propose_missing(passage(1)) == "Who drew the plan?"
+    assert proposer.propose_missing(passage(1)) == ""
     told = contents(ollama.chats[0])[1][1]
     assert '<passage n="1" from="1.md">' in told
     assert '{"q": "…", "a": "…"}' in told

@@ -81,25 +81,24 @@ def test_a_mark_of_a_rejected_passage_cites_nothing(ollama):
     assert [citation.source for citation in answer.citations] == ["/notes/2.md"]
 
 
-def test_a_mark_that_comes_in_pieces_is_renumbered(ollama):
+def test_a_mark_that_comes_in_pieces_is_renumbered(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(words("nyyy"), "It costs 200 [2], 300 [3] or 400 euros [2, 4].")
-    with engine_on(ollama) as engine, question_memory.scope(QuestionMemory()):
+    with question_memory.scope(QuestionMemory()):
         engine.relevance(QUESTION, documents)
         pieces, text = answered(engine, documents[1:])
     assert text == "It costs 200 [1], 300 [2] or 400 euros [1, 3]."
     assert len(pieces) > 5, "it still comes word by word"
 
 
-def test_other_passages_and_another_question_are_shown_as_they_are(ollama):
+def test_other_passages_and_another_question_are_shown_as_they_are(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(words("nyyy"))
-    with engine_on(ollama) as engine:
-        with question_memory.scope(QuestionMemory()):
-            engine.relevance(QUESTION, documents)
-            answered(engine, [*documents[1:], passage(9)])
-        with question_memory.scope(QuestionMemory()):
-            answered(engine, documents[1:])
+    with question_memory.scope(QuestionMemory()):
+        engine.relevance(QUESTION, documents)
+        answered(engine, [*documents[1:], passage(9)])
+    with question_memory.scope(QuestionMemory()):
+        answered(engine, documents[1:])
     assert [len(shown(body)) for body in ollama.chats] == [4, 4, 3]
     assert not any(task(body).startswith("Use only") for body in ollama.chats)
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from support.ollama_engine import QUESTION, YES, answered, engine_on, labels, passages, soon
+from support.ollama_engine import QUESTION, YES, answered, engine_on, labels, passages
 from support.ollama_server import say, slow, stall
 
 from local_rag.core import cancel
@@ -59,37 +59,35 @@ SILENT = {
 
 @pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
 @pytest.mark.parametrize("task", ["relevance", "answer", "rewrite"])
-def test_a_call_that_is_stopped_is_aborted(ollama, reply, task):
+def test_a_call_that_is_stopped_is_aborted(ollama, engine, reply, task):
     ollama.script(reply)
-    with engine_on(ollama) as engine:
-        with stopping(after=lambda: ollama.wait_for(1)):
-            {
-                "relevance": lambda: engine.relevance(QUESTION, passages()),
-                "answer": lambda: answered(engine),
-                "rewrite": lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
-            }[task]()
-        ollama.wait_idle()
-        assert ollama.requests[-1].aborted
-        assert len(ollama.chats) == 1
-        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"], "it can be asked again"
+    with stopping(after=lambda: ollama.wait_for(1)):
+        {
+            "relevance": lambda: engine.relevance(QUESTION, passages()),
+            "answer": lambda: answered(engine),
+            "rewrite": lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
+        }[task]()
+    ollama.wait_idle()
+    assert ollama.requests[-1].aborted
+    assert len(ollama.chats) == 1
+    assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"], "it can be asked again"
 
 
-def test_an_answer_that_nobody_reads_on_is_aborted(ollama):
+def test_an_answer_that_nobody_reads_on_is_aborted(ollama, engine):
     ollama.script(say("a " * 999, pace=0.02))
-    with soon(), engine_on(ollama) as engine:
-        pieces = engine.answer(QUESTION, passages(), Attempt())
-        assert next(pieces).text == "a"
-        pieces.close()
-        ollama.wait_idle()
-        assert ollama.requests[-1].aborted
-        assert answered(engine)[1]
+    pieces = engine.answer(QUESTION, passages(), Attempt())
+    assert next(pieces).text == "a"
+    pieces.close()
+    ollama.wait_idle()
+    assert ollama.requests[-1].aborted
+    assert answered(engine)[1]
 
 
 @pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
 @pytest.mark.parametrize("task", ["relevance", "answer"])
-def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, reply, task):
+def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, engine, reply, task):
     ollama.script(reply)
-    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         ask = answered if task == "answer" else lambda engine: engine.relevance(QUESTION, passages())
         running = pool.submit(ask, engine)
         ollama.wait_for(1)
@@ -106,9 +104,9 @@ def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, reply, task):
     assert len(ollama.chats) + len(ollama.preloads) == 1
 
 
-def test_closing_the_engine_ends_calls_that_wait_for_their_turn(ollama):
+def test_closing_the_engine_ends_calls_that_wait_for_their_turn(ollama, engine):
     ollama.script(stall(1, 600))
-    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(3) as pool:
         running = [pool.submit(engine.relevance, QUESTION, passages()) for _ in range(3)]
         ollama.wait_for(1)
         engine.close()
@@ -121,12 +119,12 @@ def test_closing_the_engine_ends_calls_that_wait_for_their_turn(ollama):
 
 def test_closing_the_engine_while_it_loads_a_model(ollama):
     for pause in (0, 0.002, 0.005, 0.01, 0.02) * 3:
-        with soon(), engine_on(ollama) as engine:
+        with engine_on(ollama) as engine:
             engine.prepare()
             time.sleep(pause)
     wait_for_threads()
     ollama.instead = {"/api/chat": slow(600, "")}
-    with soon(), engine_on(ollama) as engine:
+    with engine_on(ollama) as engine:
         engine.prepare()
         while ollama.requests[-1].path != "/api/chat":
             time.sleep(0.005)
@@ -149,7 +147,7 @@ def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeyp
     first = say("The first answer, which takes its time to come.", pace=0.3)
     ollama.script(first)
     ollama.always = about
-    with soon(), engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(3) as pool:
+    with engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(3) as pool:
 
         def ask(question):
             return "".join(piece.text for piece in engine.answer(question, passages(), Attempt()))
@@ -163,9 +161,9 @@ def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeyp
     assert came[1] - came[0] > 1.5, "waiting is not counted as silence, and happens here, not there"
 
 
-def test_a_question_that_waits_can_be_stopped(ollama):
+def test_a_question_that_waits_can_be_stopped(ollama, engine):
     ollama.script(stall(1, 600))
-    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         first = pool.submit(engine.relevance, QUESTION, passages())
         ollama.wait_for(1)
         with stopping(after=lambda: time.sleep(0.2)):

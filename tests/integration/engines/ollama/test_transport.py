@@ -8,7 +8,7 @@ import threading
 
 import httpx
 import pytest
-from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
+from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages
 from support.ollama_server import OllamaServer, redirect
 
 from local_rag.config.values import Ollama
@@ -164,11 +164,11 @@ def test_a_client_that_follows_redirects_gets_nowhere(ollama, elsewhere):
 
 def test_localhost_needs_no_resolver(ollama):
     port = address(ollama.host).port
-    with soon(), engine_on(f"localhost:{port}") as engine:
+    with engine_on(f"localhost:{port}") as engine:
         assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
         assert engine.describe.endswith(f"at localhost:{port}, Ollama 0.33.0-rc2")
     ollama.close()
-    with soon(), pytest.raises(ServerDown, match="no Ollama server answers at localhost"):
+    with pytest.raises(ServerDown, match="no Ollama server answers at localhost"):
         Server(f"localhost:{port}").version()
 
 
@@ -187,14 +187,14 @@ def test_a_server_that_listens_on_ipv6_only(host):
 
     thread = threading.Thread(target=answer)
     thread.start()
-    with soon(), listener:
+    with listener:
         server = Server(f"{host}:{listener.getsockname()[1]}")
         assert server.version() == "0.6"
         server.close()
         thread.join()
 
 
-def test_the_environment_leads_nowhere_else(ollama, elsewhere, monkeypatch):
+def test_the_environment_leads_nowhere_else(ollama, engine, elsewhere, monkeypatch):
     away = f"http://{elsewhere.host}"
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, away)
@@ -203,23 +203,21 @@ def test_the_environment_leads_nowhere_else(ollama, elsewhere, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OLLAMA_HOST", away)
     monkeypatch.setenv("OLLAMA_API_KEY", "a secret")
-    with soon(), engine_on(ollama) as engine:
-        every_task(engine)
-        assert list(engine.server.pull("llama3.2:3b"))
+    every_task(engine)
+    assert list(engine.server.pull("llama3.2:3b"))
     assert len(ollama.chats) == 7
     for request in ollama.requests:
         assert "authorization" not in request.headers
         assert "a secret" not in str(request.headers)
 
 
-def test_the_asynchronous_client_goes_nowhere(ollama):
-    with engine_on(ollama) as engine:
-        request = ChatRequest("grader", engine.setups["grader"], [("user", "x")], 8)
-        chat = OllamaCalls(engine.server, Ollama()).client(request)
-        before = len(ollama.requests)
-        with pytest.raises(NotLocal, match="no asynchronous connection"):
-            asyncio.run(chat.ainvoke("x"))
-        assert len(ollama.requests) == before
+def test_the_asynchronous_client_goes_nowhere(ollama, engine):
+    request = ChatRequest("grader", engine.setups["grader"], [("user", "x")], 8)
+    chat = OllamaCalls(engine.server, Ollama()).client(request)
+    before = len(ollama.requests)
+    with pytest.raises(NotLocal, match="no asynchronous connection"):
+        asyncio.run(chat.ainvoke("x"))
+    assert len(ollama.requests) == before
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------
@@ -227,7 +225,7 @@ def test_the_asynchronous_client_goes_nowhere(ollama):
 
 @pytest.mark.parametrize("grading", ["packed", "each"])
 def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, keep_alive="1h30m"):
-    with soon(), engine_on(ollama, grading=grading, keep_alive=keep_alive) as engine:
+    with engine_on(ollama, grading=grading, keep_alive=keep_alive) as engine:
         load_ahead(engine, ollama)
         every_task(engine)
     verdicts = [True, True, False, False, True, False, False]
@@ -245,10 +243,9 @@ def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, 
     assert ollama.loads == 1
 
 
-def test_other_requests_are_left_as_they_are(ollama):
-    with soon(), engine_on(ollama) as engine:
-        list(engine.server.pull("llama3.2:3b"))
-        engine.server.loaded()
+def test_other_requests_are_left_as_they_are(ollama, engine):
+    list(engine.server.pull("llama3.2:3b"))
+    engine.server.loaded()
     bodies = {request.path: request.body for request in ollama.requests}
     assert len(bodies) == len(ollama.requests), "a model of several roles is looked at once"
     assert bodies["/api/show"] == {"model": "tiny"}

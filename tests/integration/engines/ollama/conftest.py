@@ -1,0 +1,12 @@
+"""An engine on the scripted server."""
+
+from __future__ import annotations
+
+import pytest
+from support.ollama_engine import engine_on
+
+
+@pytest.fixture
+def engine(ollama):
+    with engine_on(ollama) as engine:
+        yield engine
