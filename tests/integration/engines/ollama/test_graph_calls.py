@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, passage
 from support.ollama_engine import engine_on
-from support.ollama_mind import ONLY
-from support.ollama_server import error, no_done, say, tokens, too_long
+from support.ollama_server import error, no_done, too_long
 from support.reading import ScriptedEvaluator
 
 from local_rag.config.settings import Settings
@@ -28,23 +27,24 @@ ABOUT, PRESENT = "it is about something else", "it may answer: {!r}"
 GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
 
 
-def kind(body):
-    """Which call of the engine a request is."""
-    keys = set((body.get("format") or {}).get("properties", {}))
-    if keys:
-        if "continue" in body["format"]["properties"].get("n", {}).get("enum", ()):
-            return "next"
-        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "n": "need"}
-        several = {("s", "u"): "check", ("d", "t"): "reason", ("c", "d"): "route"}
-        return several.get(tuple(sorted(keys))) or named[keys.pop()]
-    task = ONLY.sub("", body["messages"][-1]["content"].rpartition("Task: ")[2])
-    starts = {
-        "Answer the question": "answer",
-        "Write a query": "rewrite",
-        "Write the": "part",
-        "Reply to the person": "direct",
-    }
-    return next(name for start, name in starts.items() if task.startswith(start))
+CALLED = {
+    "retrieval_grader": "grade",
+    "generator": "answer",
+    "generator_part": "part",
+    "hallucination_grader+answer_grader": "check",
+    "hallucination_grader": "hallucination",
+    "answer_grader": "answer_grade",
+    "router": "route",
+    "retrieval_decision": "need",
+    "continuation": "next",
+    "rewriter": "rewrite",
+    "rewriter_web": "rewrite",
+}
+
+
+def calls_of(answer):
+    """Which calls of the engine an answer took, in order."""
+    return [CALLED.get(call.role, call.role) for call in answer.usage.log]
 
 
 def grades(letters):
@@ -128,9 +128,9 @@ CALLS = [
 @pytest.mark.parametrize(("graph", "options", "replies", "calls", "status"), CALLS, ids=lambda value: str(value)[:40])
 def test_the_exact_sequence_of_calls(ollama, graph, options, replies, calls, status):
     ollama.script(*replies)
-    ollama.always = lambda body: pytest.fail(f"a call too many: {kind(body)}")
+    ollama.always = lambda body: pytest.fail("a call too many")
     answer, events = ask(ollama, graph, **options)
-    assert ", ".join(map(kind, ollama.chats)) == calls
+    assert ", ".join(calls_of(answer)) == calls
     assert answer.status == status, answer
     assert answer.engine == "ollama/tiny"
     assert answer.usage.calls == len(ollama.chats)
@@ -157,9 +157,9 @@ def _one_option_set(ollama):
 
 def test_only_further_attempts_are_warm(ollama):
     ollama.script(grades("yyyy"), "It is free. [1]", UNSUPPORTED, ANSWER, GOOD)
-    ask(ollama, "self-rag")
-    heat = [(kind(body), body["options"]["temperature"]) for body in ollama.chats]
-    assert heat == [("grade", 0), ("answer", 0), ("check", 0), ("answer", 0.7), ("check", 0)]
+    answer, _ = ask(ollama, "self-rag")
+    assert ", ".join(calls_of(answer)) == "grade, answer, check, answer, check"
+    assert [body["options"]["temperature"] for body in ollama.chats] == [0, 0, 0, 0.7, 0]
     assert len({body["options"]["seed"] for body in ollama.chats if body["options"]["temperature"] == 0}) == 1
     assert "- It is free. (rejected: not supported by the passages)" in ollama.chats[3]["messages"][-1]["content"]
 
@@ -167,7 +167,8 @@ def test_only_further_attempts_are_warm(ollama):
 def test_a_part_of_an_answer_is_told_what_stands_already(ollama):
     ollama.script(grades("yyyy"), ANSWER, FULLY, '{"n": "yes"}', grades("nynn"), NOT_IN_PASSAGES, '{"u": 5}')
     answer, _ = ask(ollama, "self-rag", method=EACH)
-    first, following = [body["messages"][-1]["content"] for body in ollama.chats if kind(body) == "part"]
+    called = zip(calls_of(answer), ollama.chats, strict=True)
+    first, following = [body["messages"][-1]["content"] for call, body in called if call == "part"]
     stands = "This stands already; do not repeat it:\nPassage 1 says that the plan costs 100 euros."
     assert stands not in first and following.endswith(stands)
     assert "Passage 6 says" in following and "Passage 5 says" not in following.rpartition("Task:")[2]
@@ -186,15 +187,13 @@ def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama, engine)
     engine.reason(QUESTION, documents, ["The plan has a price."])
     list(engine.answer(QUESTION, documents, Attempt(written="The plan has a price.")))
     engine.needs_retrieval(QUESTION, Catalog(), documents, "The plan has a price.")
-    calls = "grade, answer, hallucination, answer_grade, check, reason, part, next"
-    assert ", ".join(map(kind, ollama.chats)) == calls
     openings = {ollama.render(body["messages"]).rpartition("\n\nTask:")[0] for body in ollama.chats}
-    assert len(openings) == 1, "system message, question and every passage are read once"
+    assert len(ollama.chats) == 8 and len(openings) == 1, "system message, question and every passage are read once"
     _one_option_set(ollama)
 
 
-@pytest.mark.parametrize(("graph", "task"), [("adaptive", "route"), ("self-rag", "need")])
-def test_what_the_index_is_about_and_what_comes_near_reach_the_model(ollama, graph, task):
+@pytest.mark.parametrize("graph", ["adaptive", "self-rag"])
+def test_what_the_index_is_about_and_what_comes_near_reach_the_model(ollama, graph):
     class Described(FakeCorpus):
         def catalog(self):
             return replace(super().catalog(), about="Plans and their prices.", topics=("Prices",))
@@ -202,9 +201,7 @@ def test_what_the_index_is_about_and_what_comes_near_reach_the_model(ollama, gra
     ollama.script('{"d": "vectorstore"}' if graph == "adaptive" else '{"n": "yes"}', grades("yyyy"), ANSWER, GOOD)
     corpus = Described([passage(n, title="Plan", heading="Costs") for n in range(1, 5)])
     ask(ollama, graph, corpus=corpus, web=True, direct=True, method={"self_rag__retrieve": "decide"})
-    first = ollama.chats[0]
-    assert kind(first) == task
-    prompt = first["messages"][1]["content"]
+    prompt = ollama.chats[0]["messages"][1]["content"]
     assert prompt.startswith("The person's own files: Plans and their prices.\n")
     assert "among them: Prices" in prompt and prompt.count("- Plan, Costs: similarity 0.50") == 4
 
@@ -223,25 +220,6 @@ def test_what_the_evaluator_rejects_is_never_read(ollama):
     read = [("relevant", 0.9, PRESENT.format(f"Passage {n} says")) for n in (2, 4)]
     assert graded == [("irrelevant", 0.0, ABOUT), read[0], ("irrelevant", 0.0, ABOUT), read[1]]
     assert not [event for event in events if isinstance(event, Note)]
-
-
-def test_a_query_for_the_web_is_written_without_a_passage(ollama):
-    ollama.script(grades("nnnn"), "plan cost", grades("y"), WEB, GOOD)
-    ask(ollama, "crag", web=True)
-    rewrite = next(body for body in ollama.chats if kind(body) == "rewrite")
-    assert "Passage" not in json.dumps(rewrite["messages"][1:])
-
-
-def test_passages_that_do_not_fit_are_left_out_and_said(ollama):
-    ollama.always = lambda body: say({"grade": grades("y" * _asked(body)), "check": GOOD}.get(kind(body), ANSWER))
-    answer, events = ask(ollama, "self-rag", k=8, num_ctx=860)
-    assert answer.status == "grounded"
-    assert any("left out" in event.text for event in events if isinstance(event, Note))
-    assert all(len(tokens(ollama.render(body["messages"]))) < 860 for body in ollama.chats)
-
-
-def _asked(body):
-    return body["format"]["properties"]["r"]["pattern"].count(" ") + 1 if kind(body) == "grade" else 0
 
 
 # --- what goes wrong on the way ---------------------------------------------------------------------------------------
@@ -263,7 +241,7 @@ def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
     answer, _ = ask(ollama, "self-rag")
     assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
     assert "a prompt of about 5,000 tokens" in answer.reason
-    assert [kind(body) for body in ollama.chats].count("answer") == 1, "writing again would not help"
+    assert calls_of(answer) == ["grade", "answer"], "writing again would not help"
 
 
 def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(ollama):
