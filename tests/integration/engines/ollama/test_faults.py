@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler
-from socketserver import TCPServer
-
 import pytest
 from support.ollama_engine import (
     QUESTION,
@@ -167,40 +163,14 @@ def test_an_answer_that_breaks_off_begins_anew_and_warmer_and_is_then_an_error(o
     assert contents(first) == contents(second) and len(others) == 2
 
 
-class Dying(BaseHTTPRequestHandler):
-    """Knows one model, and dies in its first reply: the port is closed before the connection breaks."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        chat = self.path == "/api/chat"
-        if chat:
-            self.server.socket.close()
-        body = b'{"message": {"role": "assistant", "content": "It"}, "done": false}\n' if chat else b"{}"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body) + 1000 * chat))
-        self.end_headers()
-        self.wfile.write(body)
-        self.close_connection = True
-
-    do_POST = do_GET
-
-    def log_message(self, *_):
-        pass
-
-
-def test_a_server_that_dies_in_the_middle_and_stays_away():
-    server = TCPServer(("127.0.0.1", 0), Dying)
-    thread = threading.Thread(target=lambda: [server.handle_request() for _ in range(3)])
-    thread.start()
-    with engine_on(f"127.0.0.1:{server.server_address[1]}") as engine:
-        pieces = engine.answer(QUESTION, passages(), Attempt())
-        assert next(pieces).text == "It"
-        assert next(pieces).restart
-        with pytest.raises(ServerDown, match="no Ollama server answers"):
-            next(pieces)
-    thread.join()
+def test_a_server_that_dies_in_the_middle_and_stays_away(ollama, engine):
+    ollama.script(stall(1, 600))
+    pieces = engine.answer(QUESTION, passages(), Attempt())
+    assert next(pieces).text == "It"
+    ollama.close()
+    assert next(pieces).restart
+    with pytest.raises(ServerDown, match="no Ollama server answers"):
+        next(pieces)
 
 
 def test_broken_lines_are_no_traceback(ollama):

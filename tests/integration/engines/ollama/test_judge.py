@@ -6,7 +6,6 @@ import pytest
 from support.fakes import passage
 from support.ollama_engine import contents, engine_on
 
-from local_rag.core.errors import EngineError
 from local_rag.engines.language_model.judge import Judge, QuestionProposer
 
 QUESTION = "What does the plan cost?"
@@ -19,12 +18,14 @@ def judged(server, *replies, answer="It costs 100 euros [1].", references=("100 
         return Judge(engine).judge(QUESTION, references, answer)
 
 
-@pytest.mark.parametrize(("reply", "verdict"), [(RIGHT, "right"), (WRONG, "wrong")])
-def test_a_verdict_is_one_call(ollama, reply, verdict):
-    found = judged(ollama, reply)
-    assert (found.verdict, found.why) == (verdict, "")
-    assert (found.usage.calls, found.usage.unparsed, found.usage.retries) == (1, 0, 0)
-    assert found.usage.prompt_tokens > 20
+@pytest.mark.parametrize(
+    ("replies", "verdict"), [([RIGHT], "right"), ([WRONG], "wrong"), (["It is right.", '{"j": "Right"}'], "unparsed")]
+)
+def test_a_verdict_is_one_call(ollama, replies, verdict):
+    found = judged(ollama, *replies)
+    unread = int(verdict == "unparsed")
+    assert (found.verdict, bool(found.why)) == (verdict, bool(unread))
+    assert (found.usage.calls, found.usage.unparsed, found.usage.retries) == (len(replies), unread, unread)
     body = ollama.chats[0]
     assert body["format"]["properties"] == {"j": {"enum": ["right", "wrong"], "type": "string"}}
     assert body["options"]["temperature"] == 0
@@ -45,21 +46,6 @@ def test_a_judge_needs_a_reference(ollama, engine):
     with pytest.raises(ValueError, match="at least one reference"):
         Judge(engine).judge(QUESTION, ["", " "], "It costs 100 euros.")
     assert ollama.chats == []
-
-
-def test_garbage_is_asked_for_once_more_and_then_unparsed(ollama):
-    found = judged(ollama, "The answer is right.", '{"j": "Right"}')
-    assert found.verdict == "unparsed"
-    assert found.why
-    assert (found.usage.calls, found.usage.retries, found.usage.unparsed) == (2, 1, 1)
-    assert "judge: no usable verdict" in found.usage.notes[0]
-    assert judged(ollama, "The answer is right.", WRONG).verdict == "wrong"
-    assert [role for role, _ in contents(ollama.chats[-1])] == ["system", "user", "assistant", "user"]
-
-
-def test_an_answer_beyond_the_window_is_an_error_that_says_so(ollama):
-    with engine_on(ollama, num_ctx=600) as engine, pytest.raises(EngineError, match="does not fit the window"):
-        Judge(engine).judge(QUESTION, ["100 euros"], "It costs one hundred euros. " * 400)
 
 
 def test_a_question_is_proposed_with_the_words_that_answer_it_or_without_an_answer(ollama, engine):

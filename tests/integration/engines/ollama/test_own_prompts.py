@@ -18,7 +18,6 @@ from local_rag.config.calibrated import (
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.core.errors import ConfigError
-from local_rag.core.events import Called, Done
 from local_rag.diagnostics.prompts import check_prompts
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts
@@ -36,38 +35,24 @@ OWN = {
 }
 
 
-def ask(ollama, texts):
-    """The events of a question by self-rag over the scripted server, with these texts."""
+def test_texts_reach_the_server_the_replies_are_read_and_each_call_says_of_which_texts_it_was_made(ollama):
+    texts = of_person(OWN, "prompts.yaml")
     ollama.always = mind
     with engine_on(ollama, texts=texts) as engine:
         corpus = FakeCorpus([passage(number) for number in range(1, 5)])
-        return list(Rag(Settings.load(graph="self-rag", k=2), corpus, Choice(engine)).stream(QUESTION))
-
-
-def test_texts_reach_the_server_and_the_replies_are_read(ollama):
-    texts = of_person(OWN, "prompts.yaml")
-    events = ask(ollama, texts)
-    assert isinstance(events[-1], Done) and events[-1].answer.status == "grounded"
+        answer = Rag(Settings.load(graph="self-rag", k=2), corpus, Choice(engine)).ask(QUESTION)
+    assert answer.status == "grounded"
     told = [contents(body) for body in ollama.chats]
     assert {system for (_, system), _ in told} == {Prompts(texts).texts.system}
     tasks = [user.rpartition("Task: ")[2] for _, (_, user) in told]
     assert tasks[0].startswith("Would a librarian hand over each of the 2 passages?")
     assert tasks[1].startswith("Answer the question in at most 3 sentences, as a librarian would.")
     assert "in the books?" in tasks[2] and "how glad is the reader" in tasks[2]
-    openings = {user.rpartition("Task: ")[0] for _, (_, user) in told}
-    assert len(openings) == 1, "nothing is read twice"
-
-
-def test_each_call_says_of_which_texts_it_was_made(ollama):
-    texts = of_person(OWN, "prompts.yaml")
-    calls = [event.call for event in ask(ollama, texts) if isinstance(event, Called)]
-    both = ("hallucination_grader", "answer_grader")
-    assert [(call.role, call.prompt) for call in calls] == [
-        ("retrieval_grader", texts.digest(["retrieval_grader"])),
-        ("generator", texts.digest(["generator"])),
-        ("+".join(both), texts.digest(both)),
-    ]
-    assert calls[0].prompt != PromptTexts().digest(["retrieval_grader"])
+    assert len({user.rpartition("Task: ")[0] for _, (_, user) in told}) == 1, "nothing is read twice"
+    names = ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
+    made = [(name, texts.digest(name.split("+"))) for name in names]
+    assert [(call.role, call.prompt) for call in answer.usage.log] == made
+    assert made[0][1] != PromptTexts().digest(["retrieval_grader"])
 
 
 def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, monkeypatch):
