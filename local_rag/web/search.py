@@ -11,7 +11,6 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,7 +147,7 @@ class DdgsSearch:
         documents, notes = pages.documents(results[:k], self._read_page)
         return WebResults(tuple(documents), (*troubles, *notes))
 
-    def _ask(self, words: str) -> tuple[tuple[SearchResult, ...], list[str]]:
+    def _ask(self, words: str) -> tuple[list[SearchResult], list[str]]:
         """The results of the first engine that has some, and why the others had none.
 
         Engines that say "too many searches" are asked again after a pause, the others are not.
@@ -166,17 +165,19 @@ class DdgsSearch:
                     log_query(self._folder, words, engine)
                 except OSError as error:
                     log = self._folder / QUERY_LOG
-                    return (), [f"not searched, because it cannot be logged: make {log} writable ({reason_of(error)})"]
+                    return [], [f"not searched, because it cannot be logged: make {log} writable ({reason_of(error)})"]
                 anywhere = self._settings.region == ANYWHERE and engine != "duckduckgo"
                 region = DEFAULT if anywhere else self._settings.region
-                reply = ask_engine(engine, words, region, (until - time.monotonic()) / (len(engines) - number))
-                if reply.results:
+                try:
+                    results = ask_engine(engine, words, region, (until - time.monotonic()) / (len(engines) - number))
+                except SearchFailed as failure:
+                    troubles[engine] = str(failure)
+                    limited += [engine] if failure.limited else []
+                else:
                     troubles.pop(engine, None)
-                    return reply.results, list(troubles.values())
-                troubles[engine] = reply.trouble
-                limited += [engine] if reply.limited else []
+                    return results, list(troubles.values())
             engines = tuple(limited)
-        return (), list(troubles.values())
+        return [], list(troubles.values())
 
 
 def log_query(folder: Path, query: str, engine: str) -> None:
@@ -192,53 +193,51 @@ def log_query(folder: Path, query: str, engine: str) -> None:
         log.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-@dataclass(frozen=True, slots=True)
-class EngineReply:
-    """Results, or in `trouble` why there are none and what to do. `limited`: asking again a little later may help."""
+class SearchFailed(Exception):
+    """Why an engine has no results, and what to do. `limited`: asking again a little later may help."""
 
-    results: tuple[SearchResult, ...] = ()
-    trouble: str = ""
-    limited: bool = False
+    def __init__(self, why: str, *, limited: bool = False) -> None:
+        super().__init__(why)
+        self.limited = limited
 
 
-def ask_engine(engine: str, words: str, region: str, seconds: float) -> EngineReply:
-    """Results of one engine within so many seconds. Raises Stopped; anything else that goes wrong is in the reply."""
+def ask_engine(engine: str, words: str, region: str, seconds: float) -> list[SearchResult]:
+    """Results of one engine within so many seconds. Raises Stopped; SearchFailed where anything else goes wrong."""
     request = {"engine": engine, "query": words, "region": region, "seconds": seconds}
     environment = {name: value for name, value in child_process.environment().items() if name.upper() in KEPT}
     try:
         finished = child_process.run(COMMAND, json.dumps(request).encode(), seconds, environment | NO_PROXY)
     except OSError as error:
-        return EngineReply(trouble=f"the process that searches could not be started ({reason_of(error)})")
+        raise SearchFailed(f"the process that searches could not be started ({reason_of(error)})") from error
     errors = finished.errors.decode("utf-8", "replace").strip()
     _log.debug("the search of %s said on stderr:\n%s", engine, errors)
     if finished.code is None:
-        return EngineReply(trouble=f"{engine} did not answer in time: try again, or allow more with web.seconds")
+        raise SearchFailed(f"{engine} did not answer in time: try again, or allow more with web.seconds")
     if finished.code:
-        return EngineReply(trouble=_failed(engine, errors.rpartition("\n")[2] or f"exit code {finished.code}"))
-    return _engine_reply(engine, json.loads(finished.output))
+        raise _failed(engine, errors.rpartition("\n")[2] or f"exit code {finished.code}")
+    return _results(engine, json.loads(finished.output))
 
 
-def _engine_reply(engine: str, reply: dict[str, Any]) -> EngineReply:
+def _results(engine: str, reply: dict[str, Any]) -> list[SearchResult]:
     """What the child's reply means; its strings are what ddgs made of a page that anybody may have written."""
     results: dict[str, SearchResult] = {}
     for link, title, body in reply["results"]:
         if url := _usable_url(link):
             results.setdefault(url, SearchResult(url, _one_line(title, TITLE), _one_line(body, BODY)))
-    if results:
-        return EngineReply(tuple(results.values()))
     status, error = reply["status"], reply["error"]
+    if results:
+        return list(results.values())
     if status in LIMITED:
-        trouble = f"{engine} takes no more searches for now (HTTP {status}): wait some minutes"
-        return EngineReply(trouble=trouble, limited=True)
+        raise SearchFailed(f"{engine} takes no more searches for now (HTTP {status}): wait some minutes", limited=True)
     if not status:
-        return EngineReply(trouble=f"{engine} cannot be reached: is this machine online? ({_one_line(error, 160)})")
+        raise SearchFailed(f"{engine} cannot be reached: is this machine online? ({_one_line(error, 160)})")
     if status != 200:
-        return EngineReply(trouble=f"{engine} refused the search (HTTP {status}): try later, or set web.engines")
-    return EngineReply(trouble=_failed(engine, error) if error else f"{engine} found nothing: try other words")
+        raise SearchFailed(f"{engine} refused the search (HTTP {status}): try later, or set web.engines")
+    raise _failed(engine, error) if error else SearchFailed(f"{engine} found nothing: try other words")
 
 
-def _failed(engine: str, reason: str) -> str:
-    return f"the search of {engine} failed: update ddgs (pip install -U ddgs) ({_one_line(reason, 160)})"
+def _failed(engine: str, reason: str) -> SearchFailed:
+    return SearchFailed(f"the search of {engine} failed: update ddgs (pip install -U ddgs) ({_one_line(reason, 160)})")
 
 
 def _one_line(text: str, width: int) -> str:
