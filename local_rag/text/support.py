@@ -59,9 +59,7 @@ class Evidence(NamedTuple):
         return self.support == "fully"
 
 
-def sentence_supports(
-    generation: str, passages: Sequence[str], judge: Judge | None = None
-) -> list[tuple[str, Support]]:
+def sentence_supports(generation: str, passages: Sequence[str], judge: Judge) -> list[tuple[str, Support]]:
     """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none.
 
     A sentence that is not verbatim is supported in full only if the `judge` says so, too: an evaluator recognises other
@@ -74,7 +72,7 @@ def sentence_supports(
         found = [evidence(sentence, text) for text in texts]
         support: Support = max((each.support for each in found), key=_RANK.index, default="no")
         settled = any(each.exact or (support == "no" and each.turned) for each in found)
-        if judge and not settled:
+        if not settled:
             telling = [text for text in texts if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
             judged = bool(telling) and judge(sentence, telling)
             support = "fully" if judged else min(support, "partially", key=_RANK.index)
