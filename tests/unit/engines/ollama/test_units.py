@@ -48,26 +48,6 @@ def test_an_estimate_is_on_the_careful_side():
         assert estimate(said(text * 10)) >= 10 * len(text)
 
 
-def messages_of(case):
-    return [(message["role"], message["content"]) for message in case.request["body"]["messages"]]
-
-
-CUT = {
-    ("0.33.0-rc2", "long-default"): 258,
-    ("0.24.0", "long-default"): 512,
-    ("0.24.0", "long-shift-false"): 512,
-    ("0.33.0-rc2", "long-history-default"): 422,
-    ("0.24.0", "long-history-default"): 422,
-}
-
-
-@pytest.mark.parametrize(("key", "counted"), CUT.items())
-def test_recorded_prompts_that_were_cut(key, counted):
-    body = json.loads(CASES[key].response["lines"][-1])
-    assert body["prompt_eval_count"] == counted
-    assert was_cut(messages_of(CASES[key]), counted, 512)
-
-
 def test_half_a_window_of_an_english_prompt_is_a_cut():
     text = "The committee decided in spring that the annual report should be shorter. " * 270
     assert len(text) / 4.5 > 4096, "it is longer than the window"
