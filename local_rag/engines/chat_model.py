@@ -155,7 +155,7 @@ class ChatModelCalls(ChatCalls):
 
         if isinstance(error, ContextOverflowError):
             return PromptTooLong()
-        what = shorten(" ".join(f"{type(error).__name__}: {error}".split()), 300)
+        what = shorten(f"{type(error).__name__}: {error}", 300)
         return EngineError(
             f"the chat model {self._name} failed: {what}", hint="try the model alone: model.invoke('Hello')"
         )

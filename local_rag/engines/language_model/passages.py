@@ -16,6 +16,7 @@ from local_rag.core import question_memory
 from local_rag.text.display import shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import marks
+from local_rag.text.metadata import chunk_id, file_name
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -105,7 +106,7 @@ def _graded() -> list[Document]:
 
 
 def _key(document: Document) -> tuple[str, str]:
-    return str(document.metadata.get("chunk_id", "")), document.page_content
+    return chunk_id(document), document.page_content
 
 
 def rendered(documents: Sequence[Document], positions: Sequence[int]) -> Iterator[str]:
@@ -125,7 +126,7 @@ def _rendered(number: int, document: Document, copy_of: int | None) -> str:
     It is fenced: a closing mark inside it, and in what a file says, is made harmless.
     """
     metadata = document.metadata
-    source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    source = file_name(document)
     where = "a fallback corpus" if metadata.get("fallback_corpus") else "the web"
     web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
     title, heading = str(metadata.get("title") or ""), str(metadata.get("heading") or "")
