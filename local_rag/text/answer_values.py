@@ -14,8 +14,6 @@ from local_rag.text.marks import without_marks
 from local_rag.text.numbers import Quantity, quantities
 from local_rag.text.words import WORD, fold, words
 
-CLOSE = 0.02
-"""Share by which two numbers may differ of which one is rounded."""
 LIKE = 70.0
 """Similarity (0 to 100, rapidfuzz's ratio) from which two names may be one that is spelled otherwise."""
 
@@ -103,8 +101,13 @@ def _same_number(first: Quantity, second: Quantity) -> bool | None:
     mine, theirs = first.values[0], second.values[0]
     if not (_DECIMAL.fullmatch(mine) and _DECIMAL.fullmatch(theirs)):  # 10:30, or a version
         return None if mine.startswith(f"{theirs}.") or theirs.startswith(f"{mine}.") else False
-    rounded = abs(float(mine) - float(theirs)) <= CLOSE * max(abs(float(mine)), abs(float(theirs)))
-    return None if rounded else False
+    rounded, exact = sorted((mine, theirs), key=_digits)
+    return None if float(f"{float(exact):.{_digits(rounded) - 1}e}") == float(rounded) else False
+
+
+def _digits(number: str) -> int:
+    """How many digits a number gives; 12,000 may be 12,480, rounded to two of them."""
+    return len(number.strip("-0.").replace(".", "")) or 1
 
 
 def _same_name(first: Sequence[str], second: Sequence[str]) -> bool | None:
