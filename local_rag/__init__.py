@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from local_rag.graphs.self_rag import self_rag
     from local_rag.graphs.state import State
     from local_rag.index.index import Index
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
 
 __version__ = "0.1.0"
@@ -35,11 +35,11 @@ _HOMES = {
     "Answer": "local_rag.core.answer",
     "Citation": "local_rag.core.answer",
     "Deps": "local_rag.graphs.deps",
+    "History": "local_rag.runtime.history",
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",
     "Narrowing": "local_rag.core.narrowing",
     "Rag": "local_rag.runtime.rag",
-    "Runs": "local_rag.runtime.kept_runs",
     "Settings": "local_rag.config.settings",
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
@@ -53,11 +53,11 @@ __all__ = [
     "Answer",
     "Citation",
     "Deps",
+    "History",
     "Index",
     "LocalRagError",
     "Narrowing",
     "Rag",
-    "Runs",
     "Settings",
     "State",
     "adaptive",

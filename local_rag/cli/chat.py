@@ -22,7 +22,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
     from local_rag.core import process
-    from local_rag.graphs.threads import Threads
+    from local_rag.runtime.kept import thread_name
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.chat import Chat
     from local_rag.terminal.question_runner import QuestionRunner
@@ -30,8 +30,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     name = ""
     if options.thread is not None:
-        with Threads.open(settings.data_folder) as threads:
-            name = threads.named(options.thread)
+        name = thread_name(options.thread)
     if from_turn is not None and not name:
         raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
     delete_old(settings)
@@ -41,5 +40,5 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
         runner = QuestionRunner(rag, display, narrowing, options.trace)
         runner.say_conditions()
         if from_turn is not None:
-            name = rag.threads.fork(name, from_turn)
+            name = rag.history.fork(name, from_turn)
         return Chat(runner, name, as_json=json).run()

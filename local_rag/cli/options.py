@@ -6,8 +6,9 @@ import functools
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -18,6 +19,8 @@ from local_rag.core.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
+    from local_rag.config.values import Values
+    from local_rag.runtime.history import History
     from local_rag.terminal.progress import TerminalDisplay
 
 IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
@@ -139,12 +142,46 @@ def narrowing_of(
 def delete_old(settings: Settings) -> None:
     """Delete chats, runs and feedback older than the settings keep them, and say so; by default none are."""
     values = settings.values
-    if not any(kind.keep_days for kind in (values.threads, values.runs, values.feedback)):
-        return
-    from local_rag.runtime import retention
+    if any(kind.keep_days for kind in (values.threads, values.runs, values.feedback)):
+        with history_of(settings) as history:
+            _say(_deleted(history, values))
+
+
+def _deleted(history: History, values: Values) -> Iterator[str]:
+    """A line for each kind of what goes."""
+    from local_rag.text.display import joined, plural
+
+    threads, runs, feedback = values.threads.keep_days, values.runs.keep_days, values.feedback.keep_days
+    if threads and (old := sorted(each.name for each in history.threads(begun=True) if each.at < _ago(threads))):
+        history.delete(threads=old)
+        count, days = plural(len(old), "chat"), plural(threads, "day")
+        yield f"deleted {count} not used for {days} (threads.keep_days): {joined(old)}"
+    if runs and (old := [each.id for each in history.runs() if each.at < _ago(runs)]):
+        history.delete(runs=old)
+        yield f"deleted {plural(len(old), 'run')} older than {plural(runs, 'day')} (runs.keep_days)"
+    if feedback and (old := [each.run for each in history.judgements() if each.at < _ago(feedback)]):
+        history.delete(judgements=old)
+        count, days = plural(len(old), "answer"), plural(feedback, "day")
+        yield f"deleted feedback on {count} older than {days} (feedback.keep_days)"
+
+
+def _ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+
+
+def history_of(settings: Settings) -> History:
+    """What is kept of questions; what an earlier version has kept is named."""
+    from local_rag.runtime.history import History
+    from local_rag.runtime.history_file import earlier_history
+
+    _say(filter(None, [earlier_history(settings.data_folder)]))
+    return History.open(settings.data_folder)
+
+
+def _say(lines: Iterable[str]) -> None:
     from local_rag.terminal.console import stderr
 
-    for line in retention.delete_old(settings):
+    for line in lines:
         stderr().print(line, soft_wrap=True, highlight=False, markup=False)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, settings_of
+from local_rag.cli.options import IndexOption, history_of, settings_of
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ def remove(
 
 def _remove_index(settings: Settings) -> int:
     from local_rag.index.index import Index
-    from local_rag.runtime.feedback import FeedbackFolder
     from local_rag.terminal.console import confirm, write
     from local_rag.terminal.kept import what_quotes
     from local_rag.text.display import plural, short_path
@@ -55,9 +54,8 @@ def _remove_index(settings: Settings) -> int:
     if not confirm(f"Delete the index {short_path(folder)}?"):
         return 1
     Index.destroy(folder)
-    feedback = FeedbackFolder(settings)
-    feedback.delete_paths(feedback.of_index(folder))
-    count = len(feedback.runs.delete_paths(feedback.runs.of_index(folder)))
+    with history_of(settings) as history:
+        count = history.delete_of_index(folder)
     with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
     write(f"deleted the index {short_path(folder)}{with_runs}", *what_quotes(settings))
     return 0

@@ -13,6 +13,7 @@ from local_rag.cli.options import (
     JsonOption,
     Listing,
     delete_old,
+    history_of,
     settings_of,
     stderr_display,
 )
@@ -20,8 +21,8 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.runtime.kept_run import KeptRun
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.history import History
+    from local_rag.runtime.kept import KeptRun
 
 runs_app = typer.Typer(
     cls=Listing,
@@ -49,7 +50,8 @@ def list_(
 
     settings = settings_of(index)
     folder = settings.index_path if index is not None else None
-    listed = _runs(settings).list(index=folder, status=status or "", last=last)
+    with _history(settings) as history:
+        listed = history.runs(index=folder, status=status or "", last=last)
     some = index is not None or status or not settings.values.runs.keep
     nothing = "There are no such runs." if some else 'There are no runs yet: local-rag ask "…" leaves one.'
     write_result(listed, [runs_table(listed) if listed else nothing], as_json=json)
@@ -70,7 +72,7 @@ def show(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.runs import plain_run, run_parts
 
-    run = _runs().get(id)
+    run = _run(id)
     passages = RunPassages.of(run)
     write_result(plain_run(run, passages), run_parts(run, passages, whole=full), as_json=json)
     return 0
@@ -95,7 +97,7 @@ def again(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.question_runner import QuestionRunner
 
-    run = _runs().get(id)
+    run = _run(id)
     if not run.folder:
         raise UsageError(
             f"the run {run.id} asked a corpus that a program gave, and no index, so it cannot be asked again from here",
@@ -133,9 +135,15 @@ def case(
     """
     from local_rag.terminal.run_case import show_kept_case
 
-    settings = settings_of(None)
-    run = _runs(settings).get(id)
-    show_kept_case(settings, run, cases, answers=answer or (), sources=source or (), unanswerable=unanswerable, yes=yes)
+    show_kept_case(
+        settings_of(None),
+        _run(id),
+        cases,
+        answers=answer or (),
+        sources=source or (),
+        unanswerable=unanswerable,
+        yes=yes,
+    )
     return 0
 
 
@@ -157,19 +165,16 @@ def delete(
     if before and not re.fullmatch(r"\d{4}-\d\d-\d\d", before):
         raise UsageError(f"a day is YYYY-MM-DD, not {before!r}", hint="local-rag runs delete --before 2026-01-31")
     settings = settings_of(index)
-    runs = _runs(settings)
-    chosen = runs.named(ids) if ids else runs.paths()
-    if before:
-        chosen = runs.before(before)
-    if index is not None:
-        of_index = set(runs.of_index(settings.index_path))
-        chosen = [path for path in chosen if path in of_index]
-    if not chosen:
-        write("There are no such runs.")
-        return 0
-    if not confirm(f"Delete {plural(len(chosen), 'run')}?"):
-        return 1
-    write(f"deleted {plural(len(runs.delete_paths(chosen)), 'run')}")
+    with _history(settings) as history:
+        folder = settings.index_path if index is not None else None
+        runs = history.runs(index=folder)
+        chosen = history.ids(ids) if ids else [run.id for run in runs if not before or run.at < before]
+        if not chosen:
+            write("There are no such runs.")
+            return 0
+        if not confirm(f"Delete {plural(len(chosen), 'run')}?"):
+            return 1
+        write(f"deleted {plural(len(history.delete(runs=chosen)), 'run')}")
     return 0
 
 
@@ -181,9 +186,11 @@ def _index_of(run: KeptRun) -> str:
     return name if str(index_path(name, settings_of(None).data_folder).resolve()) == run.folder else run.folder
 
 
-def _runs(settings: Settings | None = None) -> Runs:
-    from local_rag.runtime.kept_runs import Runs
+def _run(name: str) -> KeptRun:
+    with _history(settings_of(None)) as history:
+        return history.run(name)
 
-    settings = settings or settings_of(None)
+
+def _history(settings: Settings) -> History:
     delete_old(settings)
-    return Runs(settings)
+    return history_of(settings)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, Listing, delete_old, settings_of
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.cli.options import JsonOption, Listing, delete_old, history_of, settings_of
+from local_rag.core.errors import UsageError
 from local_rag.core.reasons import reason_of
 
 if TYPE_CHECKING:
-    from local_rag.graphs.threads import Threads
     from local_rag.index.path_labels import PathLabels
+    from local_rag.runtime.history import History
 
 
 threads_app = typer.Typer(
@@ -35,8 +35,8 @@ def list_(json: JsonOption = False) -> int:
     from local_rag.terminal.answers import threads_table
     from local_rag.terminal.console import write_result
 
-    with _threads() as threads:
-        kept = threads.list()
+    with _history() as history:
+        kept = history.threads()
     listing = threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one."
     write_result(kept, [listing], as_json=json)
     return 0
@@ -50,8 +50,8 @@ def show(
     from local_rag.terminal.answers import turns_table
     from local_rag.terminal.console import write_result
 
-    with _threads() as threads:
-        turns = threads.turns(name, turn)
+    with _history() as history:
+        turns = history.turns(name, turn)
     write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
 
@@ -65,13 +65,14 @@ def export(
     verdicts: VerdictsOption = False,
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
-    from local_rag.runtime.export import markdown, sources_of
+    from local_rag.runtime.export import markdown
     from local_rag.runtime.written import enter
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
-    with _threads() as threads:
-        turns = threads.turns(name)
+    with _history() as history:
+        turns = history.turns(name)
+        sources = next((kept.sources for kept in history.quoting() if (kept.kind, kept.name) == ("chat", name)), ())
     page = markdown(name, turns, verdicts=verdicts)
     if out is None:
         write(page.rstrip("\n"))
@@ -85,7 +86,6 @@ def export(
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {reason_of(error)}", hint="--out chat.md") from error
-    sources = sorted(sources_of(turns))
     enter(settings_of(None).data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
     return 0
@@ -97,41 +97,33 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name, on a line.")],
 ) -> int:
     """Give a chat another name; the runs of its questions go with it."""
-    from local_rag.runtime.retention import rename_chat
     from local_rag.terminal.console import write
 
-    write(f"renamed the thread {name} to {rename_chat(settings_of(None), name, new)}")
+    with _history() as history:
+        write(f"renamed the thread {name} to {history.rename(name, new)}")
     return 0
 
 
 @threads_app.command()
 def delete(name: NameArgument) -> int:
     """Delete a chat permanently, with the runs of its questions; asks first in a terminal."""
-    from local_rag.runtime.retention import delete_chats
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
-    with _threads() as threads:
-        try:
-            count = plural(threads.thread(name).turns, "question")
-        except UsageError:
-            raise
-        except LocalRagError:
-            count = "which cannot be read"
-    if not confirm(f"Delete the thread {name} ({count})?"):
-        return 1
-    runs = delete_chats(settings_of(None), [name])
+    with _history() as history:
+        count = plural(history.thread(name).turns, "question")
+        if not confirm(f"Delete the thread {name} ({count})?"):
+            return 1
+        runs = len(history.delete(threads=[name]))
     with_runs = f" and the {plural(runs, 'run')} of it" if runs else ""
     write(f"deleted the thread {name} ({count}){with_runs}")
     return 0
 
 
-def _threads() -> Threads:
-    from local_rag.graphs.threads import Threads
-
+def _history() -> History:
     settings = settings_of(None)
     delete_old(settings)
-    return Threads.open(settings.data_folder)
+    return history_of(settings)
 
 
 def _labels() -> PathLabels:

@@ -24,16 +24,14 @@ from local_rag.evaluation.corpus import FOLDER
 from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
-from local_rag.runtime import fallback_corpus, retention
-from local_rag.runtime.export import sources_of
-from local_rag.runtime.feedback import FeedbackFolder
-from local_rag.runtime.kept_runs import Runs, run_id
+from local_rag.runtime import fallback_corpus
+from local_rag.runtime.history import History
+from local_rag.runtime.history_file import FILE
 from local_rag.runtime.written import Written, forget_deleted, written
 from local_rag.text.display import is_url
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.graphs.threads import Threads
 
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 """Where records and cases name a file."""
@@ -63,7 +61,7 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    kinds = (_chats, _questions, _feedback, _files, _fallback_corpora)
+    kinds = (_history, _files, _fallback_corpora)
     return sorted((item for kind in kinds for item in kind(settings)), key=lambda item: item.at)
 
 
@@ -87,12 +85,10 @@ def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete these for good; those that are left, by `why_left`. Raises OSError."""
     left = [item for item in chosen if item.kind in LEFT]
-    if chats := [item.name for item in chosen if item.kind == "chat"]:
-        retention.delete_chats(settings, chats)
-    runs = Runs(settings)
-    questions = {item.name for item in chosen if item.kind == "question"}
-    runs.delete_paths(path for path in runs.paths() if run_id(path) in questions)
-    FeedbackFolder(settings).delete(item.name for item in chosen if item.kind == "feedback")
+    names = {kind: [item.name for item in chosen if item.kind == kind] for kind in ("chat", "question", "feedback")}
+    if any(names.values()):
+        with History.open(settings.data_folder) as history:
+            history.delete(threads=names["chat"], runs=names["question"], judgements=names["feedback"])
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))
@@ -111,44 +107,12 @@ def why_left(item: Kept) -> str:
     return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
 
 
-def _chats(settings: Settings) -> Iterator[Kept]:
-    if not (settings.data_folder / "threads.sqlite").exists():
-        return
-    with _threads(settings) as threads:
-        for name in threads.names():
-            if turns := threads.saver.everything(name):
-                named = [(turn.get("index", ""), *turn.get("indexes", ())) for turn in turns]
-                indexes = sorted({str(folder) for folders in named for folder in folders} - {""})
-                yield Kept("chat", name, str(turns[-1]["at"]), tuple(indexes), tuple(sorted(sources_of(turns))))
-
-
-def _questions(settings: Settings) -> Iterator[Kept]:
-    """The runs; of a damaged one only what it quotes is known."""
-    runs = Runs(settings)
-    for path in runs.paths():
-        with suppress(OSError):  # it may be gone by now
-            sources, at = tuple(sorted(_quoted(path))), ""
-            indexes: tuple[str, ...] = ()
-            with suppress(LocalRagError):
-                run = runs.read(path)
-                at, indexes = run.at, tuple(sorted(run.folders))
-            yield Kept("question", run_id(path), at, indexes, sources)
-
-
-def _feedback(settings: Settings) -> Iterator[Kept]:
-    """Of a damaged one only what it quotes is known."""
-    folder = FeedbackFolder(settings)
-    for path in folder.paths():
-        feedback = folder.read(path)
-        at, indexes = (feedback.at, feedback.folders) if feedback else ("", ())
-        with suppress(OSError):  # it may be gone by now
-            yield Kept("feedback", run_id(path), at, indexes, tuple(sorted(_quoted(path))))
-
-
-def _threads(settings: Settings) -> Threads:
-    from local_rag.graphs.threads import Threads
-
-    return Threads.open(settings.data_folder)
+def _history(settings: Settings) -> Iterator[Kept]:
+    """Chats, recorded questions and feedback."""
+    if (settings.data_folder / FILE).exists():
+        with History.open(settings.data_folder) as history:
+            for item in history.quoting():
+                yield Kept(item.kind, item.name, item.at, item.indexes, item.sources)
 
 
 def _fallback_corpora(settings: Settings) -> Iterator[Kept]:

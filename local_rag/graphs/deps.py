@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from langchain_core.documents import Document
 from langgraph.runtime import Runtime
@@ -86,11 +86,12 @@ class Deps:
     `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
     `by_interrupt`.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer. `graph` names the graph for the turns of a chat. `memory`
-    is what the engine remembers of the question. `folder` is where the index lies, empty where that is not known,
-    `others` where the further ones do that are asked as one with it; `kept_from_web` says of such a folder whether
-    questions about it never go to the web. `drafts`: messages of a stream are also those drafts that may be rejected.
-    `evaluator` reads passages, None where there is none.
+    `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
+    `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
+    as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
+    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, None where there is
+    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.conversation.remember` makes
+    them.
     """
 
     index: Corpus
@@ -108,13 +109,13 @@ class Deps:
     answer: AnswerShape = field(default_factory=AnswerShape)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
-    graph: str = ""
     memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""
     others: tuple[str, ...] = ()
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
     evaluator: Evaluator | None = None
+    turns: Sequence[Mapping[str, Any]] = ()
 
     @contextmanager
     def scope(self) -> Iterator[None]:

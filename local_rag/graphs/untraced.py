@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -29,7 +29,6 @@ from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import PARENT_SAVER, CragState, Question, Result, State
-from local_rag.graphs.thread_saver import RUN, ThreadSaver
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
 
 BRANCH = "branch:to:"
 """How the channels begin that hold which node comes next."""
-
-INTERRUPT = "__interrupt__"
-"""The key of a part of a stream which says that the run waits."""
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
@@ -96,16 +92,13 @@ class Untraced(Compiled):
         options = self._in_context(options)
         if saver := self._saver_to_go_on_from(input, config):
             self._must_have_nodes_of(saver.get_tuple(merge_configs(self.config, config)))
-        with self._keeping(config) as kept:
-            run: Any = super().stream
-            parts, end = context.run(run, input, kept or config, **options), object()
-            try:
-                while (part := context.run(next, parts, end)) is not end:
-                    if kept and _is_interruption(part):
-                        kept["configurable"][RUN].interrupted = True
-                    yield part
-            finally:
-                context.run(parts.close)
+        run: Any = super().stream
+        parts, end = context.run(run, input, config, **options), object()
+        try:
+            while (part := context.run(next, parts, end)) is not end:
+                yield part
+        finally:
+            context.run(parts.close)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
@@ -114,13 +107,10 @@ class Untraced(Compiled):
         options = self._in_context(options)
         if saver := self._saver_to_go_on_from(input, config):
             self._must_have_nodes_of(await saver.aget_tuple(merge_configs(self.config, config)))
-        with self._keeping(config) as kept:
-            run: Any = super().astream
-            async with aclosing(self._driven(run(input, kept or config, **options), context)) as driven:
-                async for part in driven:
-                    if kept and _is_interruption(part):
-                        kept["configurable"][RUN].interrupted = True
-                    yield part
+        run: Any = super().astream
+        async with aclosing(self._driven(run(input, config, **options), context)) as driven:
+            async for part in driven:
+                yield part
 
     async def _driven(self, parts: Any, context: contextvars.Context) -> AsyncGenerator[Any]:
         end = object()
@@ -137,9 +127,6 @@ class Untraced(Compiled):
                 yield part
         finally:
             await loop.create_task(closing(), context=context)
-
-    def _keeping(self, config: RunnableConfig | None) -> AbstractContextManager[RunnableConfig | None]:
-        return self.checkpointer.running(config) if isinstance(self.checkpointer, ThreadSaver) else nullcontext()
 
     def _saver_to_go_on_from(self, input: Any, config: RunnableConfig | None) -> BaseCheckpointSaver[Any] | None:
         """The saver, where this run goes on with a question that waits in it."""
@@ -180,12 +167,6 @@ class Untraced(Compiled):
                 **config,
                 "configurable": {**config["configurable"], PARENT_SAVER: without_file_texts(parent_saver)},
             }
-        if (
-            options.get("durability") is None
-            and not parent_saver
-            and isinstance(self.checkpointer, BaseCheckpointSaver)
-        ):
-            options["durability"] = getattr(self.checkpointer, "durability", None)
         return super()._defaults(config, **options)
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
@@ -206,15 +187,6 @@ def _check_input(given: object) -> None:
     if isinstance(given, dict) and not isinstance(given.get("question"), str):
         kind = type(given["question"]).__name__ if "question" in given else "nothing"
         raise UsageError(f"a graph is given a question, a text, not {kind}", hint='graph.invoke({"question": "…"})')
-
-
-def _is_interruption(part: Any) -> bool:
-    """Whether a part of a stream says that the run waits, in any of the shapes that `stream` gives parts."""
-    content = part[-1] if isinstance(part, tuple) else part
-    if not isinstance(content, dict):
-        return False
-    data = content.get("data")  # of `version="v2"`
-    return INTERRUPT in content or bool(content.get("interrupts")) or (isinstance(data, dict) and INTERRUPT in data)
 
 
 def _has_context() -> bool:

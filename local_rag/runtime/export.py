@@ -1,41 +1,16 @@
-"""What of an answer and of a chat leaves the program as a file: the answer of a kept turn, and a chat as Markdown."""
+"""A chat as a file of Markdown, and how a citation names where it stands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from local_rag.core.answer import Answer, Citation, Conflict, Position
-from local_rag.core.serialization import from_plain
+from local_rag.runtime.kept import Turn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import local_time, plural, printable, shorten
-
-Turn = Mapping[str, Any]
-"""What the memory of a graph keeps of a question; see `graphs.nodes.conversation`."""
-
-
-def answer_of(turn: Turn, thread: str = "") -> Answer:
-    """A turn that was kept as the answer that it was, without what is not kept; older turns keep no verdicts."""
-    texts = {name: turn.get(name, "") for name in ("question", "reason", "graph", "engine", "asked")}
-    own = {name: turn[name] for name in ("path", "decisions", "usage", "language", "conflicts") if name in turn}
-    cited = {"text": turn.get("answer", ""), "citations": turn.get("sources", ()), "thread": thread}
-    return from_plain(Answer, texts | own | cited | {"status": turn.get("status") or "direct"})
-
-
-def sources_of(turns: Collection[Turn]) -> set[str]:
-    """The files and URLs that are cited in these turns, or that a verdict of theirs is about."""
-    quoting = [part for turn in turns for name in ("sources", "decisions") for part in turn.get(name, ())]
-    for turn in turns:
-        quoting += (
-            citation
-            for conflict in turn.get("conflicts", ())
-            for position in conflict.get("positions", ())
-            for citation in position.get("citations", ())
-        )
-    return {str(part.get("source", "")) for part in quoting} - {""}
 
 
 def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str:
@@ -47,7 +22,7 @@ def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str
     time = first if first == last else f"{first} to {last}"
     lines = [f"# {escaped(name)}", "", f"{plural(len(turns), 'question')}, {time}."]
     for turn in turns:
-        lines += ["", *_section(answer_of(turn), verdicts)]
+        lines += ["", *_section(turn.answer, verdicts)]
     return "\n".join(lines) + "\n"
 
 
@@ -148,4 +123,4 @@ def escaped(text: str) -> str:
 
 def when(turn: Turn) -> str:
     """The time of a turn for people, in UTC."""
-    return f"{str(turn.get('at', ''))[:16].replace('T', ' ')} UTC"
+    return f"{turn.at[:16].replace('T', ' ')} UTC"

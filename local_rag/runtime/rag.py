@@ -18,6 +18,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
+from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import open_embedder, open_indexes, open_web
 from local_rag.runtime.question import SEE, check_question
 from local_rag.runtime.recording import Recorder, conditions
@@ -34,11 +35,10 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus, Embedder, Engine, Reranker, WebSearch
     from local_rag.graphs.deps import Deps, MaySearch
     from local_rag.graphs.state import Question, Result, State
-    from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.history import History
     from local_rag.web.search import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
@@ -97,11 +97,11 @@ class Rag:
         self._open_source, self._source = open_source, None  # type: Callable[[], FallbackCorpus] | None, FallbackCorpus | None
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.thresholds = thresholds_for(settings, self.fingerprint)
-        self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
+        self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
         self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
-        self._threads: Threads | None = None
+        self._history: History | None = None
         self._running: set[Cancel] = set()
-        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
         self._opened = ExitStack()
         for part in (index, choice):
             if part is not None:
@@ -219,14 +219,15 @@ class Rag:
         from local_rag.graphs.deps import never
 
         check_question(question)
-        if thread is not None:
-            thread = self.threads.named(thread)
+        thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
+        compiled = self._graph(name, memory=thread != "")
         if may_search is None and self.settings.values.web.enabled == "ask":
             may_search = never
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
+        if thread:
+            deps = replace(deps, turns=self.history.before(thread))
         question = question.strip()
         run = Run(
             compiled,
@@ -237,13 +238,19 @@ class Rag:
             self._running,
             self.embedder,
             self.evaluator,
-            thread or "",
+            thread,
             callbacks,
         )
-        if not record:
-            return run.events()
-        about = partial(conditions, self, question, deps.narrowing, graph=name, thread=thread or "", k=deps.k)
-        return self.recorder.following(run.events(), about)
+        source = self.fallback_corpus_of(name)
+        return self._recorder.following(
+            run.events(),
+            question,
+            thread=thread,
+            conditions=partial(conditions, self, deps.narrowing, graph=name, k=deps.k) if record else None,
+            index=self.settings.values.index if self.folder else "",
+            indexes=[*self.folders, *([str(source.index.path)] if source else [])],
+            web_never=bool(self.folder) and any(map(self.settings.keeps_from_the_web, self.folders)),
+        )
 
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
@@ -275,20 +282,13 @@ class Rag:
             self._running.discard(opening)
 
     @property
-    def threads(self) -> Threads:
-        """The chats that are kept in the data folder."""
-        from local_rag.graphs.threads import Threads
+    def history(self) -> History:
+        """What is kept of questions in the data folder: chats, records and judgements."""
+        from local_rag.runtime.history import History
 
-        with self._lock:
-            self._threads = self._threads or Threads.open(self.settings.data_folder)
-            return self._threads
-
-    @property
-    def runs(self) -> Runs:
-        """What is recorded of the questions that were asked with these settings' data folder."""
-        from local_rag.runtime.kept_runs import Runs
-
-        return Runs(self.settings)
+        with self._opening_history:
+            self._history = self._history or History.open(self.settings.data_folder)
+            return self._history
 
     def graph(
         self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -300,6 +300,12 @@ class Rag:
         With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
         UsageError for an unknown graph, and for `strict` with one that does not check its answers.
         """
+        return self._graph(name, memory=checkpointer is not None, checkpointer=checkpointer)
+
+    def _graph(
+        self, name: str, *, memory: bool, checkpointer: BaseCheckpointSaver[Any] | None = None
+    ) -> CompiledStateGraph[State, Deps, Question, Result]:
+        """With `memory` it understands follow-ups, from the turns that a checkpointer keeps or that it is given."""
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
@@ -312,15 +318,13 @@ class Rag:
                 hint="local-rag ask --graph self-rag --strict …",
             )
         with self._lock:
-            key = (name, checkpointer is not None)
-            ours = checkpointer is None or (self._threads is not None and checkpointer is self._threads.saver)
-            if ours and key in self._graphs:
-                return self._graphs[key]
-            graph = compiled(name, Options.of(values, memory=checkpointer is not None), checkpointer)
+            if checkpointer is None and (name, memory) in self._graphs:
+                return self._graphs[name, memory]
+            graph = compiled(name, Options.of(values, memory=memory), checkpointer)
             graph = graph.with_contexts(partial(self.context, graph=name))
             configured = graph.with_config(recursion_limit=recursion_limit(values.limits))
-            if ours:
-                self._graphs[key] = configured
+            if checkpointer is None:
+                self._graphs[name, memory] = configured
             return configured
 
     def context(
@@ -364,7 +368,6 @@ class Rag:
             answer=values.answer,
             thresholds=self.thresholds,
             strict=values.strict,
-            graph=graph,
             folder=self.folder,
             others=self.folders[1:],
             kept_from_web=self.settings.keeps_from_the_web,
@@ -391,8 +394,8 @@ class Rag:
         """Stop every question that is running and close the index."""
         self.stop()
         with self._opened:
-            if self._threads:
-                self._threads.close()
+            if self._history:
+                self._history.close()
 
     def __enter__(self) -> Rag:
         return self

@@ -1,96 +1,151 @@
-"""The record of a question: its trace, without drafts as they are streamed and without the texts of passages.
+"""The record of a question: its events as lines of JSON, without drafts as they are streamed and texts of passages.
 
-One file per question in the folder `runs` of the data folder, written line by line, so that a question that is killed
-leaves what it did. No lock is needed: each process writes files of its own. A question never fails because its record
-cannot be written.
+Every line has `event`, the kind, and `at`, the seconds since the question was asked; the rest are the fields of that
+event in `core.events`. Of a state after a node there is only what the node changed. A question that is asked outside of
+a chat never fails because its record cannot be written.
 """
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import re
-import secrets
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.errors import LocalRagError
-from local_rag.core.events import Done, Event, Note, Step, Token
+from local_rag.core.answer import Answer
+from local_rag.core.errors import LocalRagError, Stopped, UsageError
+from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
 from local_rag.core.narrowing import Narrowing
-from local_rag.core.private_files import make_folder
-from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
-from local_rag.runtime.trace_file import Line, event_data, follow, shortened
+from local_rag.runtime.kept import Line, State
+from local_rag.text.answer_texts import ran_out_of_time
 
 if TYPE_CHECKING:
+    from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
 
-FOLDER = "runs"
-FORMAT = 1
-"""Of a record; another number is another program's."""
-
-LETTERS = "23456789bcdfghjkmnpqrstvwxz"
-"""Of an ID: no vowels, so that it is no word, and nothing that looks like another letter."""
-LENGTH = 4
-"""Letters of an ID: half a million of them, for at most some hundreds of runs."""
-NAME = re.compile(rf"\d{{8}}T\d{{9}}-([{LETTERS}]{{{LENGTH}}})\.jsonl")
-"""The name of a record, which begins with its time."""
-
+PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
+ADDRESS = ("title", "url", "fallback_corpus")
 ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations", "conflicts"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 
 class Recorder:
-    """Writes a record of every question of a `Rag`, so that there are at most `keep`; 0 writes none, deletes none.
+    """Writes the questions of a `Rag` into the history, each event before it is handed on.
 
-    That records cannot be written is told once.
+    That a question cannot be recorded is told once.
     """
 
-    def __init__(self, data_folder: Path, keep: int) -> None:
-        self._folder, self._keep, self._complained = data_folder / FOLDER, keep, False
+    def __init__(self, history: Callable[[], History], keep: int) -> None:
+        self._history, self._keep, self._complained = history, keep, False
 
-    def following(self, events: Generator[Event], conditions: Callable[[], Line]) -> Generator[Event]:
-        """The same events, each recorded before it is handed on; the answer of the last one names its record.
+    def following(
+        self,
+        events: Generator[Event],
+        question: str,
+        *,
+        thread: str,
+        conditions: Callable[[], Line] | None,
+        **about: Any,
+    ) -> Generator[Event]:
+        """The same events; the answer of the last one names its run.
 
-        `conditions` are those of the question, asked for only where something is recorded.
+        With `conditions` and `runs.keep` the question is recorded; without a record or a thread nothing is written.
+        Raises LocalRagError where a chat cannot be written.
         """
-        if not self._keep:
-            yield from events
-            return
-        record = _Record(self._folder, self._keep)
-        about = {"format": FORMAT, "id": record.id, "time": record.time} | conditions()
-        with closing(record), closing(follow(_named(events, record), record.write, about, _Data())) as recorded:
-            for event in recorded:
-                if record.trouble and not self._complained:
-                    self._complained = True
-                    yield Note(f"runs are not recorded in {self._folder}: {record.trouble}")
-                yield replace(event, answer=replace(event.answer, run=record.id)) if isinstance(event, Done) else event
+        recorded = conditions() if conditions and self._keep else None
+        with closing(events):
+            if not (recorded or thread):
+                yield from events
+                return
+            try:
+                history = self._history()
+                run, _ = history.begin(question, thread=thread, conditions=recorded, keep=self._keep, **about)
+            except LocalRagError as error:
+                if thread:
+                    raise
+                yield from self._complaint(error)
+                yield from events
+                return
+            yield from self._recorded(events, _Entry(history, run, recorded is not None), thread)
+
+    def _recorded(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
+        answered = False
+        try:
+            for event in events:
+                if isinstance(event, Done):
+                    answered = True
+                    event = replace(event, answer=replace(event.answer, run=entry.run if entry.recorded else ""))
+                try:
+                    entry.write(event)
+                except LocalRagError as error:
+                    entry.give_up()
+                    if thread and answered:
+                        raise
+                    yield from self._complaint(error)
+                yield event
+        except BaseException as error:
+            if not answered:
+                with suppress(LocalRagError):
+                    entry.end(error)
+            raise
+
+    def _complaint(self, error: LocalRagError) -> Iterator[Note]:
+        if not self._complained:
+            self._complained = True
+            yield Note(f"runs are not recorded: {error}")
 
 
-def _named(events: Generator[Event], record: _Record) -> Generator[Event]:
-    with closing(events):
-        for event in events:
-            yield replace(event, answer=replace(event.answer, run=record.id)) if isinstance(event, Done) else event
+class _Entry:
+    """A question as it is written."""
 
-
-class _Data:
-    """The fields of each event, without texts of passages; of the state after a node only what the node changed."""
-
-    def __init__(self) -> None:
+    def __init__(self, history: History, run: str, recorded: bool) -> None:
+        self.run, self.recorded = run, recorded
+        self._history, self._began = history, time.monotonic()
         self._state: Line = {}
+        self._shown: Sequence[str] = ()
 
-    def __call__(self, event: Event) -> Line | None:
-        if isinstance(event, Token):
-            return None
+    def write(self, event: Event) -> None:
+        if isinstance(event, Done):
+            state: State = "stopped" if ran_out_of_time(event.answer.reason) else "done"
+            self._history.add(self.run, None, _sources_of(event.answer))
+            self._history.end(self.run, state, event.answer.seconds, event.answer, shown=self._shown)
+        elif not isinstance(event, Token):
+            self._shown = event.state.get("shown", ()) if isinstance(event, Step) else self._shown
+            found = event.documents if isinstance(event, Retrieved) else ()
+            sources = {str(each.metadata.get("url") or each.metadata.get("source", "")) for each in found} - {""}
+            line = {"event": kind(event), "at": self._seconds, **self._data(event)} if self.recorded else None
+            if line or sources:
+                self._history.add(self.run, line, sources)
+
+    def end(self, error: BaseException) -> None:
+        """Write that there is no answer, and why."""
+        if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
+            self._history.end(self.run, "stopped", self._seconds)
+        else:
+            state: State = "refused" if isinstance(error, UsageError) else "failed"
+            said, hint = str(error) or type(error).__name__, getattr(error, "hint", "")
+            self._history.end(self.run, state, self._seconds, error=said, hint=hint)
+
+    def give_up(self) -> None:
+        """Leave no half of a record."""
+        self.recorded = False
+        with suppress(LocalRagError):
+            self._history.forget_record(self.run)
+
+    @property
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._began, 4)
+
+    def _data(self, event: Event) -> Line:
         if not isinstance(event, Step):
-            return event_data(event, texts=False)
+            line: Line = _shortened(to_plain(event))
+            return line
         after = {name: value for name, value in sorted(event.state.items()) if name not in ELSEWHERE}
-        state: Line = shortened(to_plain(after), texts=False)
+        state: Line = _shortened(to_plain(after))
         changed = {
             name: value for name, value in state.items() if name not in self._state or self._state[name] != value
         }
@@ -98,67 +153,43 @@ class _Data:
         return {"node": event.node, "seconds": event.seconds, "state": changed}
 
 
-class _Record:
-    """One file as it is written. Where that fails it is given up, and what there is of it is deleted."""
-
-    def __init__(self, folder: Path, keep: int) -> None:
-        moment = datetime.now(UTC)
-        self.id, self.time, self.trouble = "", moment.isoformat(timespec="milliseconds"), ""
-        self._path, self._handle = folder, -1
-        try:
-            self._open(folder, keep, f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03}")
-        except OSError as error:
-            self._give_up(error)
-
-    def _open(self, folder: Path, keep: int, moment: str) -> None:
-        make_folder(folder)
-        names = sorted(path.name for path in folder.iterdir() if NAME.fullmatch(path.name))
-        for name in names[: max(0, len(names) - keep + 1)]:
-            with suppress(OSError):  # another process deletes the oldest, too
-                (folder / name).unlink()
-        taken = {name.partition("-")[2] for name in names}
-        while (last := f"{''.join(secrets.choice(LETTERS) for _ in range(LENGTH))}.jsonl") in taken:
-            pass
-        self._path = folder / f"{moment}-{last}"
-        self._handle = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600)
-        self.id = last.partition(".")[0]
-
-    def write(self, line: Line) -> None:
-        """Add a line; it is there after a kill, too."""
-        if self._handle < 0:
-            return
-        data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
-        try:
-            if os.write(self._handle, data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            self._give_up(error)
-
-    def _give_up(self, error: OSError) -> None:
-        self.trouble, self.id = reason_of(error), ""
-        opened = self._handle >= 0
-        self.close()
-        if opened:
-            with suppress(OSError):
-                self._path.unlink()
-
-    def close(self) -> None:
-        if self._handle >= 0:
-            with suppress(OSError):
-                os.close(self._handle)
-        self._handle = -1
+def kind(event: Event) -> str:
+    """The name of an event: WebQuery is web_query."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
 
 
-def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) -> Line:
+def _sources_of(answer: Answer) -> set[str]:
+    """The files and URLs that an answer cites, or that a verdict or a disagreement of it is about."""
+    cited = [*answer.citations, *answer.nearest]
+    cited += [each for conflict in answer.conflicts for position in conflict.positions for each in position.citations]
+    return {part.url or part.source for part in cited} | {graded.source for graded in answer.decisions} - {""}
+
+
+def _shortened(value: Any) -> Any:
+    """Plain values with every LangChain document in them as a passage without its text.
+
+    A page of the web, or of a fallback corpus, has title and address then.
+    """
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") == "Document":
+        metadata = value["metadata"]
+        of_index = {"index": metadata["index"]} if metadata.get("index") else {}
+        address = {name: metadata[name] for name in ADDRESS if metadata.get("url") and metadata.get(name)}
+        return {name: metadata.get(name) for name in PASSAGE} | of_index | address
+    return {key: _shortened(item) for key, item in value.items()}
+
+
+def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
     """Under which conditions a question is asked: what a person needs who wants to ask it so again, from anywhere."""
     from local_rag import __version__
     from local_rag.config.settings import names
 
     settings, embedder = rag.settings, rag.embedder
     fallback_corpus = rag.fallback_corpus_of(of_call["graph"])
-    values = {name: settings.get(name) for name in names()}
     return {
-        "question": question,
         **of_call,
         "within": [_from_anywhere(name) for name in narrowing.within],
         "narrowing": {name: value for name, value in narrowing.conditions.items() if name != "within"},
@@ -170,7 +201,6 @@ def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) ->
             "others": list(rag.folders[1:]),
         },
         "fallback_corpus": _content(fallback_corpus.index) if fallback_corpus else "",
-        "fallback_corpus_path": str(fallback_corpus.index.path) if fallback_corpus else "",
         "engine": {
             "name": rag.engine.name,
             "describe": rag.engine.describe,
@@ -178,9 +208,8 @@ def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) ->
         },
         "embedder": {"name": embedder.name, "fingerprint": embedder.fingerprint} if embedder else None,
         "thresholds": rag.thresholds.model_dump(),
-        "settings": values,
+        "settings": {name: settings.get(name) for name in names()},
         "origins": {name: origin for name, origin in settings.origin.items() if origin != "default"},
-        "models": settings.models,
     }
 
 

@@ -35,7 +35,6 @@ from local_rag.text.marks import claims
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
-    from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
@@ -125,7 +124,7 @@ class Run:
         starts: dict[str, float] = {}
         parts: Iterator[Any] = self.graph.stream(
             {"question": self.question},
-            self._config,
+            {"callbacks": self.callbacks},
             context=self.deps,
             stream_mode=["tasks", "custom"],
             version="v2",
@@ -139,13 +138,6 @@ class Run:
                 self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]], dict(self.state)))
             else:
                 starts[data["id"]] = time.monotonic()
-
-    @property
-    def _config(self) -> RunnableConfig:
-        config: RunnableConfig = {"callbacks": self.callbacks}
-        if self.thread:
-            config["configurable"] = {"thread_id": self.thread}
-        return config
 
     def _answer(self, seconds: float) -> Answer:
         from local_rag.graphs.answer_language import texts_of

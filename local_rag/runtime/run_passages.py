@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import IndexMissing, LocalRagError
-from local_rag.runtime.kept_run import KeptRun
-from local_rag.runtime.trace_file import Line
+from local_rag.runtime.kept import KeptRun, Line
 from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ WEB = "a page of the web or of a fallback corpus, whose text is not kept"
 
 @dataclass(frozen=True)
 class RunPassages:
-    """What is there now of the passages of some runs. `label` names files; `trouble`: why the index says nothing."""
+    """What is there now of the passages of a run. `label` names files; `trouble`: why the index says nothing."""
 
     stored: Stored | None
     label: PathLabel = short_path
@@ -33,16 +32,16 @@ class RunPassages:
     places: dict[str, Line] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, *runs: KeptRun) -> RunPassages:
-        """Read them from the index of the first run, or from all that it asked as one."""
+    def of(cls, run: KeptRun) -> RunPassages:
+        """Read them from the index of the run, or from all that it asked as one."""
         from local_rag.index.index import Index
 
-        places = {str(passage["chunk_id"]): passage for run in runs for passage in run.passages}
-        if not runs[0].folder:
+        places = {str(passage["chunk_id"]): passage for passage in run.passages}
+        if not run.folder:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
-        folders = [Path(folder) for folder in (runs[0].folder, *runs[0].others)]
+        folders = [Path(folder) for folder in (run.folder, *run.others)]
         try:
-            index = _opened(folders) if runs[0].others else Index.open(folders[0])
+            index = _opened(folders) if run.others else Index.open(folders[0])
             with index:
                 return cls(index.stored(places), index.path_labels(), places=places)
         except IndexMissing:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from local_rag.runtime.feedback import Feedback
+    from local_rag.runtime.kept import Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class FeedbackView:
     index: str
 
 
-def feedback_view(feedback: Feedback) -> FeedbackView:
+def feedback_view(feedback: Judgement) -> FeedbackView:
     """Feedback as a list shows it."""
+    of_answer = ("text", "status", "graph")
     names = FeedbackView.__dataclass_fields__
-    return FeedbackView(**{name: getattr(feedback, name) for name in names})
+    return FeedbackView(**{name: getattr(feedback.answer if name in of_answer else feedback, name) for name in names})

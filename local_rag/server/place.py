@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
@@ -19,8 +18,7 @@ from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.questions import Questions
 
 if TYPE_CHECKING:
-    from local_rag.graphs.threads import Threads
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
     from local_rag.server.sessions import Sessions
 
@@ -166,18 +164,11 @@ class Place:
             return cast("T", self._kept[name])
 
     @property
-    def threads(self) -> Threads:
-        """The chats that are kept in the data folder."""
-        from local_rag.graphs.threads import Threads
+    def history(self) -> History:
+        """What is kept of questions in the data folder: chats, records and judgements."""
+        from local_rag.runtime.history import History
 
-        return self.kept("threads", lambda: Threads.open(self.settings.data_folder))
-
-    @cached_property
-    def runs(self) -> Runs:
-        """The records of the questions that are kept in the data folder."""
-        from local_rag.runtime.kept_runs import Runs
-
-        return Runs(self.settings)
+        return self.kept("history", lambda: History.open(self.settings.data_folder))
 
     def stop(self) -> None:
         """Stop every question, those that wait first, and whatever else works; what ends is not waited for."""

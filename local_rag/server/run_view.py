@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core.serialization import from_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
-from local_rag.runtime.kept_run import KeptRun, RunStep, RunSummary
+from local_rag.runtime.kept import KeptRun, RunStep, RunSummary
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.runtime.trace_lines import call_line
 from local_rag.server.answer_view import AnswerView, answer_view, shown
@@ -18,8 +18,7 @@ from local_rag.server.file_ids import file_id
 from local_rag.text.display import is_url, plural
 
 if TYPE_CHECKING:
-    from local_rag.runtime.feedback import Feedback
-    from local_rag.runtime.trace_file import Line
+    from local_rag.runtime.kept import Judgement, Line
 
 RUN_ID = r"^[2-9a-z]{4}$"
 """The ID of a run, whole, or `last`."""
@@ -102,7 +101,7 @@ class RunView:
     feedback: FeedbackView | None = None
 
 
-def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
+def run_view(run: KeptRun, feedback: Judgement | None) -> dict[str, Any]:
     """A run with the passages of its index of today, its answer as plain values."""
     passages = RunPassages.of(run)
     then = run.conditions
@@ -120,7 +119,7 @@ def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
         prompts=run.prompts,
         drafts=tuple(DraftView(str(draft["text"]), str(draft["why"])) for draft in run.drafts),
         answer=None,
-        hint=str((run.ended or {}).get("hint", "")),
+        hint=run.hint,
         feedback=feedback_view(feedback) if feedback else None,
     )
     plain: dict[str, Any] = shown(view)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from local_rag.core.answer import Answer, Citation, Conflict
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import Turn, answer_of, conflict_line, position_date, when
+from local_rag.runtime.export import conflict_line, position_date, when
 from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable
@@ -20,7 +20,7 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts, ran_out_of_time, t
 from local_rag.text.display import short_path, shorten
 
 if TYPE_CHECKING:
-    from local_rag.graphs.threads import Thread
+    from local_rag.runtime.kept import Thread, Turn
 
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
@@ -161,8 +161,8 @@ def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdict
     for number, turn in enumerate(turns, start=1):
         if number > 1:
             table.add_row("", "")
-        table.add_row(f"{number}.", Text.assemble((turn["question"], "bold"), (f"  ({when(turn)})", "dim")))
-        answer = answer_of(turn)
+        table.add_row(f"{number}.", Text.assemble((turn.answer.question, "bold"), (f"  ({when(turn)})", "dim")))
+        answer = turn.answer
         for part in answer_parts(answer, label):
             table.add_row("", part)
         if line := verdicts_line(answer):

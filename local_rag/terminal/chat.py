@@ -14,7 +14,6 @@ from rich.text import Text
 
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.narrowing import Narrowing
-from local_rag.runtime.export import answer_of
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
 from local_rag.terminal.only import EXAMPLE, shown_conditions, typed_conditions
@@ -96,7 +95,7 @@ class Chat:
         return True
 
     def _ask(self, question: str) -> None:
-        name = self.thread or self.runner.rag.threads.fresh(question)
+        name = self.thread or self.runner.rag.history.fresh(question)
         try:
             self.last = self.runner.answer(question, graph=self.graph or None, thread=name)
         except KeyboardInterrupt:
@@ -129,24 +128,24 @@ class Chat:
         commands[name](argument)
 
     def _new(self, name: str) -> None:
-        from local_rag.graphs.threads import thread_name
+        from local_rag.runtime.kept import thread_name
 
         name = thread_name(name) if name else ""
-        if name in self.runner.rag.threads.names():
+        if name in self.runner.rag.history.names():
             raise UsageError(f"there is a thread {name!r} already", hint=f"/threads {name}   goes on with it")
         self.thread, self.last = name, None
         self._show(f"A new thread{f': {name}' if name else ', which its first question names'}.")
 
     def _threads(self, name: str) -> None:
-        threads = self.runner.rag.threads
+        history = self.runner.rag.history
         if name:
             try:
-                name = threads.thread(name).name
+                name = history.thread(name).name
             except UsageError as error:
                 raise UsageError(str(error), hint="/threads lists them, /new NAME begins another") from error
             self._go_on(name)
             return
-        kept = threads.list()
+        kept = history.threads()
         self._show(threads_table(kept, self.thread) if kept else "There are no threads yet.")
 
     def _from(self, turn: str) -> None:
@@ -154,18 +153,19 @@ class Chat:
             raise UsageError("there is no question yet to go on from", hint="/threads NAME   goes on with a thread")
         if not turn.isdecimal():
             raise UsageError(f"/from takes the number of a question, not {shorten(turn, 40)!r}", hint="/from 1")
-        self._go_on(self.runner.rag.threads.fork(self.thread, int(turn)))
+        self._go_on(self.runner.rag.history.fork(self.thread, int(turn)))
 
     def _go_on(self, name: str) -> None:
         """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
-        turns = self.runner.rag.threads.saver.turns(name)
-        self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
+        history = self.runner.rag.history
+        turns = history.turns(name) if history.has(name) else []
+        self.thread, self.last = name, turns[-1].answer if turns else None
         if self._terminal:
             with suppress(ImportError):
                 import readline
 
                 for turn in turns:
-                    readline.add_history(" ".join(str(turn["question"]).split()))
+                    readline.add_history(" ".join(turn.answer.question.split()))
         so_far = f"{plural(len(turns), 'question')} so far" if turns else "a new one"
         self._tell(f"thread: {name} ({so_far})")
 

@@ -14,8 +14,7 @@ from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.making.from_feedback import keep_feedback
 from local_rag.evaluation.making.from_run import Labels, keep_case
-from local_rag.runtime.feedback import Feedback
-from local_rag.runtime.kept_run import KeptRun
+from local_rag.runtime.kept import Judgement, KeptRun
 from local_rag.terminal.console import PlainTable, stderr, write
 from local_rag.terminal.proposal import BETWEEN
 from local_rag.text.display import plural, printable, short_path, shorten
@@ -82,10 +81,10 @@ def show_feedback_cases(settings: Settings, path: Path, *, yes: bool = False) ->
         write(f"next: local-rag eval {shlex.quote(file)} --index {shlex.quote(settings.values.index)}")
 
 
-def _of_feedback(feedback: Feedback, cited: Sequence[Target]) -> Labels | None:
+def _of_feedback(feedback: Judgement, cited: Sequence[Target]) -> Labels | None:
     """What a person types of an answer that was judged; None for Ctrl-D, and for nothing where nothing is cited."""
     try:
-        typed = _typed(feedback.question, feedback.text, cited, "leave it out", feedback.note)
+        typed = _typed(feedback.question, feedback.answer.text, cited, "leave it out", feedback.note)
     except EOFError:
         return None
     return _labels(typed, cited) if typed or cited else None

@@ -1,4 +1,4 @@
-"""Runs in a terminal: a list, one with all that led to its answer, and two side by side."""
+"""Runs in a terminal: a list, and one with all that led to its answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.kept_run import KeptRun, RunSummary
+from local_rag.runtime.kept import KeptRun, Line, RunSummary
 from local_rag.runtime.run_passages import RunPassages
-from local_rag.runtime.trace_file import Line
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts
 from local_rag.terminal.console import PlainTable
@@ -31,6 +30,7 @@ COLOURS = {
     "abstained": "yellow",
     "ungrounded": "red",
     "failed": "red",
+    "refused": "red",
 }
 LONGEST = 300
 """Characters of a draft that was rejected, of a query and of a note."""
@@ -79,10 +79,12 @@ def plain_run(run: KeptRun, passages: RunPassages) -> dict[str, Any]:
     texts = [(passage, *passages.text(passage)) for passage in run.passages]
     return {
         **to_plain(run.summary()),
+        "conditions": run.conditions,
         "path": run.path,
         "prompts": run.prompts,
         "passages": [passage | {"text": text, "why": why} for passage, text, why in texts],
         "lines": run.lines,
+        "answer": run.answer,
     }
 
 
@@ -93,11 +95,12 @@ def ending_parts(run: KeptRun, label: PathLabel = short_path) -> Iterator[Render
         yield from answer_parts(run.answer, label)
         yield Text(usage_line(run.answer), "dim")
         return
-    hint = str((run.ended or {}).get("hint", ""))
+    why = f"{run.reason}{f' ({run.hint})' if run.hint else ''}"
     meaning = {
         "stopped": "stopped before there was an answer",
-        "failed": f"failed: {run.reason}{f' ({hint})' if hint else ''}",
-        "unfinished": "not finished: it is still running, or its process was ended",
+        "failed": f"failed: {why}",
+        "refused": f"refused: {why}",
+        "running": "not finished: it is still running, or its process was ended",
     }
     yield Text(f"{meaning[run.status]}, after {run.seconds:.2f} s", COLOURS.get(run.status, "yellow"))
 

@@ -39,7 +39,7 @@ HOME_OF = {
         "runtime/langchain_tool",
     },
     "faiss": {"index/store/vectors", "index/catalog"},
-    "sqlite3": {"index", "graphs/threads", "graphs/thread_saver", "bundle/index_snapshot", "evaluation/folder"},
+    "sqlite3": {"index", "runtime/history", "runtime/history_file", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed", "engines/evaluator"},
     "transformers": {"index/embed"},

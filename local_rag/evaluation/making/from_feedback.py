@@ -10,7 +10,8 @@ from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.from_run import Labels, cited_targets, files_of, holding
 from local_rag.evaluation.making.proposals import named
-from local_rag.runtime.feedback import Feedback, FeedbackFolder
+from local_rag.runtime.history import History
+from local_rag.runtime.kept import Judgement
 from local_rag.runtime.written import enter
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from local_rag.config.settings import Settings
 
-AskLabels = Callable[[Feedback, Sequence[Target]], Labels | None]
+AskLabels = Callable[[Judgement, Sequence[Target]], Labels | None]
 """Says what is right, told where the answer's citations stand; None where nobody can."""
 
 
@@ -43,7 +44,8 @@ def keep_feedback(settings: Settings, path: Path, ask: AskLabels = lambda feedba
     `ask` is called where the feedback itself does not say what is right. Raises as `CaseFile` does.
     """
     file, index = CaseFile(path), str(settings.index_path.resolve())
-    everything = FeedbackFolder(settings).list()[::-1]
+    with History.open(settings.data_folder) as history:
+        everything = history.judgements()[::-1]
     ours = [feedback for feedback in everything if feedback.folder == index]
     files = files_of(index)
     kept: list[Case] = []
@@ -62,15 +64,15 @@ def keep_feedback(settings: Settings, path: Path, ask: AskLabels = lambda feedba
 
 
 def case_of_feedback(
-    feedback: Feedback, files: Sequence[str], ask: AskLabels = lambda feedback, cited: None
+    feedback: Judgement, files: Sequence[str], ask: AskLabels = lambda feedback, cited: None
 ) -> Case | None:
     """The case of a feedback; None where nobody says what is right. `files` are those of the index.
 
     Of a good answer the verified citations are relevant, and a good abstention means that the files do not answer. Of
     a bad answer only those are relevant that hold the expected one; of a bad abstention is known that the files answer.
     """
-    abstained = feedback.status == "abstained"
-    cited = cited_targets(feedback.citations, feedback.status, files)
+    abstained = feedback.answer.status == "abstained"
+    cited = cited_targets(feedback.answer.citations, feedback.answer.status, files)
     answers, relevant, unanswerable = _labels(feedback, cited)
     if not (answers or relevant or unanswerable or abstained):
         asked = ask(feedback, cited)
@@ -88,9 +90,9 @@ def case_of_feedback(
     )
 
 
-def _labels(feedback: Feedback, cited: Sequence[Target]) -> Labels:
+def _labels(feedback: Judgement, cited: Sequence[Target]) -> Labels:
     """What the feedback itself says of a right answer."""
-    if feedback.unanswerable or (feedback.good and feedback.status == "abstained" and not feedback.expected):
+    if feedback.unanswerable or (feedback.good and feedback.answer.status == "abstained" and not feedback.expected):
         return (), (), True
     answers = (feedback.expected,) if feedback.expected else ()
     if feedback.good:

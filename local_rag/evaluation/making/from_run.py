@@ -16,7 +16,7 @@ from local_rag.evaluation.making.wording import located
 from local_rag.evaluation.matching import lookup
 from local_rag.index.index import Index
 from local_rag.index.store import reads
-from local_rag.runtime.kept_run import KeptRun
+from local_rag.runtime.kept import KeptRun
 from local_rag.runtime.written import enter
 from local_rag.text.display import short_path
 

@@ -5,18 +5,12 @@ Only `turns` outlives a question: every other key is cleared when the next one b
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Any
-
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
 from local_rag.core.errors import Stopped
 from local_rag.core.events import Note
 from local_rag.core.generation import Turn
-from local_rag.core.serialization import to_plain
-from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps, Options, deps_of
@@ -48,14 +42,14 @@ def graph_of(
     return graph, start, end
 
 
-@node(lambda state, deps: "reading the question" if state.get("turns") else "starting")
+@node(lambda state, deps: "reading the question" if state.get("turns") or deps.turns else "starting")
 def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     """The question as it would be asked without the chat before it; the first one stays as it is.
 
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
-    question, turns = state["question"], state.get("turns", [])
-    fresh: Update = {"asked": question, "index": deps.folder}
+    question, turns = state["question"], state.get("turns") or list(map(dict, deps.turns))
+    fresh: Update = {"asked": question, "index": deps.folder, "turns": turns}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
@@ -71,7 +65,7 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 def remember(state: State, runtime: Runtime[Deps]) -> Update:
-    """Keep the turn: plain strings and numbers, as a checkpoint can hold and another version can read.
+    """Keep the turn: what the next question of the chat needs to know of it.
 
     No bare `node`: the clock may run out right before it, and the answer that was found stands. A question that the
     clock ended, or a person, is not kept: the thread stays as it was.
@@ -83,35 +77,14 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
     update: Update = {"generation": state.get("generation", ""), **read, "path": ["remember"]}
     if ran_out_of_time(state.get("reason", "")):
         return update
-    return {**update, "turns": [*state.get("turns", []), _turn(state, deps)]}
-
-
-def _turn(state: State, deps: Deps) -> dict[str, Any]:
     texts = texts_of(state, deps)
-    checked = checked_answer(state, texts)
-    return {
+    turn = {
         "question": state["question"],
         "asked": standalone_of(state),
-        "answer": checked.text,
-        "status": state.get("status", "abstained"),
-        "reason": state.get("reason", ""),
+        "answer": checked_answer(state, texts).text,
         "language": texts.code,
-        "sources": [asdict(citation) for citation in checked.citations],
-        **({"conflicts": to_plain(conflicts)} if (conflicts := state.get("conflicts")) else {}),
         "shown": state.get("shown", []),
-        "path": state.get("path", []),
-        "decisions": [_without_empty(to_plain(graded)) for graded in state.get("decisions", ())],
-        "usage": to_plain(replace(state.get("usage", Usage()), log=())),
-        "graph": deps.graph,
-        "engine": deps.engine.name,
-        "index": deps.folder,
+        "indexes": list(deps.folders),
         "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
-        **({"indexes": list(deps.folders)} if deps.others else {}),
-        **({"narrowing": conditions} if (conditions := deps.narrowing.conditions) else {}),
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
-
-
-def _without_empty(plain: dict[str, Any]) -> dict[str, Any]:
-    """A verdict without its empty fields, but with its label, which an empty query is, too."""
-    return {name: value for name, value in plain.items() if value not in (None, "") or name == "verdict"}
+    return {**update, "turns": [*state.get("turns", []), turn]}

@@ -56,13 +56,13 @@ def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str
 def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
     """Why a thread with these turns never searches the web, empty where it may: the strictest of its indexes rules.
 
-    A turn of an earlier version does not say of which index it was, and counts as one of any that is kept. It may
-    search a fallback corpus all the same.
+    A turn that does not say which index it asked counts as one of any that is kept. It may search a fallback corpus
+    all the same.
     """
     if deps.fallback_corpus:
         return ""
     for turn in turns:
-        folders = turn.get("indexes") or [turn.get("index", "")]
+        folders = turn.get("indexes") or [""]
         kept = [folder for folder in folders if deps.kept_from_web(folder)]
         if turn.get("web_never") or kept:
             folder = (kept or folders)[0]

@@ -15,6 +15,7 @@ from local_rag.config.values import EngineName, GraphName
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, WebQuery
 from local_rag.core.narrowing import Narrowing
+from local_rag.runtime.kept import thread_name
 from local_rag.runtime.question import LONGEST_QUESTION, check_question
 from local_rag.server import event_view
 from local_rag.server.answer_view import AnswerView, answer_view, shown
@@ -101,7 +102,7 @@ def ask(place: Place, request: Ask) -> Events:
     question = Question(
         request.question.strip(),
         request.caller,
-        place.threads.named(request.thread) if request.thread else "",
+        thread_name(request.thread) if request.thread else "",
         request.graph or place.settings.values.graph,
     )
     place.questions.enter(question)
@@ -117,7 +118,7 @@ def _events(place: Place, request: Ask, question: Question, narrowing: Narrowing
         for position in place.questions.turn(question):
             yield "queued", Queued(question.id, position)
         if request.thread == "":
-            question.thread = place.threads.fresh(question.text)
+            question.thread = place.history.fresh(question.text)
         place.questions.forget_stopped(question.thread)
         yield "begun", shown(Begun(question.id, question.thread, question.graph, question.text))
         yield from _answered(place, request, question, narrowing)
@@ -163,7 +164,7 @@ def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowi
 def _turn(place: Place, thread: str) -> int:
     """The number of the last turn of a thread; 0 where it has none, because time ran out before the first answer."""
     try:
-        return place.threads.thread(thread).turns if thread else 0
+        return place.history.thread(thread).turns if thread else 0
     except LocalRagError:
         return 0
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from local_rag.runtime.feedback import LONGEST, FeedbackFolder
+from local_rag.runtime.history import LONGEST
 from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Nothing, Request
@@ -69,18 +69,20 @@ class MadeCases:
 
 
 def give(place: Place, request: Give) -> Any:
-    given = FeedbackFolder(place.settings).give(
+    given = place.history.judge(
         request.run, request.good, request.note, expected=request.expected, unanswerable=request.unanswerable
     )
     return shown(feedback_view(given))
 
 
 def all_feedback(place: Place, request: Nothing) -> Any:
-    return shown(FeedbackList(tuple(map(feedback_view, FeedbackFolder(place.settings).list()))))
+    return shown(FeedbackList(tuple(map(feedback_view, place.history.judgements()))))
 
 
 def take_back(place: Place, request: OfRun) -> Deleted:
-    return Deleted(FeedbackFolder(place.settings).delete([request.run]))
+    had = place.history.judgement(request.run)
+    place.history.delete(judgements=[request.run])
+    return Deleted([request.run] if had else [])
 
 
 def into_cases(place: Place, request: IntoCases) -> MadeCases:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from local_rag.core.errors import UsageError
-from local_rag.runtime.feedback import LONGEST, FeedbackFolder
-from local_rag.runtime.kept_run import KeptRun, RunSummary
+from local_rag.runtime.history import LONGEST
+from local_rag.runtime.kept import KeptRun, RunSummary
 from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Request
@@ -76,9 +76,11 @@ def runs(place: Place, request: Listed) -> Any:
     """Raises UsageError for a status that there is none of."""
     index = None if request.index is None else place.settings_of(request.index).index_path
     filter_ = request.filter.casefold()
-    listed = [run for run in place.runs.list(index=index, status=request.status) if filter_ in run.question.casefold()]
+    listed = [
+        run for run in place.history.runs(index=index, status=request.status) if filter_ in run.question.casefold()
+    ]
     end = request.cursor + request.limit
-    good = {feedback.run: feedback.good for feedback in FeedbackFolder(place.settings).list()}
+    good = {feedback.run: feedback.good for feedback in place.history.judgements()}
     page = tuple(listed[request.cursor : end])
     of_page = {run.id: good[run.id] for run in page if run.id in good}
     return shown(RunList(page, end if end < len(listed) else None, len(listed), of_page))
@@ -86,7 +88,7 @@ def runs(place: Place, request: Listed) -> Any:
 
 def run(place: Place, request: OfRun) -> Any:
     kept = _run(place, request.run)
-    return run_view(kept, FeedbackFolder(place.settings).of_run(kept.id))
+    return run_view(kept, place.history.judgement(kept.id))
 
 
 def make_case(place: Place, request: MakeCase) -> Any:
@@ -113,7 +115,7 @@ def make_case(place: Place, request: MakeCase) -> Any:
 
 def _run(place: Place, name: str) -> KeptRun:
     try:
-        return place.runs.get(name)
+        return place.history.run(name)
     except UsageError as error:
         raise NotFound(str(error), "GET /api/runs lists them") from error
 

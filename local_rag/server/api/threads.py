@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from local_rag.core.answer import Answer
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.index.path_labels import PathLabels
-from local_rag.runtime.export import Turn, answer_of, markdown
+from local_rag.runtime.export import markdown
 from local_rag.server.answer_view import AnswerView, answer_view, shown
 from local_rag.server.endpoints import Endpoint, File, Nothing, Request
 from local_rag.server.errors import ApiError, NotFound
 
 if TYPE_CHECKING:
+    from local_rag.runtime.kept import Turn
     from local_rag.server.place import Place
 
 
@@ -88,7 +87,7 @@ class Deleted:
 
 def threads(place: Place, request: Nothing) -> Any:
     """Threads whose first question was stopped have no turn yet, and stand first."""
-    stopped, kept = _stopped(place), place.threads.list()
+    stopped, kept = _stopped(place), place.history.threads()
     views = [ThreadView(each.name, each.turns, each.first, each.at, each.name in stopped) for each in kept]
     known = {each.name for each in kept}
     begun = [ThreadView(name, 0, text, "", True) for name, text in stopped.items() if name not in known]
@@ -102,10 +101,8 @@ def thread(place: Place, request: Named) -> Any:
     with suppress(NotFound):
         name, turns = _turns(place, request.thread)
         labels = labels_of(turns)
-        answers = kept_answers(place, name, turns)
         views = [
-            answer_view(answer, labels, turn=number, at=str(turn.get("at", "")), whole=bool(answer.run))
-            for number, (turn, answer) in enumerate(zip(turns, answers, strict=True), start=1)
+            answer_view(turn.answer, labels, turn=number, at=turn.at) for number, turn in enumerate(turns, start=1)
         ]
         return {**shown({"name": name, "stopped": stopped, "running": running}), "turns": views}
     if stopped is None and running is None:
@@ -114,39 +111,25 @@ def thread(place: Place, request: Named) -> Any:
 
 
 def _stopped(place: Place) -> dict[str, str]:
-    """The last question of each thread in which it was stopped; after a restart of the server records still say so.
+    """The last question of each thread in which it was stopped; after a restart the history still says so.
 
-    What is unfinished and began after the server is being answered at a terminal.
+    What runs and began after the server is being answered at a terminal.
     """
-    runs = reversed(place.runs.list())
-    last = {run.thread: run for run in runs if run.thread and not place.questions.asked_in(run.thread)}
-    ended = {name: run for name, run in last.items() if run.status != "unfinished" or run.at < place.began}
-    recorded = {name: run.question for name, run in ended.items() if run.status in ("stopped", "unfinished")}
+    last = [thread for thread in place.history.threads(begun=True) if not place.questions.asked_in(thread.name)]
+    ended = [thread for thread in last if thread.state == "stopped" or thread.at < place.began]
+    recorded = {thread.name: thread.last for thread in ended if thread.state in ("stopped", "running")}
     return recorded | place.questions.stopped
 
 
 def _turns(place: Place, name: str) -> tuple[str, Sequence[Turn]]:
     """The stored name and the turns of a thread. Raises NotFound."""
     try:
-        return place.threads.thread(name).name, place.threads.turns(name)
+        found = place.history.thread(name)
+        if not found.turns:
+            raise NotFound(f"no question of the thread {name!r} is answered yet")
+        return found.name, place.history.turns(name)
     except UsageError as error:
         raise NotFound(str(error), error.hint) from error
-
-
-def kept_answers(place: Place, name: str, turns: Sequence[Turn]) -> list[Answer]:
-    """The answers of a thread: whole where the record of the question is kept, else as the thread keeps them."""
-    from local_rag.runtime.kept_run import ends_of_record
-
-    recorded = defaultdict[tuple[str, str], list[Answer]](list)
-    for path in reversed(place.runs.of_threads([name])):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            if (answer := ends_of_record(path).answer) is not None and answer.thread == name:
-                recorded[answer.question, answer.text].append(answer)
-    answers = []
-    for turn in reversed(turns):  # records go by age
-        same = recorded[turn["question"], turn.get("answer", "")]
-        answers.append(same.pop() if same else answer_of(turn, name))
-    return answers[::-1]
 
 
 def labels_of(turns: Sequence[Turn]) -> PathLabels:
@@ -154,46 +137,40 @@ def labels_of(turns: Sequence[Turn]) -> PathLabels:
     from local_rag.index.index import Index
 
     roots: list[str] = []
-    for folder in {folder for turn in turns for folder in (turn.get("index", ""), *turn.get("indexes", ()))} - {""}:
+    for folder in {folder for turn in turns for folder in turn.indexes} - {""}:
         with suppress(LocalRagError):
             roots += Index.inspect(Path(folder)).roots
     return PathLabels(roots)
 
 
 def rename(place: Place, request: Rename) -> NameOf:
-    """A thread whose first question was stopped is kept by the record of that question alone."""
-    from local_rag.graphs.threads import thread_name
-    from local_rag.runtime.retention import rename_chat, rename_runs_of
+    from local_rag.runtime.kept import thread_name
 
     _must_be_idle(place, request.thread)
-    name, has_turns = _known(place, request.thread)
+    name, is_kept = _known(place, request.thread)
     new = thread_name(request.to.strip())
     if new == name:
         return NameOf(new)
-    if new in place.threads.names() or place.questions.asked_in(new) or new in _stopped(place):
+    if place.history.has(new) or place.questions.asked_in(new) or new in _stopped(place):
         raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
-    if has_turns:
-        rename_chat(place.settings, name, new)
-    else:
-        rename_runs_of(place.settings, name, new)
+    if is_kept:
+        place.history.rename(name, new)
     place.questions.forget_stopped(name, renamed=new)
     return NameOf(new)
 
 
 def delete(place: Place, request: Named) -> Deleted:
     """Delete a thread with the runs of its questions."""
-    from local_rag.runtime.retention import delete_chats, delete_runs_of
-
     _must_be_idle(place, request.thread)
-    name, has_turns = _known(place, request.thread)
+    name, is_kept = _known(place, request.thread)
     place.questions.forget_stopped(name)
-    return Deleted((delete_chats if has_turns else delete_runs_of)(place.settings, [name]))
+    return Deleted(len(place.history.delete(threads=[name])) if is_kept else 0)
 
 
 def _known(place: Place, name: str) -> tuple[str, bool]:
-    """The stored name of a thread, and whether it is more than a first question that was stopped. Raises NotFound."""
+    """The stored name of a thread, and whether it is in the history. Raises NotFound."""
     try:
-        return place.threads.thread(name).name, True
+        return place.history.thread(name).name, True
     except UsageError as error:
         if name not in _stopped(place):
             raise NotFound(str(error), error.hint) from error
@@ -220,8 +197,7 @@ def export_turn(place: Place, request: OfTurn) -> File:
         return File(markdown(name, [turn]).encode(), "text/markdown; charset=utf-8", f"{title}.md")
     from local_rag.server.answer_page import answer_page
 
-    (answer,) = kept_answers(place, name, [turn])
-    page = answer_page(place, answer, labels_of([turn]), str(turn.get("at", "")))
+    page = answer_page(place, turn.answer, labels_of([turn]), turn.at)
     return File(page.encode(), "text/html; charset=utf-8", f"{title}.html")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
+from local_rag.runtime.feedback import FeedbackFolder
 from support.evaluation_cases import cases_file
 from support.garden import enter, notes_in
 from support.serving import a_place, served
 
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
-from local_rag.runtime.feedback import FeedbackFolder
-from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.history import History
 from local_rag.server.sessions import new_token
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -88,7 +88,8 @@ def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
 
 
 def test_judged_answers_become_cases(tab, here):
-    answered = {each.question: each.id for each in Runs.open().list()}[GREENHOUSE]
+    with History.open() as history:
+        answered = {each.question: each.id for each in history.runs()}[GREENHOUSE]
     show(tab, "Runs", "Runs")
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("button", name="Bad answer").click()

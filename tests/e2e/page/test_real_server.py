@@ -11,7 +11,6 @@ from support.garden import enter
 from support.serving import a_place, served
 
 from local_rag.cli.app import run
-from local_rag.runtime.kept_runs import Runs
 from local_rag.server.sessions import new_token
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
@@ -187,9 +186,10 @@ def test_runs_are_listed_to_the_last(browser):
     with opened(browser, place) as tab:
         tab.ask("What does the plan cost?")
         tab.see("Grounded in your files")
-        (record,) = Runs(place.settings).paths()
+        conditions = place.history.run("last").conditions
         for number in range(119):
-            shutil.copyfile(record, record.with_name(f"{number:08}{record.name[8:]}"))
+            run, _ = place.history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
+            place.history.end(run, "stopped", 0.5)
         tab.page.get_by_role("link", name="Runs").click()
         rows = tab.page.locator("main ul.list > li")
         for shown in (50, 100):

@@ -7,6 +7,8 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +17,7 @@ from support.evaluation_cases import cases_file, notes_in
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.evaluation.folder import held
-from local_rag.graphs.threads import Threads
+from local_rag.runtime.history_file import FILE as HISTORY
 from local_rag.runtime.written import FILE, enter, forget_deleted, written
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -101,7 +103,7 @@ def test_a_file_that_is_removed_takes_what_quotes_it_along_by_the_command_that_i
     assert everything(capsys) == [("chat", "flat")]
     left = {path.name for path in here.iterdir()}
     assert left >= {"notes", "mine.jsonl"} and not left & {"run", "garden.md"}
-    assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("threads.sqlite*"))
+    assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("history.sqlite*"))
     assert b"plan.md" not in (here / "data" / FILE).read_bytes(), "not even its name"
 
 
@@ -129,13 +131,14 @@ def test_recorded_questions_are_named_by_what_they_retrieved_and_go_with_their_c
 
 
 def test_old_runs_are_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
-    (first, second) = sorted((here / "data/runs").iterdir())
-    first.rename(first.with_name("20200101" + first.name[8:]))
+    first = json.loads(said(capsys, "runs", "--json"))[-1]["id"]
+    at_an_age(31, "id = ?", first)
     said(capsys, "index")
     assert len(json.loads(said(capsys, "runs", "--json"))) == 2
     monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP_DAYS", "30")
     assert "deleted 1 run older than 30 days (runs.keep_days)" in said(capsys, "index")
-    assert list((here / "data/runs").iterdir()) == [second]
+    (left,) = json.loads(said(capsys, "runs", "--json"))
+    assert left["id"] != first and ("chat", "garden") in everything(capsys)
 
 
 def test_a_chat_that_goes_by_age_takes_its_runs_along(here, capsys, monkeypatch):
@@ -181,13 +184,14 @@ def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, capsys):
 
 def age(days, thread):
     """Let a chat have been used for the last time so many days ago."""
-    with Threads.open(Settings.load().data_folder) as threads:
-        kept = threads.saver.get_tuple({"configurable": {"thread_id": thread}})
-        for turn in kept.checkpoint["channel_values"]["turns"]:
-            turn["at"] = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
-        with threads.saver.cursor() as cursor:
-            row = threads.saver.serde.dumps_typed(kept.checkpoint)
-            cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ? WHERE thread_id = ?", (*row, thread))
+    at_an_age(days, "id IN (SELECT question FROM turns WHERE thread = ?)", thread)
+
+
+def at_an_age(days, which, value):
+    """Let a question have been asked so many days ago."""
+    at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+    with closing(sqlite3.connect(Settings.load().data_folder / HISTORY)) as database, database:
+        database.execute(f"UPDATE questions SET at = ? WHERE {which}", (at, value))
 
 
 def test_old_chats_are_deleted_where_the_settings_say_so_and_named(here, capsys, monkeypatch):
@@ -199,7 +203,7 @@ def test_old_chats_are_deleted_where_the_settings_say_so_and_named(here, capsys,
     assert "deleted 1 chat not used for 30 days (threads.keep_days): garden" in said(capsys, "index")
     assert [name for kind, name in everything(capsys) if kind == "chat"] == ["flat"]
     data = here / "data"
-    assert not any(b"4,200" in path.read_bytes() for path in data.glob("threads.sqlite*"))
+    assert not any(b"4,200" in path.read_bytes() for path in data.glob("history.sqlite*"))
     assert "deleted" not in said(capsys, "threads")
 
 
@@ -230,7 +234,7 @@ def test_what_lies_on_a_disk_that_is_not_there_now_is_not_forgotten(tmp_path):
 
 
 def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
-    (here / "data/threads.sqlite").write_bytes(b"not a database, by any means" * 99)
+    (here / "data/history.sqlite").write_bytes(b"not a database, by any means" * 99)
     report = said(capsys, "remove", "notes/plan.md")
     assert "1 file removed" in report and "Chats may quote it, and cannot be read" in report
 

@@ -17,7 +17,7 @@ from local_rag import Narrowing, Rag
 from local_rag.cli.app import run
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.events import Note, Retrieved
-from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.history import History
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -144,16 +144,17 @@ def test_a_run_over_several_indexes_and_conditions_is_read_and_repeated(home):
     narrowing = Narrowing(types=["md", "mbox"], after="2022")
     with Rag.open(index=["papers", "mail"], engine="extractive") as rag:
         answer = rag.ask("What is the notice period of the flat?", within=narrowing, thread="flat")
-        turn = rag.threads.turns("flat")[-1]
-        runs = Runs(rag.settings)
-    kept = runs.get(answer.run)
-    assert kept.narrowing == narrowing and turn["narrowing"] == narrowing.conditions
+        turn = rag.history.turns("flat")[-1]
+        kept = rag.history.run(answer.run)
+    assert kept.narrowing == narrowing and turn.answer.text
     folders = [str((home / "data" / "indexes" / name).resolve()) for name in ("papers", "mail")]
-    assert kept.folders == set(folders) and turn["indexes"] == folders
+    assert list(turn.indexes) == folders == [kept.folder, *kept.others]
     assert run(["runs", "show", answer.run]) == 0
     assert run(["runs", "again", answer.run]) == 0
-    again = runs.get("last")
-    assert again.id != answer.run and again.narrowing == narrowing and again.folders == set(folders)
+    with History.open() as history:
+        again = history.run("last")
+        assert {again.id, answer.run} <= {run.id for run in history.runs(index=Path(folders[1]))}
+    assert again.id != answer.run and again.narrowing == narrowing
 
 
 def test_the_strictest_index_keeps_all_from_the_web(monkeypatch):

@@ -80,7 +80,7 @@ def test_what_every_command_writes_is_for_its_owner_alone(here, tmp_path, capsys
         assert run(command) in (0, 1), (command, capsys.readouterr().err)
     said = capsys.readouterr().err
     names = {path.name for path in out.rglob("*")}
-    assert names >= {"index.sqlite", "threads.sqlite", "plan.md", "report.html", "made.jsonl"}, said
+    assert names >= {"index.sqlite", "history.sqlite", "plan.md", "report.html", "made.jsonl"}, said
     assert modes(out) == {}
 
 

@@ -13,7 +13,7 @@ from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
-from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.history import History
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal.runs import run_parts, runs_table
 
@@ -56,6 +56,16 @@ def said(capsys, *command, code=0):
     return written.err if code in (1, 2) else written.out
 
 
+def listed():
+    with History.open() as history:
+        return history.runs()
+
+
+def last_run():
+    with History.open() as history:
+        return history.run("last")
+
+
 def ids(capsys):
     return [each["id"] for each in json.loads(said(capsys, "--json"))]
 
@@ -68,7 +78,7 @@ def test_runs_are_listed_and_chosen(here, capsys):
     assert CUP not in said(capsys, "--status", "grounded") and "no such runs" in said(capsys, "--index", "other")
     assert "a status is grounded" in said(capsys, "--status", "good", code=2)
     for width in (80, 120):
-        lines = shown(runs_table(Runs.open().list()), width=width)
+        lines = shown(runs_table(listed()), width=width)
         assert len(lines) == 3 and all(len(line) <= width for line in lines) and "abstained" in lines[1]
 
 
@@ -83,7 +93,7 @@ def test_a_run_is_shown_node_by_node_with_its_passages_read_again(here, capsys):
     assert not [line for line in text.splitlines() if line != line.rstrip()], "no blanks at the end of a line"
     plain = json.loads(said(capsys, "show", ids(capsys)[1][:2], "--json"))
     assert plain["passages"][0]["text"].startswith("## Costs") or "greenhouse" in plain["passages"][0]["text"]
-    assert plain["lines"][0]["question"] == GREENHOUSE and plain["status"] == "grounded"
+    assert plain["question"] == GREENHOUSE and plain["status"] == "grounded"
 
 
 def test_a_passage_that_is_gone_or_changed_is_named(here, capsys):
@@ -100,7 +110,7 @@ def test_a_passage_that_is_gone_or_changed_is_named(here, capsys):
 
 
 def test_a_terminal_shows_a_run_within_its_width(here):
-    kept = Runs.open().get("last")
+    kept = last_run()
     for width in (80, 120):
         lines = shown(*run_parts(kept, RunPassages.of(kept)), width=width, colour=False)
         assert max(map(len, lines)) <= width and "\x1b" not in "".join(lines)
@@ -125,7 +135,7 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
     command = ["ask", FENCE, "--thread", "garden", "--model", "qwen3:4b-instruct"]
     assert run(["ask", GREENHOUSE, *command[2:]]) in (0, 3, 4)
     assert run(command) in (0, 3, 4)
-    followed = Runs.open().get("last")
+    followed = last_run()
     assert (
         followed.thread == "garden" and followed.calls and set(followed.prompts) >= {"standalone", "retrieval_grader"}
     )
@@ -135,7 +145,7 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
     assert run(["runs", "again", followed.id, "--web", "--json"]) in (0, 3, 4)
     answer = json.loads(capsys.readouterr().out)
     assert (answer["question"], answer["run"], answer["used_web"]) == (whole, "", False)
-    assert Runs.open().get("last").id == followed.id, "the answers of the chat made its question: it leaves no run"
+    assert last_run().id == followed.id, "the answers of the chat made its question: it leaves no run"
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,6 @@ from support.remembering import Recalling, opened
 from local_rag.core.events import WebQuery
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, by_interrupt
-from local_rag.graphs.threads import FILE
 
 CHAT = {"configurable": {"thread_id": "1"}}
 SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
@@ -107,7 +105,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
 
     engine, web = Costly(source="vectorstore"), FakeWeb()
     rag = opened(engine)
-    app = rag.graph("adaptive", checkpointer=rag.threads.saver)
+    app = rag.graph("adaptive", checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "plan"}}
 
     def go_on(given):
@@ -123,9 +121,8 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     assert web.queries == ["And the other? (What does the plan cost?)"]
     assert [call[0] for call in engine.asked].count("standalone") == before
     assert result["usage"].calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
-    assert [turn["question"] for turn in rag.threads.turns("plan")] == ["What does the plan cost?", "And the other?"]
-    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
-        assert db.execute("SELECT count(*) FROM writes").fetchone() == (0,)
+    turns = app.get_state(config).values["turns"]
+    assert [turn["question"] for turn in turns] == ["What does the plan cost?", "And the other?"]
 
 
 def test_without_a_checkpointer_nothing_leaves():

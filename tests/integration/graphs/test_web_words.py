@@ -18,7 +18,6 @@ from local_rag.core.documents import Catalog
 from local_rag.core.errors import FileSkipped
 from local_rag.core.events import Note
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.graphs.threads import Threads
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.web import search
@@ -192,27 +191,6 @@ def test_a_thread_of_an_index_that_was_kept_from_the_web_once_stays_off_it(answe
     page.asked.clear()
     answer, notes = ask_of(answering, "notes", FOLLOW_UP)
     assert page.asked == [] and not answer.used_web and any("contracts" in note for note in notes)
-
-
-@pytest.mark.parametrize(("never", "may"), [(["contracts"], False), ([], True)])
-def test_a_thread_that_does_not_say_of_which_index_it_was_counts_as_one_that_is_kept(answering, page, never, may):
-    rag = answering("extractive", "plain")
-    rag.ask(FIRST, thread="lease")
-    forget_the_index(rag.threads)
-    answer, notes = ask_of(answering, "notes", FOLLOW_UP, web__never=never)
-    assert bool(page.asked) is answer.used_web is may
-    assert any("does not say which index" in note for note in notes) is not may
-
-
-def forget_the_index(threads: Threads):
-    """As an earlier version kept its turns."""
-    kept = threads.saver.get_tuple({"configurable": {"thread_id": "lease"}})
-    for turn in kept.checkpoint["channel_values"]["turns"]:
-        assert turn.pop("index")
-        turn.pop("web_never")
-    row = threads.saver.serde.dumps_typed(kept.checkpoint)
-    with threads.saver.cursor() as cursor:
-        cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", row)
 
 
 def test_the_router_offers_no_web_to_a_thread_that_is_kept_off_it(answering, page, ollama):

@@ -79,8 +79,8 @@ def test_a_language_is_a_name_and_nothing_else(wrong):
 def test_a_kept_turn_stays_in_its_language():
     with Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES]))) as rag:
         rag.ask(DE, thread="plan")
-        (turn,) = rag.threads.turns("plan")
-    assert turn["language"] == "de"
+        (turn,) = rag.history.turns("plan")
+    assert turn.answer.language == "de"
     assert "**Dazu steht nichts in den Dateien: " in markdown("plan", [turn])
 
 

@@ -19,7 +19,7 @@ from local_rag.core.progress import Silent
 from local_rag.diagnostics import kept
 from local_rag.index.index import Index
 from local_rag.runtime.fallback_corpus import FOLDER, index_of_folder, open_fallback_corpus
-from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.history import History
 from local_rag.runtime.rag import Rag
 from local_rag.web.search import QUERY_LOG
 
@@ -138,10 +138,11 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     assert by_name.fallback_corpus == by_path.fallback_corpus == "lamps"
     assert by_name.text == by_path.text and by_name.status == "grounded"
     with Index.open(Settings.load(index="lamps").index_path, remembering_minilm()) as lamps:
-        assert Runs.open().get(by_name.run).conditions["fallback_corpus"] == lamps.content()
-    assert len(Runs.open().of_index(home / "data" / "indexes" / "lamps")) == 2, (
-        "its runs go with a fallback corpus, too"
-    )
+        content = lamps.content()
+    with History.open() as history:
+        assert history.run(by_name.run).conditions["fallback_corpus"] == content
+        of_lamps = history.runs(index=home / "data" / "indexes" / "lamps")
+    assert len(of_lamps) == 2, "its runs go with a fallback corpus, too"
 
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):

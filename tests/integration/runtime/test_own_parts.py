@@ -101,11 +101,10 @@ def test_a_wrong_question_and_a_wrong_consent_are_one_clear_line():
 
 def test_a_corpus_of_ones_own_is_no_index_that_a_run_could_name(tmp_path):
     with Rag.open(engine=ScriptedEngine(), corpus=corpus()) as rag:
-        run = rag.runs.get(rag.ask(QUESTION, thread="a").run)
+        run = rag.history.run(rag.ask(QUESTION, thread="a").run)
         assert (run.folder, run.conditions["index"]["name"]) == ("", "")
-        (turn,) = rag.threads.saver.everything("a")
-        assert not turn.get("index")
-        assert rag.runs.of_index(rag.settings.index_path) == []
+        (turn,) = rag.history.turns("a")
+        assert turn.indexes == ("",) and rag.history.runs(index=rag.settings.index_path) == []
         (line,) = [line for line in shown(*run_parts(run, RunPassages.of(run))) if "note:" in line]
         assert "a corpus of a program was asked" in line
         assert about(kept(rag.settings)) == []

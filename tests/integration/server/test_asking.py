@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -11,7 +13,6 @@ from support.remembering import Recalling
 from support.serving import Client, served, signed_in
 
 from local_rag.config.values import Web
-from local_rag.runtime.kept_runs import Runs
 from local_rag.server.place import Limits
 from local_rag.web.search import DdgsSearch
 
@@ -170,8 +171,8 @@ def test_a_new_place_still_knows_what_was_stopped_in_a_thread():
     with served(place) as address, signed_in(place, address) as client, streamed(client, thread="plan") as events:
         until(events, "token")
     assert eventually(lambda: not place.questions.queue())
-    (record,) = Runs(place.settings).of_threads(["plan"])
-    record.write_text(record.read_text("utf-8").rpartition('{"event": "ended"')[0], "utf-8")
+    with closing(sqlite3.connect(place.history.path)) as database, database:
+        database.execute("UPDATE questions SET state = 'running'")  # as a process leaves it that is killed
     assert Client(other).get("/api/threads").json()["threads"] == [], "it may be answered at a terminal now"
     again = Client(place_of())
 
@@ -192,7 +193,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(restar
         until(events, "token")
     assert eventually(lambda: not place.questions.queue())
     client = Client(place_of() if restarted else place)
-    assert len(Runs(place.settings).of_threads(["plan"])) == 1
+    assert [run.thread for run in place.history.runs()] == ["plan"]
     engine.gate.set()
     asked(client, thread="rent")
     for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "a\nb")):
@@ -203,7 +204,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(restar
     assert client.post("/api/threads/costs/delete").json() == {"runs": 1}
     assert client.get("/api/threads/costs").status_code == 404
     assert client.post("/api/threads/costs/delete").status_code == 404
-    assert len(Runs(place.settings).paths()) == 1, "the record of the other thread"
+    assert [run.thread for run in place.history.runs()] == ["rent"]
 
 
 def corrected(**script):

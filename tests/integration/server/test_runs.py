@@ -9,7 +9,7 @@ from support.garden import BEGIN, CUP, GREENHOUSE
 from support.serving import Client, a_place
 
 from local_rag.evaluation.cases import read_cases
-from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.history import History
 from local_rag.server.file_ids import file_id
 
 
@@ -22,7 +22,8 @@ def client(here):
 
 @pytest.fixture
 def ids(here):
-    return {each.question: each.id for each in Runs.open().list()}
+    with History.open() as history:
+        return {each.question: each.id for each in history.runs()}
 
 
 def got(client, path, status=200):

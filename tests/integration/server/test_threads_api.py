@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html.parser
 import re
-import sqlite3
-from contextlib import closing
 from urllib.parse import quote
 
 import pytest
@@ -13,9 +11,6 @@ from support.asking import asked, place_of
 from support.fakes import FakeCorpus, passage
 from support.remembering import Recalling
 from support.serving import Client
-
-from local_rag.graphs.threads import FILE
-from local_rag.runtime.kept_runs import Runs
 
 
 @pytest.fixture
@@ -39,25 +34,11 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
 
 
-def test_a_thread_is_shown_without_records_with_its_quotes_and_says_what_is_missing(talked):
-    (before, _), missing = talked.get("/api/threads/plan").json()["turns"], "No record of this question is kept: "
-    assert before["lines"]["unrecorded"] == ""
-    Runs(talked.place.settings).delete_paths(Runs(talked.place.settings).paths())
+def test_a_thread_is_shown_whole_without_its_records(talked):
+    (before, _) = talked.get("/api/threads/plan").json()["turns"]
+    talked.place.history.delete(runs=[run.id for run in talked.place.history.runs()])
     first, _ = talked.get("/api/threads/plan").json()["turns"]
-    assert (first["run"], first["text"], first["status"]) == ("", "It costs 100 euros [1].", "grounded")
-    assert first["citations"] == before["citations"] and first["citations"][0]["quote"] and first["blocks"]
-    assert first["lines"]["unrecorded"].startswith(missing)
-    assert missing in talked.get("/api/threads/plan/turns/1/export?format=html").text
-
-
-def test_the_record_that_is_left_of_a_question_asked_twice_is_that_of_the_later_turn():
-    client = Client(place_of())
-    for _ in range(2):
-        asked(client, thread="plan")
-    runs = Runs(client.place.settings)
-    runs.delete_paths(runs.paths()[:1])
-    earlier, later = client.get("/api/threads/plan").json()["turns"]
-    assert earlier["lines"]["unrecorded"] and not earlier["run"] and later["run"]
+    assert first == before | {"run": ""}
 
 
 def test_the_nearest_passages_of_an_abstention_are_shown_again():
@@ -66,10 +47,6 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again():
     (again,) = client.get("/api/threads/plan").json()["turns"]
     assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
     assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
-    Runs(client.place.settings).delete_paths(Runs(client.place.settings).paths())
-    (later,) = client.get("/api/threads/plan").json()["turns"]
-    assert (later["nearest"], later["status_text"]) == ([], answer["status_text"])
-    assert "nearest passages" in later["lines"]["unrecorded"] and not later["lines"]["nothing_near"]
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
@@ -81,18 +58,14 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     costs = f"/api/threads/{quote('Harbour Street: costs')}"
     assert talked.post(f"{costs}/delete").json() == {"runs": 3}
     assert talked.get("/api/threads").json() == {"threads": []}
-    assert Runs(talked.place.settings).paths() == []
+    assert talked.place.history.runs() == []
     assert talked.post(f"{costs}/delete").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
 def test_a_thread_of_any_name_is_reached(name):
-    """A program may have named it."""
     client = Client(place_of())
-    asked(client, thread="plan")
-    with closing(sqlite3.connect(client.place.settings.data_folder / FILE)) as database, database:
-        for table in ("checkpoints", "writes"):
-            database.execute(f"UPDATE {table} SET thread_id = ?", (name,))
+    asked(client, thread=name)
     path = f"/api/threads/{quote(name, safe='')}"
     assert [each["name"] for each in client.get("/api/threads").json()["threads"]] == [name]
     assert client.get(path).json()["name"] == name

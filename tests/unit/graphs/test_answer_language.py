@@ -67,7 +67,7 @@ def test_a_clock_that_ran_out_is_known_in_german():
 
 def events(question, **settings):
     rag = Rag(Settings.load(graph="plain", **settings), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES])))
-    return list(rag.stream(question))
+    return list(rag.stream(question, record=False))
 
 
 def test_an_answer_says_which_language_its_own_words_are_in():

@@ -24,7 +24,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept_run import KeptRun
+from local_rag.runtime.kept import KeptRun, Turn
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, sources_table, turns_table
@@ -92,13 +92,13 @@ def consoles_of(out):
 
 @given(hostile, st.sampled_from(typing.get_args(typing.get_type_hints(Answer)["status"])))
 def test_no_string_of_an_answer(text, status):
-    answer = dataclasses.replace(filled(Answer, text), status=status)
+    answer = dataclasses.replace(filled(Answer, text), status=status, tries={})
     out = io.StringIO()
-    turn = {"at": "2026-01-01T00:00:00+00:00", "answer": text, "sources": dataclasses.asdict(answer)["citations"]}
+    turn = Turn("k3x7", "2026-01-01T00:00:00+00:00", answer)
     for console in consoles_of(out):
         for part in (*answer_parts(answer, lambda path: str(path)), sources_table(answer)):
             console.print(part)
-        console.print(turns_table([dataclasses.asdict(answer) | turn]))
+        console.print(turns_table([turn]))
     check(out.getvalue())
 
 
@@ -128,9 +128,9 @@ def run_of(text):
     """A run in which every string is this text."""
     passage = {"chunk_id": text, "source": text, "page": None, "heading": text, "start": 0, "end": 1, "score": 0.5}
     draft = {"text": text, "why": text}
-    asked = {"id": text, "time": text, "question": text, "graph": text, "thread": text, "k": 1, "within": [text]}
+    asked = {"graph": text, "k": 1, "within": [text]}
     engine = {"name": text, "describe": text, "fingerprint": text}
-    asked |= {"index": {"name": text, "path": "/", "generation": text}, "engine": engine, "version": text}
+    asked |= {"index": {"name": text, "path": "/", "others": []}, "engine": engine, "version": text}
     asked |= {"settings": {"model": text}, "origins": {"model": text}, "thresholds": {}}
     lines = [
         {"event": "retrieved", "query": text, "documents": [passage | {"origin": "web", "url": text, "title": text}]},
@@ -139,9 +139,9 @@ def run_of(text):
         {"event": "note", "text": text},
         {"event": "web_query", "engine": text, "query": text},
         {"event": "step", "node": text, "seconds": 0.5, "state": {"drafts": [draft], "asked": text}},
-        {"event": "ended", "how": "failed", "error": text, "hint": text},
     ]
-    return KeptRun([{"event": "asked", "at": 0.0} | asked, *({"at": 1.0} | line for line in lines)])
+    lines = [{"at": 1.0} | line for line in lines]
+    return KeptRun(text, text, "failed", text, text, asked, lines, error=text, hint=text)
 
 
 @given(hostile)

@@ -15,7 +15,7 @@ import { go, to } from "../router.js";
 
 const TONES = { grounded: "good", ungrounded: "bad", failed: "bad" };
 const NAMES = { partial: "with reservations", ungrounded: "not grounded", abstained: "your files do not say" };
-const ENDINGS = { stopped: "Stopped before there was an answer.", failed: "Failed:", unfinished: "Not finished: it is still running, or its process was ended." };
+const ENDINGS = { stopped: "Stopped before there was an answer.", failed: "Failed:", refused: "Refused:", running: "Not finished: it is still running, or its process was ended." };
 
 export default function Runs({ route }) {
   const [id] = route.parts;

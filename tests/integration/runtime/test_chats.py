@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -24,47 +23,39 @@ from support.remembering import Recalling, opened
 from support.screen import shown
 
 from local_rag.cli.app import run
+from local_rag.core.answer import Answer, Citation
 from local_rag.core.cancel import Cancel, current
-from local_rag.core.errors import EngineError, LocalRagError, Stopped, UsageError
+from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.events import Started, Step
 from local_rag.core.generation import AnswerDelta
+from local_rag.core.serialization import to_json
 from local_rag.core.usage import Usage
-from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
-from local_rag.runtime.export import answer_of, escaped, markdown
-from local_rag.terminal.answers import threads_table, turns_table
+from local_rag.runtime.export import escaped, markdown
+from local_rag.runtime.history import History
+from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
+from local_rag.terminal.answers import threads_table
 
 
-def rows(rag, table="checkpoints"):
-    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
-        return db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+def questions(rag, thread):
+    return [turn.answer.question for turn in rag.history.turns(thread)]
 
 
-def test_a_follow_up_is_made_whole_and_the_turns_are_kept_as_plain_values():
+def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
     rag = opened()
     assert rag.ask("What does the plan cost?", thread="plan").asked == "What does the plan cost?"
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.asked, answer.thread) == ("And the other? (What does the plan cost?)", "plan")
     assert rag.index.queries[-1][0] == answer.asked, "it is what was searched for"
-    first, second = rag.threads.turns("plan")
-    assert (first["question"], first["answer"], first["status"]) == (
-        "What does the plan cost?",
-        "It costs 100 euros [1].",
-        "grounded",
-    )
-    assert (second["asked"], second["graph"], second["engine"]) == (answer.asked, "self-rag", "scripted")
-    assert answer_of(first, "plan").citations == answer.citations
-    assert json.loads(json.dumps(second)) == second
-    (thread,) = rag.threads.list()
+    first, second = rag.history.turns("plan")
+    assert (first.answer.question, first.answer.text) == ("What does the plan cost?", "It costs 100 euros [1].")
+    assert second.answer == answer
+    (thread,) = rag.history.threads()
     assert (thread.name, thread.turns, thread.first) == ("plan", 2, "What does the plan cost?")
 
 
-def test_a_turn_keeps_its_verdicts_and_what_it_cost_and_older_turns_read_as_without(capsys, tmp_path):
+def test_a_turn_is_shown_with_its_verdicts_and_what_it_cost(capsys, tmp_path):
     rag = opened(Recalling(relevant=["ynny"]))
-    answer = rag.ask("What does the plan cost?", thread="plan")
-    (turn,) = rag.threads.turns("plan")
-    kept = answer_of(turn)
-    assert kept.decisions == answer.decisions and len(kept.decisions) > 4
-    assert (kept.usage.calls, kept.usage.prompt_tokens, kept.usage.log) == (3, 30, ())
+    rag.ask("What does the plan cost?", thread="plan")
     rag.close()
     assert run(["threads", "show", "plan"]) == 0
     folded = capsys.readouterr().out
@@ -77,9 +68,6 @@ def test_a_turn_keeps_its_verdicts_and_what_it_cost_and_older_turns_read_as_with
     assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text(encoding="utf-8")).replace(
         "<li>", "- "
     )
-    old = answer_of({name: value for name, value in turn.items() if name not in ("path", "decisions", "usage")})
-    assert (old.decisions, old.path, old.usage) == ((), (), Usage())
-    assert not [line for line in shown(turns_table([turn | {"decisions": [], "usage": {}}])) if "relevant" in line]
 
 
 @pytest.mark.slow
@@ -95,29 +83,7 @@ def test_a_thread_survives_a_restart_in_another_process():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)
     assert done.stdout == "And the other? (What does the plan cost?)\n", done.stderr
     with opened() as again:
-        assert [turn["question"] for turn in again.threads.turns("plan")] == [
-            "What does the plan cost?",
-            "And the other?",
-        ]
-
-
-def test_one_row_is_kept_per_turn_and_the_file_is_its_owners_alone():
-    rag = opened()
-    for number in range(5):
-        rag.ask(f"What does plan {number} cost?", thread="a")
-        rag.ask(f"What does plan {number} cost?", thread="b")
-    assert (rows(rag), rows(rag, "writes")) == (10, 0)
-    for file in rag.settings.data_folder.glob(f"{FILE}*"):
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
-    assert [thread.turns for thread in rag.threads.list()] == [5, 5]
-    assert [thread.name for thread in rag.threads.list()] == ["b", "a"], "the last one used comes first"
-
-
-def test_nothing_but_question_answer_and_turns_is_kept():
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    found = rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}})
-    assert set(found.checkpoint["channel_values"]) == {"question", "generation", "turns"}
+        assert questions(again, "plan") == ["What does the plan cost?", "And the other?"]
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -126,16 +92,13 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
     rag = opened(engine)
     if before:
         rag.ask("What does the plan cost?", thread="plan")
-    stored = rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}})
     engine.broken = True
     with pytest.raises(EngineError, match="fell over"):
         rag.ask("And the other?", thread="plan")
-    assert rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}}) == stored
-    assert (rows(rag), rows(rag, "writes")) == (before, 0)
-    assert [thread.turns for thread in rag.threads.list()] == [1] * before
+    assert [thread.turns for thread in rag.history.threads()] == [1] * before
     engine.broken = False
     assert rag.ask("What does the fence cost?", thread="plan").status == "grounded"
-    assert len(rag.threads.turns("plan")) == before + 1
+    assert len(rag.history.turns("plan")) == before + 1
 
 
 def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
@@ -145,7 +108,7 @@ def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
     while not (isinstance(event := next(stream), Started) and event.node == "generate"):
         pass
     stream.close()
-    assert len(rag.threads.turns("plan")) == 1
+    assert len(rag.history.turns("plan")) == 1
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
@@ -158,7 +121,7 @@ def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
     rag = opened(Slow(), limits__seconds=0.4)
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.status, answer.reason) == ("abstained", "out of time after 0.4 s")
-    assert [turn["question"] for turn in rag.threads.turns("plan")] == ["What does the plan cost?"]
+    assert questions(rag, "plan") == ["What does the plan cost?"]
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
@@ -172,7 +135,7 @@ def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept()
     rag = opened(Late(), limits__seconds=3)
     answer = rag.ask("What does the plan cost?", thread="plan")
     assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
-    assert rag.threads.turns("plan")[0]["status"] == "grounded"
+    assert rag.history.turns("plan")[0].answer.status == "grounded"
 
 
 def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
@@ -195,7 +158,7 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
     assert [turn["question"] for turn in state["turns"]] == ["What does the plan cost?", "And the other?"]
     assert state["turns"][-1]["asked"] == "And the other? (What does the plan cost?)"
     assert state["tries"] == {"generations": 1}
-    assert rag.threads.list() == []
+    assert rag.history.threads() == []
 
 
 def test_two_questions_at_once_in_one_thread_lose_no_turn():
@@ -216,45 +179,21 @@ def test_two_questions_at_once_in_one_thread_lose_no_turn():
     go_on.set()
     slow.join()
     for rag in (first, second):
-        questions = [turn["question"] for turn in rag.threads.turns("plan")]
-        assert questions == ["What does the plan cost?", "What does the gate cost?", "What does the fence cost?"]
-
-
-def test_a_thread_that_was_deleted_meanwhile_is_not_brought_back_by_a_failure():
-    engine = Recalling()
-    rag, other = opened(engine), opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    engine.broken, engine.slow = True, 0.5
-    stream = rag.stream("And the other?", thread="plan")
-    next(stream)
-    other.threads.delete("plan")
-    with pytest.raises(EngineError):
-        list(stream)
-    assert rag.threads.list() == []
-
-
-def test_a_deleted_thread_leaves_no_text_behind():
-    rag = opened()
-    rag.ask("What does the xylophone cost?", thread="plan")
-    rag.threads.delete("plan")
-    with pytest.raises(UsageError, match="there is no thread 'plan'; there are none yet"):
-        rag.threads.turns("plan")
-    with pytest.raises(UsageError):
-        rag.threads.delete("plan")
-    rag.close()
-    for file in rag.settings.data_folder.glob(f"{FILE}*"):
-        assert b"xylophone" not in file.read_bytes(), file
+        kept = questions(rag, "plan")
+        assert kept == ["What does the plan cost?", "What does the gate cost?", "What does the fence cost?"]
 
 
 @pytest.mark.parametrize(
-    "name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "Harbour Street: lease", "a/b", "x" * LONGEST]
+    "name",
+    ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "Harbour Street: lease", "a/b", "x" * LONGEST_NAME],
 )
 def test_names_that_threads_may_have(name):
     assert thread_name(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", "..", " a", "a ", "a\nb", "a\u200bb", "a\u3164b", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
+    "name",
+    ["", " ", "..", " a", "a ", "a\nb", "a\u200bb", "a\u3164b", "a\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"],
 )
 def test_names_that_threads_may_not_have(name):
     with pytest.raises(UsageError, match="a thread is named with letters") as caught:
@@ -264,76 +203,17 @@ def test_names_that_threads_may_not_have(name):
 
 @given(st.text(max_size=200))
 def test_a_fresh_name_is_always_a_name(question):
-    with TemporaryDirectory() as folder, Threads.open(Path(folder)) as threads:
-        name = threads.fresh(question)
+    with TemporaryDirectory() as folder, History.open(Path(folder)) as history:
+        name = history.fresh(question)
         assert thread_name(name) == name
 
 
 def test_fresh_names_are_the_date_and_the_first_words_and_never_taken():
     rag = opened()
-    name = rag.threads.fresh("What does the plan cost, all in all, by the end?")
+    name = rag.history.fresh("What does the plan cost, all in all, by the end?")
     assert name.endswith(" What does the plan cost all")
     rag.ask("What?", thread=name)
-    assert rag.threads.fresh("What does the plan cost, all in all?") == f"{name} 2"
-
-
-def damage_text(path):
-    path.write_text("no database at all, but long enough to be looked at " * 40)
-
-
-def damage_foreign(path):
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE songs (name TEXT)")
-
-
-def damage_namesake(path):
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE checkpoints (name TEXT)")
-
-
-@pytest.mark.parametrize("damage", [damage_text, damage_foreign, damage_namesake])
-def test_a_file_that_is_no_database_of_chats_is_left_alone(damage, home, capsys):
-    (home / "data").mkdir()
-    path = home / "data" / FILE
-    damage(path)
-    before = path.read_bytes()
-    with pytest.raises(LocalRagError, match="is not a database of chats") as caught:
-        Threads.open(home / "data")
-    assert caught.value.hint.startswith("mv ")
-    assert path.read_bytes() == before
-    assert run(["threads"]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 2
-
-
-def test_a_row_that_is_pickled_is_refused_and_never_run(home):
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
-        db.execute("UPDATE checkpoints SET type = 'pickle', checkpoint = ?", (b"cos\nsystem\n(S'true'\ntR.",))
-    with pytest.raises(LocalRagError, match="a row of it cannot be read"):
-        rag.threads.turns("plan")
-    with pytest.raises(LocalRagError, match="a row of it cannot be read"):
-        rag.ask("And the other?", thread="plan")
-
-
-def test_a_process_that_ends_takes_no_rows_from_threads_that_another_has_open():
-    """It deletes the WAL where no lock says that somebody reads it; opening the file again here ends no lock."""
-    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM checkpoints').fetchall()"
-    rag = opened()
-    path = rag.settings.data_folder / FILE
-    rag.ask("What does the plan cost?", thread="plan")
-    with Threads.open(path.parent):
-        subprocess.run([sys.executable, "-I", "-c", script, path], check=True)
-    assert path.with_name(f"{FILE}-wal").exists()
-    rag.ask("And the other?", thread="plan")
-    with Threads.open(path.parent) as others:
-        assert len(others.turns("plan")) == 2
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
-    (tmp_path / "data").write_text("a file, where a folder should be")
-    with pytest.raises(LocalRagError, match="chats cannot be stored in"):
-        Threads.open(tmp_path / "data")
+    assert rag.history.fresh("What does the plan cost, all in all?") == f"{name} 2"
 
 
 # --- nothing of one question is seen by the next ----------------------------------------------------------------
@@ -412,7 +292,7 @@ WORKING = ("rejected", "nearest", "documents", "drafts")
 def test_a_second_question_never_sees_anything_of_the_first(graph, flags, relevant, grades, drafts):
     engine = Watching(relevant=relevant, grades=grades, drafts=drafts)
     rag = opened(engine, TwoShelves(), **flags)
-    name = rag.threads.fresh("property")
+    name = rag.history.fresh("property")
     try:
         first = rag.ask("What does the first plan cost?", graph=graph, thread=name)
         engine.seen.clear()
@@ -434,9 +314,8 @@ def test_a_second_question_never_sees_anything_of_the_first(graph, flags, releva
         assert not any("first" in query for query in state.get("tried", ()))
     assert answer.tries.get("generations", 0) == answer.path.count("generate")
     assert states[0].get("usage", Usage()) == Usage()
-    kept = rag.threads.turns(name)
-    assert [turn["question"] for turn in kept] == [first.question, answer.question]
-    assert "first" not in json.dumps(kept[1])
+    assert questions(rag, name) == [first.question, answer.question]
+    assert "first" not in to_json(rag.history.turns(name)[1])
     rag.close()
 
 
@@ -467,7 +346,7 @@ def test_threads_are_listed_shown_and_deleted(talked, capsys):
     assert len(json.loads(capsys.readouterr().out)["turns"]) == 2
     assert run(["threads", "show", "plan", "--turn", "1", "--json"]) == 0
     (first,) = json.loads(capsys.readouterr().out)["turns"]
-    assert first["question"] == "What does the plan cost?"
+    assert first["answer"]["question"] == "What does the plan cost?"
     assert run(["threads", "show", "plan", "--turn", "7"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: the thread 'plan' has 2 turns, so there is no turn 7",
@@ -548,20 +427,11 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h
 @settings(max_examples=3 * settings().max_examples)
 @given(HOSTILE)
 def test_no_text_of_a_file_breaks_the_page(text):
-    turn = {
-        "question": f"q {text}",
-        "asked": f"q {text}",
-        "answer": f"x {text}\n{text}",
-        "status": "grounded",
-        "at": "2026-01-02T03:04:05.000+00:00",
-        "sources": [
-            {"number": 1, "source": f"/n/{text}.md", "page": None, "heading": text, "quote": text, "start": 0, "end": 1}
-            | {"url": "", "verified": True}
-        ],
-    }
-    page = markdown("name", [turn])
+    quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
+    answer = Answer(f"q {text}", f"x {text}\n{text}", "grounded", citations=(quoted,))
+    page = markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
     seen = rendered_text(page)
-    for part in (turn["question"], text):
+    for part in (answer.question, text):
         assert "".join(part.split()) in seen
     assert page.count("\n## ") == 1
 
@@ -575,14 +445,12 @@ def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():
     rag.ask("What does the plan cost?", thread="plan")
     rag.ask("And the other?", thread="plan")
     rag.ask("What does the rent cost?", thread="rent")
-    assert rag.threads.rename("plan", "costs of the plan") == "costs of the plan"
-    assert rag.runs.rename_thread("plan", "costs of the plan") == 2
-    assert rag.threads.names() == ["costs of the plan", "rent"]
+    assert rag.history.rename("plan", "costs of the plan") == "costs of the plan"
+    assert rag.history.names() == ["costs of the plan", "rent"]
     assert rag.ask("And then?", thread="costs of the plan").asked != "And then?", "it goes on from the turns before it"
-    assert rag.runs.of_threads(["plan"]) == [] and len(rag.runs.of_threads(["costs of the plan"])) == 3
-    assert {run.thread for run in rag.runs.list()} == {"costs of the plan", "rent"}
-    first = rag.runs.read(rag.runs.of_threads(["costs of the plan"])[-1])
-    assert first.answer is not None and first.answer.thread == "costs of the plan"
+    runs = [run for run in rag.history.runs() if run.thread == "costs of the plan"]
+    assert len(runs) == 3 and {run.thread for run in rag.history.runs()} == {"costs of the plan", "rent"}
+    assert rag.history.run(runs[-1].id).answer.thread == "costs of the plan"
 
 
 def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
@@ -590,21 +458,21 @@ def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
     for name in ("plan", "rent"):
         rag.ask("What does it cost?", thread=name)
     with pytest.raises(UsageError, match="there is a thread 'rent' already"):
-        rag.threads.rename("plan", "rent")
+        rag.history.rename("plan", "rent")
     with pytest.raises(UsageError, match="is named with letters"):
-        rag.threads.rename("plan", "plan\u202e")
+        rag.history.rename("plan", "plan\u202e")
     with pytest.raises(UsageError, match="there is no thread 'costs'"):
-        rag.threads.rename("costs", "plans")
-    assert rag.threads.rename("plan", "plan") == "plan"
-    assert rag.threads.names() == ["plan", "rent"]
+        rag.history.rename("costs", "plans")
+    assert rag.history.rename("plan", "plan") == "plan"
+    assert rag.history.names() == ["plan", "rent"]
 
 
 def test_a_fork_that_was_asked_nothing_yet_is_renamed_too():
     rag = opened()
     rag.ask("What does it cost?", thread="plan")
-    rag.threads.rename(rag.threads.fork("plan", 1), "another way")
+    rag.history.rename(rag.history.fork("plan", 1), "another way")
     rag.ask("And the other?", thread="another way")
-    assert rag.threads.names() == ["another way", "plan"] and len(rag.threads.turns("another way")) == 2
+    assert rag.history.names() == ["another way", "plan"] and len(rag.history.turns("another way")) == 2
 
 
 def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
@@ -632,5 +500,5 @@ def test_a_question_is_stopped_from_another_thread_while_a_node_works():
             pass
     ended.set()
     stopping.join()
-    assert rag.threads.names() == []
+    assert rag.history.threads() == []
     rag.close()

@@ -1,0 +1,418 @@
+"""The history: every question that is asked, in one database of the data folder.
+
+A question is written when it starts, with its state. Chats are turns that name questions, so that a fork shares them;
+a record is what happened while a question was answered, a judgement what a person says of its answer. All of it quotes
+files: `cited` names them.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+import sqlite3
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from local_rag.core.answer import Answer
+from local_rag.core.errors import UsageError
+from local_rag.core.reasons import reason_of
+from local_rag.core.serialization import from_plain, to_json
+from local_rag.runtime.history_file import HistoryFile, not_ours
+from local_rag.runtime.kept import (
+    LONGEST_NAME,
+    STATUSES,
+    Judgement,
+    KeptRun,
+    Line,
+    Quoting,
+    RunSummary,
+    State,
+    Thread,
+    Turn,
+    in_words,
+    thread_name,
+)
+from local_rag.text.display import joined, plural, those_there
+
+LAST = "last"
+"""In the place of an ID: the run that began last."""
+FIRST_WORDS = 6
+"""Words of the first question in the name of a thread that nobody named."""
+LONGEST = 2000
+"""Characters of a note and of an expected answer."""
+LETTERS = "23456789bcdfghjkmnpqrstvwxz"
+"""Of an ID: no vowels, so that it is no word, and nothing that looks like another letter."""
+
+_THREAD_OF = "(SELECT thread FROM turns WHERE question = questions.id ORDER BY rowid LIMIT 1)"
+"""The chat that a question was asked in; a fork has it later."""
+
+_UNUSED = """DELETE FROM questions WHERE conditions IS NULL AND state <> 'running'
+    AND id NOT IN (SELECT question FROM turns) AND id NOT IN (SELECT question FROM judgements)"""
+"""What no chat, record or judgement needs any more."""
+
+
+class History(HistoryFile):
+    """The history in a data folder. Serves several threads and processes; close it, or use it in a `with`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        super().__init__(path, connection)
+        self._forks: dict[str, Sequence[str]] = {}
+
+    # --- a question as it is asked
+
+    def begin(
+        self,
+        question: str,
+        *,
+        thread: str = "",
+        index: str = "",
+        indexes: Sequence[str] = (),
+        web_never: bool = False,
+        conditions: Line | None = None,
+        keep: int = 0,
+    ) -> tuple[str, str]:
+        """Write a question that starts, at the end of its thread if it is in one; its ID and its time.
+
+        With `conditions` it is recorded, and the oldest records go, so that there are at most `keep`.
+        """
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._writing():
+            known = {row[0] for row in self._rows("SELECT id FROM questions")}
+            while (id_ := "".join(secrets.choice(LETTERS) for _ in range(4))) in known:
+                pass
+            recorded = conditions and to_json(conditions, None)
+            about = (id_, at, question, index, json.dumps(indexes), web_never, recorded)
+            columns = "id, at, state, question, index_name, indexes, web_never, conditions"
+            self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, 'running', ?, ?, ?, ?, ?)", *about)
+            if thread:
+                self._run("INSERT INTO turns VALUES (?, ?, ?)", thread, self._store_fork(thread), id_)
+            if conditions is not None:
+                sql = "SELECT id FROM questions WHERE conditions IS NOT NULL ORDER BY at DESC, rowid DESC"
+                self._forget_records([row[0] for row in self._rows(f"{sql} LIMIT -1 OFFSET ?", keep)])
+        return id_, at
+
+    def add(self, run: str, line: Line | None, sources: Collection[str] = ()) -> None:
+        """Add a line to the record of a question, and the files that it names; it is there after a kill, too.
+
+        A question that was deleted meanwhile stays deleted.
+        """
+        with self._writing(), suppress(sqlite3.IntegrityError):
+            if line is not None:
+                self._run("INSERT INTO records VALUES (?, ?)", run, to_json(line, None))
+            for source in sources:
+                self._run("INSERT OR IGNORE INTO cited VALUES (?, ?)", run, source)
+
+    def end(
+        self,
+        run: str,
+        state: State,
+        seconds: float,
+        answer: Answer | None = None,
+        *,
+        shown: Sequence[str] = (),
+        error: str = "",
+        hint: str = "",
+    ) -> None:
+        """Write how a question ended; the one that ends last comes last in its thread.
+
+        What nobody asked to record and no chat can go on from leaves nothing.
+        """
+        with self._writing():
+            kept = answer and to_json(replace(answer, run="", thread=""), None)
+            sql = "UPDATE questions SET state = ?, seconds = ?, answer = ?, shown = ?, error = ?, hint = ? WHERE id = ?"
+            self._run(sql, state, seconds, kept, json.dumps(list(shown)), error, hint, run)
+            if state == "done":
+                last = "(SELECT max(position) + 1 FROM turns AS others WHERE others.thread = turns.thread)"
+                self._run(f"UPDATE turns SET position = {last} WHERE question = ?", run)
+            unused = "(state <> 'done' OR id NOT IN (SELECT question FROM turns))"
+            self._run(f"DELETE FROM questions WHERE id = ? AND conditions IS NULL AND {unused}", run)
+
+    def forget_record(self, run: str) -> None:
+        """Take the record of a question back, which could not be written to its end."""
+        with self._writing():
+            self._forget_records([run])
+
+    def before(self, thread: str) -> list[dict[str, Any]]:
+        """The turns of a thread as its next question needs them: the input of a graph that understands follow-ups."""
+        ids = self._forks.get(thread) or self._done(thread)
+        names = ("question", "asked", "answer", "language", "shown", "indexes", "web_never")
+        of_answer = (f"json_extract(answer, '$.{name}')" for name in ("asked", "text", "language"))
+        sql = f"SELECT question, {', '.join(of_answer)}, shown, indexes, web_never FROM questions WHERE id = ?"
+        turns = [dict(zip(names, row, strict=True)) for id_ in ids for row in self._rows(sql, id_)]
+        for turn in turns:
+            turn |= {"shown": json.loads(turn["shown"]), "indexes": json.loads(turn["indexes"])}
+        return turns
+
+    # --- chats
+
+    def threads(self, *, begun: bool = False) -> Sequence[Thread]:
+        """Every chat, the one that was used last first; with `begun` also those of which no question was answered."""
+        sql = """SELECT thread, at, state, questions.question FROM turns JOIN questions ON questions.id = turns.question
+            ORDER BY thread, position"""
+        rows: dict[str, list[Any]] = {}
+        for name, *row in self._rows(sql):
+            rows.setdefault(name, []).append(row)
+        threads = []
+        for name, questions in rows.items():
+            (_, _, first), (at, state, last) = questions[0], questions[-1]
+            turns = sum(state == "done" for _, state, _ in questions)
+            threads.append(Thread(name, turns, first, at, last, state))
+        kept = [thread for thread in threads if begun or thread.turns]
+        return sorted(kept, key=lambda thread: thread.at, reverse=True)
+
+    def thread(self, name: str) -> Thread:
+        """One chat. Raises UsageError for one that is not there."""
+        name = unicodedata.normalize("NFC", name)
+        for thread in self.threads(begun=True):
+            if thread.name == name:
+                return thread
+        raise UsageError(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a chat of that name, or a fork that was asked nothing yet."""
+        return name in (*self.names(), *self._forks)
+
+    def names(self) -> Sequence[str]:
+        """The names of all chats, sorted."""
+        return [row[0] for row in self._rows("SELECT DISTINCT thread FROM turns ORDER BY thread")]
+
+    def turns(self, name: str, upto: int | None = None) -> Sequence[Turn]:
+        """The answered questions of a chat, oldest first, or the first `upto`.
+
+        Raises UsageError for a chat, or a turn, that is not there.
+        """
+        name = thread_name(name)
+        ids = self._forks.get(name) or self._done(name)
+        if not ids and name not in self._forks:
+            self.thread(name)
+        if upto is not None and not 1 <= upto <= len(ids):
+            raise UsageError(
+                f"the thread {name!r} has {plural(len(ids), 'turn')}, so there is no turn {upto}",
+                hint=f"local-rag threads show {shlex.quote(name)}   shows them",
+            )
+        return [self._turn(id_, name) for id_ in ids[:upto]]
+
+    def fork(self, name: str, upto: int) -> str:
+        """The name of a new chat that begins with the first `upto` turns of this one, which stays as it is.
+
+        It is stored with its first question: nothing stays of a fork that is asked nothing. Raises UsageError as
+        `turns` does.
+        """
+        turns = self.turns(name, upto)
+        fork = self._free(f"{thread_name(name)} from {upto}"[: LONGEST_NAME - 5].strip())
+        self._forks[fork] = [turn.run for turn in turns]
+        return fork
+
+    def rename(self, name: str, new: str) -> str:
+        """Give a chat another name, and say how it is stored.
+
+        Raises UsageError for one that is not there, and for a name that cannot be typed or that another one has.
+        """
+        name, new = thread_name(name), thread_name(new)
+        if name in self._forks and not self.has(new):
+            self._forks[new] = self._forks.pop(name)
+            return new
+        self.thread(name)
+        if new != name:
+            with self._writing():
+                if self.has(new):
+                    raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
+                self._run("UPDATE turns SET thread = ? WHERE thread = ?", new, name)
+        return new
+
+    def fresh(self, question: str) -> str:
+        """A name that no chat has yet, for one that begins with this question: the date and its first words."""
+        text = "".join(ch if in_words(ch) else " " for ch in unicodedata.normalize("NFC", question))
+        base = f"{datetime.now():%Y-%m-%d} {' '.join(text.split()[:FIRST_WORDS])}"[: LONGEST_NAME - 5].strip()
+        return thread_name(self._free(base))
+
+    # --- runs
+
+    def runs(self, *, index: Path | None = None, status: str = "", last: int | None = None) -> Sequence[RunSummary]:
+        """The recorded questions, the last one first: those that asked the index in a folder, with a status, only so
+        many.
+
+        Raises UsageError for a status that there is none of.
+        """
+        if status and status not in STATUSES:
+            raise UsageError(
+                f"a status is {joined(STATUSES, 'or')}, not {status!r}", hint="local-rag runs --status failed"
+            )
+        sql = f"""SELECT id, at, question, json_extract(conditions, '$.graph'),
+            json_extract(conditions, '$.engine.name'), index_name,
+            coalesce(json_extract(answer, '$.status'), state) AS status, seconds,
+            coalesce(json_extract(answer, '$.reason'), error), coalesce({_THREAD_OF}, '')
+            FROM questions WHERE conditions IS NOT NULL AND (? = '' OR status = ?)
+            AND (? = '' OR ? IN (SELECT value FROM json_each(indexes))) ORDER BY at DESC, rowid DESC LIMIT ?"""
+        folder = "" if index is None else str(index.resolve())
+        rows = self._rows(sql, status, status, folder, folder, -1 if last is None else last)
+        return [RunSummary(*row) for row in rows]
+
+    def run(self, name: str) -> KeptRun:
+        """The run with an ID, or one that begins so and no other does; `last` is the last one. Raises UsageError."""
+        return self._run_of(self.ids([name])[0])
+
+    def ids(self, names: Collection[str]) -> Sequence[str]:
+        """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""
+        known = [run.id for run in self.runs()]
+        if not known:
+            raise UsageError("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
+        return list(dict.fromkeys(_matching(name, known) for name in names))
+
+    # --- judgements
+
+    def judge(
+        self, run: str, good: bool, note: str = "", *, expected: str = "", unanswerable: bool = False
+    ) -> Judgement:
+        """Keep a judgement of the answer of a run, named as `run` takes it; it replaces an earlier one.
+
+        Raises UsageError for a run that is not there or has no answer, for a note that is too long, and for an
+        expected answer to a question that the files do not answer.
+        """
+        note, expected = (text.encode("utf-8", "replace").decode().strip() for text in (note, expected))
+        for name, text in (("note", note), ("expected answer", expected)):
+            if len(text) > LONGEST:
+                raise UsageError(f"the {name} has {len(text):,} characters, and at most {LONGEST:,} are kept")
+        if expected and unanswerable:
+            raise UsageError("what the files do not answer has no expected answer", hint="leave one of them out")
+        kept = self.run(run)
+        if kept.answer is None:
+            raise UsageError(f"the run {kept.id} has no answer ({kept.status})", hint=f"local-rag runs show {kept.id}")
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._writing():
+            about = (kept.id, at, good, note, expected, unanswerable)
+            self._run("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?)", *about)
+        judged = self.judgement(kept.id)
+        assert judged is not None
+        return judged
+
+    def judgements(self, run: str = "") -> Sequence[Judgement]:
+        """All of them, that on the last question first, or that on one run."""
+        sql = """SELECT id, judgements.at, good, note, expected, unanswerable, questions.question, indexes, answer,
+            index_name FROM judgements
+            JOIN questions ON questions.id = judgements.question WHERE ? IN ('', id)
+            ORDER BY questions.at DESC, questions.rowid DESC"""
+        judged = []
+        for id_, at, good, note, expected, unanswerable, question, indexes, text, index in self._rows(sql, run):
+            answer, folder = self._answer(text, id_, ""), next(iter(json.loads(indexes)), "")
+            about = (bool(good), note, expected, bool(unanswerable), answer.asked or question, index, folder, answer)
+            judged.append(Judgement(id_, at, *about))
+        return judged
+
+    def judgement(self, run: str) -> Judgement | None:
+        """The judgement of the answer of a run, by its whole ID; None where there is none."""
+        return next(iter(self.judgements(run)), None)
+
+    # --- what quotes files, and how it goes
+
+    def quoting(self) -> Iterator[Quoting]:
+        """All chats, recorded questions and judgements, with the indexes that they asked and the files they name."""
+        cited: dict[str, set[str]] = {}
+        for question, source in self._rows("SELECT question, source FROM cited"):
+            cited.setdefault(question, set()).add(source)
+        sql = """SELECT 'chat', thread, at, indexes, id FROM turns JOIN questions ON questions.id = turns.question
+            UNION ALL SELECT 'question', id, at, indexes, id FROM questions WHERE conditions IS NOT NULL
+            UNION ALL SELECT 'feedback', id, judgements.at, indexes, id FROM judgements
+            JOIN questions ON questions.id = judgements.question ORDER BY 3"""
+        kept: dict[tuple[Any, str], tuple[str, set[str], set[str]]] = {}
+        for kind, name, at, indexes, id_ in self._rows(sql):
+            _, folders, sources = kept.get((kind, name), ("", set(), set()))
+            kept[kind, name] = at, folders | set(json.loads(indexes)) - {""}, sources | cited.get(id_, set())
+        for (kind, name), (at, folders, sources) in kept.items():
+            yield Quoting(kind, name, at, tuple(sorted(folders)), tuple(sorted(sources)))
+
+    def delete(
+        self, *, threads: Collection[str] = (), runs: Collection[str] = (), judgements: Collection[str] = ()
+    ) -> Sequence[str]:
+        """Delete chats with the records of their questions, records by their IDs, and judgements; in one transaction.
+
+        The IDs of the runs that are gone. What a chat, a record or a judgement still needs stays. Nothing is left of
+        the rest in the file. Raises UsageError for a chat that is not there, before anything is deleted.
+        """
+        threads = [self.thread(name).name for name in threads]
+        with self._writing():
+            recorded = {run.id for run in self.runs()}
+            of_threads = [id_ for name in threads for id_ in self._ids_of(name)]
+            for name in threads:
+                self._run("DELETE FROM turns WHERE thread = ?", name)
+            for id_ in of_threads:
+                self._run("DELETE FROM questions WHERE id = ? AND id NOT IN (SELECT question FROM turns)", id_)
+            for id_ in judgements:
+                self._run("DELETE FROM judgements WHERE question = ?", id_)
+            self._forget_records(runs)
+            left = {run.id for run in self.runs()}
+        self._truncate()
+        return sorted(recorded - left)
+
+    def delete_of_index(self, folder: Path) -> int:
+        """Delete the records of the questions that asked the index in a folder, and judgements; how many records."""
+        sql = "SELECT id FROM questions WHERE ? IN (SELECT value FROM json_each(indexes))"
+        ids = [row[0] for row in self._rows(sql, str(folder.resolve()))]
+        return len(self.delete(runs=ids, judgements=ids))
+
+    # --- rows
+
+    def _ids_of(self, thread: str) -> list[str]:
+        return [row[0] for row in self._rows("SELECT question FROM turns WHERE thread = ? ORDER BY position", thread)]
+
+    def _done(self, thread: str) -> list[str]:
+        """The IDs of the answered questions of a thread, in their order."""
+        sql = "SELECT id FROM turns JOIN questions ON id = turns.question WHERE thread = ? AND state = 'done'"
+        return [row[0] for row in self._rows(f"{sql} ORDER BY position", thread)]
+
+    def _store_fork(self, thread: str) -> int:
+        """Store the first turns of a fork, and say where the next question of its thread comes."""
+        for position, id_ in enumerate(self._forks.pop(thread, ()), start=1):
+            self._run("INSERT INTO turns VALUES (?, ?, ?)", thread, position, id_)
+        ((last,),) = self._rows("SELECT coalesce(max(position), 0) FROM turns WHERE thread = ?", thread)
+        return int(last) + 1
+
+    def _forget_records(self, ids: Collection[str]) -> None:
+        for id_ in ids:
+            self._run("DELETE FROM records WHERE question = ?", id_)
+            self._run("UPDATE questions SET conditions = NULL WHERE id = ?", id_)
+        self._run(_UNUSED)
+
+    def _turn(self, id_: str, thread: str) -> Turn:
+        sql = "SELECT at, answer, indexes, conditions IS NOT NULL FROM questions WHERE id = ?"
+        ((at, answer, indexes, recorded),) = self._rows(sql, id_)
+        return Turn(id_, at, self._answer(answer, id_ if recorded else "", thread), tuple(json.loads(indexes)))
+
+    def _run_of(self, id_: str) -> KeptRun:
+        sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds
+            FROM questions WHERE id = ?"""
+        ((at, state, question, thread, conditions, answer, error, hint, seconds),) = self._rows(sql, id_)
+        lines = self._rows("SELECT line FROM records WHERE question = ? ORDER BY rowid", id_)
+        record = [json.loads(line) for (line,) in lines]
+        kept = self._answer(answer, id_, thread) if answer else None
+        return KeptRun(id_, at, state, question, thread, json.loads(conditions), record, kept, error, hint, seconds)
+
+    def _answer(self, text: str, run: str, thread: str) -> Answer:
+        try:
+            return replace(from_plain(Answer, json.loads(text)), run=run, thread=thread)
+        except ValueError as error:
+            raise not_ours(self.path, f"an answer in it cannot be read: {reason_of(error)}") from error
+
+    def _free(self, base: str) -> str:
+        """The name itself, or with the first number behind it that no chat has."""
+        names = (base if number == 1 else f"{base} {number}" for number in count(1))
+        return next(name for name in names if not self.has(name))
+
+
+def _matching(name: str, ids: Sequence[str]) -> str:
+    """The ID that a person means; the first is that of the last run."""
+    if name == LAST:
+        return ids[0]
+    matching = [id_ for id_ in ids if name and id_.startswith(name.lower())]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise UsageError(f"{name!r} begins {len(matching)} IDs", hint=f"local-rag runs show {matching[0]}")
+    raise UsageError(f"there is no run {name!r}", hint="local-rag runs")

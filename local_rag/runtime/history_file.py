@@ -1,0 +1,174 @@
+"""The database of the history: its tables, its transactions, and what it says where it cannot be read or written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from local_rag.core.disk import is_full
+from local_rag.core.errors import DiskFull, LocalRagError
+from local_rag.core.private_files import make_folder
+from local_rag.core.reasons import reason_of
+
+FILE = "history.sqlite"
+FORMAT = 1
+"""Of the database, its `user_version`; another number is another version's."""
+EARLIER = ("threads.sqlite", "runs", "feedback")
+"""Where earlier versions kept chats, runs and feedback, in the data folder."""
+
+BUSY_SECONDS = 30.0
+"""How long another process may write before we give up."""
+
+SCHEMA = f"""
+BEGIN;
+CREATE TABLE questions (
+    id TEXT PRIMARY KEY, at TEXT NOT NULL, state TEXT NOT NULL, question TEXT NOT NULL,
+    index_name TEXT NOT NULL, indexes TEXT NOT NULL, web_never INTEGER NOT NULL,
+    conditions TEXT, -- of a question that is recorded
+    shown TEXT NOT NULL DEFAULT '[]', -- passages as the engine was shown them: the next question takes up their order
+    answer TEXT, error TEXT NOT NULL DEFAULT '', hint TEXT NOT NULL DEFAULT '', seconds REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE turns (
+    thread TEXT, position INTEGER, question TEXT NOT NULL REFERENCES questions ON DELETE CASCADE,
+    PRIMARY KEY (thread, position)
+);
+CREATE TABLE records (question TEXT NOT NULL REFERENCES questions ON DELETE CASCADE, line TEXT NOT NULL);
+CREATE TABLE cited (
+    question TEXT REFERENCES questions ON DELETE CASCADE, source TEXT, PRIMARY KEY (question, source)
+) WITHOUT ROWID;
+CREATE TABLE judgements (
+    question TEXT PRIMARY KEY REFERENCES questions ON DELETE CASCADE,
+    at TEXT NOT NULL, good INTEGER NOT NULL, note TEXT NOT NULL, expected TEXT NOT NULL, unanswerable INTEGER NOT NULL
+);
+CREATE INDEX turns_by_question ON turns (question);
+CREATE INDEX records_by_question ON records (question);
+PRAGMA user_version = {FORMAT};
+COMMIT;
+"""
+
+
+class HistoryFile:
+    """A database that several threads and processes read and write; close it, or use it in a `with`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> Self:
+        """Open, or make, the history of a data folder, by default that of the settings; its owner alone may read it.
+
+        Only SQLite opens a file that is there: whoever else closes it ends the locks that other connections of this
+        process have on it (https://sqlite.org/howtocorrupt.html, 2.2). Raises LocalRagError for a file that is none,
+        or that cannot be written.
+        """
+        if folder is None:
+            from local_rag.config.settings import Settings
+
+            folder = Settings.load().data_folder
+        path = folder / FILE
+        try:
+            make_folder(folder)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise LocalRagError(
+                f"nothing can be kept in {path}: {reason_of(error)}", hint=f"ls -l {shlex.quote(str(folder))}"
+            ) from error
+        with translated(path):
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+        try:
+            with translated(path):
+                _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
+
+    def close(self) -> None:
+        """Close the database once nobody is in the middle of a transaction."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock, translated(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def _run(self, sql: str, *values: Any) -> None:
+        self._connection.execute(sql, values)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction; what is inside sees what other processes have written by then."""
+        with self._lock, translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _truncate(self) -> None:
+        """Leave nothing in the write-ahead log of what was deleted."""
+        with self._lock, translated(self.path):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def earlier_history(folder: Path) -> str:
+    """A line on what an earlier version has kept in a data folder, which is not read; empty where there is nothing."""
+    if there := [str(folder / name) for name in EARLIER if (folder / name).exists()]:
+        return f"what an earlier version kept is not read, and still quotes your files: rm -r {shlex.join(there)}"
+    return ""
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of an empty file, and look whether they are there in any other. Raises LocalRagError."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    ((version,),) = connection.execute("PRAGMA user_version")
+    ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+    if version != FORMAT and (version or tables):
+        raise not_ours(path, "it is another program's, or another version's")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # what was deleted must not lie about in free pages
+    if version != FORMAT:
+        with suppress(sqlite3.OperationalError):  # another process has made them meanwhile
+            connection.executescript(SCHEMA)
+
+
+def not_ours(path: Path, why: str) -> LocalRagError:
+    where = shlex.quote(str(path))
+    hint = f"mv {where} {where}.old   and it starts anew"
+    return LocalRagError(f"{path} is no history of questions: {why}", hint=hint)
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """What SQLite raises, as one line and a hint."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        message = str(error)
+        if "locked" in message or "busy" in message:
+            raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
+        if "full" in message or ("I/O" in message and is_full(path.parent)):
+            raise DiskFull(f"no space left in {path}", hint="free some space and ask again") from error
+        if any(part in message for part in ("readonly", "unable to open", "closed", "I/O")):
+            raise LocalRagError(f"nothing can be kept in {path}: {message}", hint=f"ls -l '{path}'") from error
+        raise not_ours(path, message) from error

@@ -1,0 +1,251 @@
+"""What the history gives back: chats with their turns, runs with their records, judgements, and what quotes files."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from local_rag.core.answer import Answer, Status
+from local_rag.core.errors import UsageError
+from local_rag.core.narrowing import Narrowing
+from local_rag.core.serialization import from_plain
+from local_rag.core.usage import Call
+from local_rag.core.verdicts import Graded
+from local_rag.text.display import for_terminal, shorten
+
+Line = dict[str, Any]
+"""Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
+
+State = Literal["running", "done", "refused", "failed", "stopped"]
+"""Of a question. `running` is also what a process left that was ended; a question that cannot be asked so is `refused`;
+`stopped` has a person or the clock, `failed` everything else."""
+
+STATUSES: tuple[str, ...] = (*get_args(Status), "running", "refused", "failed", "stopped")
+"""The status of the answer, or where there is none the state."""
+
+LONGEST_NAME = 80
+"""Characters of a thread's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A chat as a list shows it: how many questions were answered, its first question, and the last one with its time
+    and state.
+    """
+
+    name: str
+    turns: int
+    first: str
+    at: str
+    last: str = ""
+    state: State = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
+
+    `indexes` are the folders of what was asked, empty texts for a corpus of a program.
+    """
+
+    run: str
+    at: str
+    answer: Answer
+    indexes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether an answer was good, and why. `run` is the ID of its question, `at` when it was judged (ISO 8601, UTC).
+
+    `question` is the standalone one. `expected` is what a right answer says, empty where nobody said; `unanswerable`
+    says that the files do not answer the question. `index` is the name that was asked, `folder` where it lies.
+    """
+
+    run: str
+    at: str
+    good: bool
+    note: str
+    expected: str
+    unanswerable: bool
+    question: str
+    index: str
+    folder: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """What is kept that quotes files: a chat by its name, a recorded question or a judgement by the ID of the run."""
+
+    kind: Literal["chat", "question", "feedback"]
+    name: str
+    at: str
+    indexes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def thread_name(name: str) -> str:
+    """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
+    normal = unicodedata.normalize("NFC", name)
+    allowed = all(map(_in_names, normal)) and any(map(in_words, normal))
+    if allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
+        return normal
+    raise UsageError(
+        f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST_NAME} characters, not"
+        f" {shorten(name, LONGEST_NAME + 20)!r}",
+        hint='a name such as "lease 2026" or "Harbour Street: lease"',
+    )
+
+
+def _in_names(character: str) -> bool:
+    """What may stand in a name: nothing that drives a terminal, turns text around, is not seen, or breaks the line."""
+    return character == " " or (unicodedata.category(character)[0] in "LMNPS" and for_terminal(character) == character)
+
+
+def in_words(character: str) -> bool:
+    """A letter, one of its marks (as in Hindi), or a digit, of any script."""
+    return unicodedata.category(character)[0] in "LMN"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in a list. `index` is the name that was asked; `thread` is empty outside of a chat."""
+
+    id: str
+    at: str
+    question: str
+    graph: str
+    engine: str
+    index: str
+    status: str
+    seconds: float
+    reason: str
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """A node at work: its seconds, None where it did not end, and the lines of what happened in it.
+
+    `node` is empty for what happened behind the last one.
+    """
+
+    node: str
+    seconds: float | None
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A question as it was answered: its conditions, the lines of its record, and the answer or why there is none."""
+
+    id: str
+    at: str
+    state: State
+    question: str
+    thread: str
+    conditions: Line
+    lines: Sequence[Line]
+    answer: Answer | None = None
+    error: str = ""
+    hint: str = ""
+    seconds: float = 0.0
+
+    @property
+    def graph(self) -> str:
+        return str(self.conditions["graph"])
+
+    @property
+    def folder(self) -> str:
+        """That of the index that was asked; empty for a corpus that a program gave."""
+        return str(self.conditions["index"]["path"])
+
+    @property
+    def others(self) -> list[str]:
+        """Those of the further indexes that were asked as one with it."""
+        return [str(folder) for folder in self.conditions["index"]["others"]]
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which part of the index was asked."""
+        return Narrowing(within=tuple(self.conditions["within"]), **self.conditions["narrowing"])
+
+    @property
+    def status(self) -> str:
+        """That of the answer, or how the run ended without one: one of `STATUSES`."""
+        return self.answer.status if self.answer else self.state
+
+    @property
+    def reason(self) -> str:
+        """Why the status is what it is, in a line; empty where there is nothing to say."""
+        return self.answer.reason if self.answer else self.error
+
+    @property
+    def standalone_question(self) -> str:
+        """The question as it was understood, where it followed others of a chat."""
+        understood = [line["state"]["asked"] for line in self._of("step") if line["state"].get("asked")]
+        return str(understood[-1]) if understood else self.question
+
+    @property
+    def path(self) -> list[str]:
+        """The nodes in the order in which they began."""
+        return list(self.answer.path) if self.answer else [line["node"] for line in self._of("started")]
+
+    @cached_property
+    def steps(self) -> list[RunStep]:
+        """What each node did, in the order in which they began."""
+        return list(_steps(self.lines))
+
+    @property
+    def decisions(self) -> list[Graded]:
+        return [from_plain(Graded, line) for line in self._of("graded")]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls to language models, in their order."""
+        return [from_plain(Call, line["call"]) for line in self._of("called")]
+
+    @property
+    def passages(self) -> list[Line]:
+        """Every passage that was retrieved, once, in the order of its first retrieval; without its text."""
+        retrieved = [passage for line in self._of("retrieved") for passage in line["documents"]]
+        return list({str(passage["chunk_id"]): passage for passage in reversed(retrieved)}.values())[::-1]
+
+    @property
+    def drafts(self) -> list[Line]:
+        """The drafts that were rejected, with text, status and why."""
+        states = [line["state"]["drafts"] for line in self._of("step") if "drafts" in line["state"]]
+        return states[-1] if states else []
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The digest of each task's prompt texts, by their names."""
+        return {call.role: call.prompt for call in self.calls if call.prompt}
+
+    def summary(self) -> RunSummary:
+        """The run as a list shows it."""
+        engine, index = str(self.conditions["engine"]["name"]), str(self.conditions["index"]["name"])
+        about = (self.id, self.at, self.question, self.graph, engine, index)
+        return RunSummary(*about, self.status, self.seconds, self.reason, self.thread)
+
+    def _of(self, event: str) -> Iterator[Line]:
+        return (line for line in self.lines if line["event"] == event)
+
+
+def _steps(happened: Sequence[Line]) -> Iterator[RunStep]:
+    node, lines = "", list[Line]()
+    for line in happened:
+        if line["event"] == "started" and lines:
+            yield RunStep(node, None, lines)
+            lines = []
+        node = line.get("node", node) if line["event"] in ("started", "step") else node
+        lines.append(line)
+        if line["event"] == "step":
+            yield RunStep(node, float(line["seconds"]), lines)
+            node, lines = "", []
+    if lines:
+        yield RunStep(node, None, lines)
