@@ -229,18 +229,8 @@ class Rag:
         if thread:
             deps = replace(deps, turns=self.history.before(thread))
         question = question.strip()
-        run = Run(
-            compiled,
-            name,
-            self.engine.name,
-            question,
-            deps,
-            self._running,
-            self.embedder,
-            self.evaluator,
-            thread,
-            callbacks,
-        )
+        of_run = (compiled, name, self.engine.name, question, deps, self._running)
+        run = Run(*of_run, self.embedder, self.evaluator, thread, callbacks)
         source = self.fallback_corpus_of(name)
         return self._recorder.following(
             run.events(),

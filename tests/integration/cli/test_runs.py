@@ -140,7 +140,7 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
         followed.thread == "garden" and followed.calls and set(followed.prompts) >= {"standalone", "retrieval_grader"}
     )
     text = said(capsys, "show", "last")
-    assert "call " in text and f"prompt standalone {followed.prompts['standalone']}" in text
+    assert "call " in text and f"prompt {followed.prompts['standalone']}" in text
     assert (followed.question, followed.standalone_question) == (FENCE, whole)
     assert run(["runs", "again", followed.id, "--web", "--json"]) in (0, 3, 4)
     answer = json.loads(capsys.readouterr().out)
