@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 
 import pytest
 from support.ollama_engine import QUESTION, answered, engine_on, labels, passages
@@ -188,14 +189,10 @@ def test_a_recorded_cut_in_silence_is_noticed(servers, engines, version, name):
 
 
 @every_shape
-def test_whatever_is_said_about_models_is_a_result_or_an_error(servers, version, name):
-    wrong = servers[version]
-    answers = dict.fromkeys(
-        ("/api/version", "/api/status", "/api/tags", "/api/ps", "/api/show", "/api/pull"), replay(CASES[version, name])
-    )
-    wrong.instead = answers
-    server = Server(wrong.host)
-    try:
+def test_whatever_is_said_about_models_is_a_result_or_an_error(servers, monkeypatch, version, name):
+    paths = ("version", "status", "tags", "ps", "show", "pull")
+    monkeypatch.setattr(servers[version], "instead", {f"/api/{path}": replay(CASES[version, name]) for path in paths})
+    with closing(Server(servers[version].host)) as server:
         for ask in (
             server.version,
             server.cloud,
@@ -207,42 +204,34 @@ def test_whatever_is_said_about_models_is_a_result_or_an_error(servers, version,
             try:
                 ask()
             except LocalRagError as error:
-                assert str(error)
-                assert error.hint
-    finally:
-        wrong.instead = {}
-        server.close()
+                assert str(error) and error.hint
+
+
+SAID = {"version": "version", "status": "status", "tags": "tags", "ps": "ps-after", "show": "show"}
+SAID_OF_REMOTE = {"status": "no-cloud-status", "show": "remote-show", "tags": "remote-tags"}
+
+
+def saying(monkeypatch, served, version, said):
+    """A client of a server that says what was recorded."""
+    replies = {f"/api/{path}": replay(CASES[version, name]) for path, name in said.items()}
+    monkeypatch.setattr(served, "instead", replies)
+    return closing(Server(served.host))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_lists_and_cards_are_read(servers, version):
-    served = servers[version]
-    paths = {"version": "version", "status": "status", "tags": "tags", "ps": "ps-after", "show": "show"}
-    served.instead = {f"/api/{path}": replay(CASES[version, name]) for path, name in paths.items()}
-    server = Server(served.host)
-    try:
+def test_recorded_lists_and_cards_are_read(servers, monkeypatch, version):
+    with saying(monkeypatch, servers[version], version, SAID) as server:
         assert server.version() == version
         assert (server.cloud().disabled, server.cloud().source) == (False, "none")
         assert [one.name for one in server.installed()] == ["mid:latest", "tiny:latest"]
         assert {one.quantization for one in server.installed()} == {"Q8_0"}
-        (loaded,) = server.loaded()
-        assert (loaded.name, loaded.window, loaded.on_gpu) == ("tiny:latest", 8192, 0)
-        shown = server.show("tiny")
-        assert (shown.window, shown.capabilities, shown.family, shown.remote_host) == (
-            8192,
-            ("completion",),
-            "llama",
-            "",
-        )
-        if version == NEW:
-            served.instead = {
-                "/api/status": replay(CASES[NEW, "no-cloud-status"]),
-                "/api/show": replay(CASES[NEW, "remote-show"]),
-                "/api/tags": replay(CASES[NEW, "remote-tags"]),
-            }
-            assert (server.cloud().disabled, server.cloud().source) == (True, "env")
-            assert server.show("afar").remote_host == "https://ollama.com:11434"
-            assert "https://ollama.com:11434" in [one.remote_host for one in server.installed()]
-    finally:
-        served.instead = {}
-        server.close()
+        (loaded,), shown = server.loaded(), server.show("tiny")
+    assert (loaded.name, loaded.window, loaded.on_gpu) == ("tiny:latest", 8192, 0)
+    assert (shown.window, shown.capabilities, shown.family, shown.remote_host) == (8192, ("completion",), "llama", "")
+
+
+def test_recorded_models_of_another_machine_are_known(servers, monkeypatch):
+    with saying(monkeypatch, servers[NEW], NEW, SAID_OF_REMOTE) as server:
+        assert (server.cloud().disabled, server.cloud().source) == (True, "env")
+        assert server.show("afar").remote_host == "https://ollama.com:11434"
+        assert "https://ollama.com:11434" in [one.remote_host for one in server.installed()]
