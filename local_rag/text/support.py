@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from local_rag.core.verdicts import Support
 from local_rag.text import lexicon
-from local_rag.text.marks import claims, marks, without_bullet, without_marks
+from local_rag.text.marks import begins_item, claims, marks, without_bullet, without_marks
 from local_rag.text.numbers import TOKEN, is_number, quantities, written_names
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
@@ -40,7 +40,6 @@ Judge = Callable[[str, Sequence[str]], bool]
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
 _TRAIL = " \t\n.!…。！\"'“”’»)]*_:;,|"
 _CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
-_ITEM = re.compile(rf"{BULLET}\s")
 
 
 class Evidence(NamedTuple):
@@ -201,7 +200,7 @@ def _hang_together(parts: Sequence[str], stems: frozenset[str]) -> bool:
     """
     for part in parts[1:]:
         goes_on = (words(part) or [""])[0] in lexicon.BACK_REFERENCES
-        if not goes_on and not (parts[0].endswith(":") and _ITEM.match(part)):
+        if not goes_on and not (parts[0].endswith(":") and begins_item(part)):
             return False
     return len(parts) == 1 or all(
         (stems & _stems(part)).difference(*(_stems(other) for other in parts if other is not part)) for part in parts
