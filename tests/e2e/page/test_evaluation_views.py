@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from local_rag.runtime.feedback import FeedbackFolder
 from support.evaluation_cases import cases_file
 from support.garden import enter, notes_in
 from support.serving import a_place, served
@@ -132,7 +131,7 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
     assert run(["ask", question]) in (0, 3, 4)
     assert run(["eval", str(tmp_path / "data/cases/mine.jsonl"), "--graph", "plain"]) == 0
     place = a_place()
-    FeedbackFolder(place.settings).give("last", good=False, note=HOSTILE, expected=HOSTILE)
+    place.history.judge("last", False, note=HOSTILE, expected=HOSTILE)
     with served(place) as address, browser.tab(f"{address}/", storage_state=session_of(place)) as tab:
         report_problems = []
         tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
