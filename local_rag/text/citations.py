@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.answer import Citation, QuoteMatch, Status
@@ -176,16 +176,27 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
 def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The claims of an answer without marks, with their numbers; of a sentence with several marks its clauses.
 
-    A claim without a mark is cited with those of the answer whose passages say it word for word.
+    A claim without a mark is cited with those of the answer whose passages say it word for word. A line that names what
+    the next claim is about, "Harbour Lane:", is none where its words stand in the name, title or heading of the file.
     """
     everywhere = dict.fromkeys(number for _, cited in placed for number in cited)
-    for claim in claims(text, placed):
+    every = claims(text, placed)
+    for claim, following in zip_longest(every, every[1:]):
         if claim.numbers:
             yield from _clauses(text, claim, placed)
-        else:
+        elif not (following and claim.text.endswith(":") and _are_of(claim.text, following.numbers, documents)):
             said = without_bullet(claim.text)
             copied = (n for n in everywhere if evidence(said, documents[n - 1].page_content).exact)
             yield said, tuple(copied)
+
+
+def _are_of(label: str, numbers: Iterable[int], documents: Sequence[Document]) -> bool:
+    """Whether the words of a label stand in what one of these documents says of itself."""
+    each = ([documents[number - 1].metadata.get(key) for key in _NAMED] for number in numbers)
+    return any(set(words(label)) <= set(words(" ".join(map(str, named)))) for named in each)
+
+
+_NAMED = ("source", "title", "heading", "date")
 
 
 def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[str, tuple[int, ...]]]:

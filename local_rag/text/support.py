@@ -40,6 +40,7 @@ Judge = Callable[[str, Sequence[str]], bool]
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
 _TRAIL = " \t\n.!…。！\"'“”’»)]*_:;,|"
 _CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
+_NAMES_A_LINE = re.compile(r"[*_]*:[*_]*\s| \| ")
 
 
 class Evidence(NamedTuple):
@@ -146,7 +147,15 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def _stands_alone(copy: Span, passage: str, spans: Sequence[Span]) -> bool:
-    """Whether a part of a sentence says the same alone: nothing that denies or limits it, and no number, is cut off."""
+    """Whether a part of a sentence says the same alone: nothing that denies or limits it, and no number, is cut off.
+
+    So does what only names an item or a row: a cell of a table, and what stands before the colon of a line.
+    """
+    before = _LEAD.sub("", passage[passage.rfind("\n", 0, copy.start) + 1 : copy.start], count=1)
+    after = passage[copy.end :].partition("\n")[0]
+    if (not before or before.endswith(" | ")) and (named := _NAMES_A_LINE.match(after)):
+        value = " ".join(after.split()[:4])  # "The pump is covered: not the seals"
+        return "|" in named.group() or not (denies(value) or lexicon.CONDITIONS & set(words(value)))
     around = [span for span in spans if span.end > copy.start and span.start < copy.end]
     if not around or len(words(copy.of(passage))) < PART_WORDS:
         return False

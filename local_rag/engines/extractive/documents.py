@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.quotes import as_written, quotes
+from local_rag.engines.extractive.quotes import as_written, line_at, quotes
 from local_rag.index.names import head
 from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.marks import begins_item
 from local_rag.text.words import code_of, stem, words
 
 if TYPE_CHECKING:
@@ -25,8 +27,14 @@ if TYPE_CHECKING:
 SENTENCES = 3
 """Sentences of an abstract, or of the beginning of a text, that say what it is about."""
 
+LEAST_WORDS = 5
+"""Words of a sentence that says what a document is about; an address or a date has fewer."""
+
 HEAD = 4_000
 """Code points from the beginning of a document in which its head is looked for."""
+
+NAMED_IN = 300
+"""Code points of its beginning that count with the name of a document without a title: the date of a letter."""
 
 SCORE = 0.9
 """Probability that such an answer is right: set, not fitted. docs/measurements.md says on what it was looked at."""
@@ -48,6 +56,13 @@ _BYLINE = re.compile(
     r"[*_ \t]*$",
     re.MULTILINE,
 )
+_SIGNED = re.compile(
+    r"^[ \t]*(?i:yours?|love|lots of|with|best|kind(?:est)?|warm(?:est)?|sincerely|regards|cheers|mit|liebe|viele"
+    r"|herzlich\w*)\b[^\n.!?]{0,40},?[ \t]*\n\s*"
+    r"(?P<whole>[^\W\d_a-z][\w.'’-]*(?:[ \t]+[^\W\d_a-z][\w.'’-]*){0,3})[ \t]*$",
+    re.MULTILINE,
+)
+"""The name below the last line of a letter."""
 _VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
 _ABSTRACT = re.compile(
     r"^(?:#{1,6}[ \t]+)?(?:[\d.]+[ \t]+)?(?:abstract|(?:executive )?summary|(?:kurz)?zusammenfassung|kurzfassung"
@@ -119,7 +134,9 @@ def _is_named(form: DocumentQuestion, document: Document) -> bool:
     if said := str(document.metadata.get("named") or ""):
         return {stem(word) for word in words(said)} <= name
     telling = {stem(word) for word in words(form.name) if word not in STOP_WORDS}
-    return bool(telling) and telling <= {stem(word) for word in words(head(document))}
+    titled = document.metadata.get("title") != PurePath(str(document.metadata.get("source") or "")).name
+    begins = "" if titled or document.metadata.get("start") else document.page_content[:NAMED_IN]
+    return bool(telling) and telling <= {stem(word) for word in words(f"{head(document)} {begins}")}
 
 
 def _by_document(named: Passages) -> list[Passages]:
@@ -153,7 +170,7 @@ def _of_document(
             line = _line(_LABELS["published"], passages)
         line = line or _line(_LABELS[asks], passages)
         if asks == "author":
-            line = line or _found(_BYLINE, passages)
+            line = line or _found(_BYLINE, passages) or _found(_SIGNED, passages)
         elif asks == "title" and (title := " ".join(str(passages[0][1].metadata.get("title") or "").split())):
             alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
             line = line or _found(alone, passages)
@@ -191,7 +208,9 @@ def _abstract(passages: Passages) -> list[DocumentAnswer]:
     for quote in quotes(plain[first:]):
         place = first + quote.document
         before = begins[place] if place == first else 0
-        if quote.span.start >= (before or 0) and not _NO_PROSE.match(quote.text):
+        short = len(words(quote.text)) < LEAST_WORDS
+        set_out = _NO_PROSE.match(quote.text) or begins_item(line_at(plain[place].page_content, quote.span.start))
+        if quote.span.start >= (before or 0) and not set_out and not short:
             answers.append(DocumentAnswer(as_written(quote, set()), passages[place][0]))
         if len(answers) == SENTENCES:
             break

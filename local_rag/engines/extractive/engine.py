@@ -18,8 +18,9 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
+from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes
-from local_rag.engines.extractive.reader import DOUBTFUL, ITEM, Reader
+from local_rag.engines.extractive.reader import DOUBTFUL, Reader
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
 
-SCORES = 5
+SCORES = 6
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 COVERED = 0.75
 """What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
@@ -52,7 +53,8 @@ over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and Cla
 _RELATIVE = re.compile(
     r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"
 )
-
+_LABEL = re.compile(r"^[^\n\[\]]{1,60}:\n(?=- )", re.MULTILINE)
+"""The name of a side above what is quoted for it."""
 
 P = ParamSpec("P")
 Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
@@ -167,10 +169,14 @@ class ExtractiveEngine:
         if readable and not nowhere:
             verdicts = self._reader.relevance(question, documents)
         answers = document_answers(question, documents)
-        for number in {answer.passage for answer in answers}:
-            known = verdicts[number]
-            why = "; ".join(filter(None, ("it says this of its document", known.why)))
-            verdicts[number] = Relevance("relevant", max(known.score or 0.0, SCORE), why)
+        asked = questions.asked(question) if readable and not nowhere else []
+        set_out = [line for text in asked for line in self._set_out(text, documents)]
+        known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
+        known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
+        for number, (score, told) in known.items():
+            verdict = verdicts[number]
+            why = "; ".join(filter(None, (told, verdict.why)))
+            verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
         usage = _usage(started)
         if not answers and (nowhere or not readable):
             usage = self._told(started, nowhere) if nowhere else self._unread(started)
@@ -200,7 +206,7 @@ class ExtractiveEngine:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
             sentences = marked_answers(question, documents, attempt.shape, failed)
             sentences = sentences or self._quoted(question, documents, attempt, failed)
-        pieces = list(_pieces(list(dict.fromkeys(sentences)), attempt.shape))
+        pieces = list(laid_out(list(dict.fromkeys(sentences)), attempt.shape))
         for piece in pieces[:-1]:
             cancel.check()
             yield AnswerDelta(piece)
@@ -225,16 +231,54 @@ class ExtractiveEngine:
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
     ) -> list[tuple[str, int]]:
         """The sentences that answer best, each with the number of its passage (from 0)."""
-        shape, thoughts = attempt.shape, attempt.thoughts
+        thoughts = attempt.thoughts
         following = _after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
         if not following and self._reads(question):
-            several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
-            chosen = self._reader.chosen(question, passages, failed, shape.sentences, several=several)
+            chosen = self._sides(question, passages, failed) or self._best(question, passages, attempt, failed)
         last = questions.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
         for query in filter(None, (following, last)):
-            chosen += self._leading(query, passages, failed)[: shape.sentences]
+            chosen += self._leading(query, passages, failed)[: attempt.shape.sentences]
         return chosen
+
+    def _set_out(self, question: str, passages: Sequence[Document]) -> list[Line]:
+        """The lines that answer a question by their words, or the items of the list that does."""
+        weights = questions.stem_weights(question, self._corpus)
+        return listed(question, passages, weights) or facts(question, passages, weights)
+
+    def _best(
+        self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
+    ) -> list[tuple[str, int]]:
+        """What answers by its words, else what the evaluator finds."""
+        shape, drafts = attempt.shape, _folded(failed)
+        lines = [line for line in self._set_out(question, passages) if _folded(line.text) not in drafts]
+        if lines:
+            every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
+            return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
+        several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
+        return self._reader.chosen(question, passages, failed, shape.sentences, several=several)
+
+    def _sides(self, question: str, passages: Sequence[Document], failed: str) -> list[tuple[str, int]]:
+        """Both sides of a comparison: the sentence that holds both, or for each what answers its own question.
+
+        That is of a passage about this side, below the name of the side where its words do not say which it is of.
+        """
+        sides = questions.sides(question)
+        best = self._reader.chosen(question, passages, failed, 1) if sides else []
+        if not sides or questions.holds_sides(question, " ".join(text for text, _ in best)):
+            return best
+        texts = [f"{head(document)} {document.page_content}" for document in passages]
+        chosen: dict[tuple[str, int], str] = {}
+        for (label, asked), (other, _) in zip(sides, reversed(sides), strict=True):
+            own = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
+            about = [passages[number] for number in own]
+            lines = [(line.text, line.passage) for line in self._set_out(asked, about)]
+            for text, place in lines[:1] or self._reader.chosen(asked, about, failed, 1):
+                if questions.of_side(label, other, text):
+                    chosen.setdefault((text, own[place]), f"{ITEM}{text}")
+                elif not questions.of_side(other, label, texts[own[place]]):
+                    chosen.setdefault((text, own[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
+        return [(text, place) for (_, place), text in chosen.items()]
 
     def _leading(
         self, query: str, passages: Sequence[Document], failed: str, least: float = COVERED
@@ -263,7 +307,9 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
-        judged = sentence_supports(generation, list(map(_with_properties, documents)), self._reader.supports)
+        judged = sentence_supports(
+            _LABEL.sub("", generation), list(map(_with_properties, documents)), self._reader.supports
+        )
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
@@ -272,14 +318,24 @@ class ExtractiveEngine:
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:
-            weights = questions.stem_weights(question, self._corpus)
-            level, score, why = self._reader.usefulness(question, documents, generation, weights)
+            asked = questions.asked(question) if len(judged) > 1 else [question]
+            level, score, why = min(self._usefulness(text, documents, generation) for text in asked)
         if level > DOUBTFUL and not _may_be_all(question, generation, len(judged)):
             level, why = DOUBTFUL, f"it is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score)
         why = "; ".join(filter(None, (reason, why)))
         return Grade(overall(supports), level, supports, why, score=score)
+
+    def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+        """What the words of a line say of it, else what the evaluator says."""
+        held = _folded(generation)
+        for line in self._set_out(question, documents):
+            if _folded(line.text) in held:
+                why = f"it holds {line.share:.0%} of the question"
+                return (5 if line.complete else DOUBTFUL), line.share, why
+        weights = questions.stem_weights(question, self._corpus)
+        return self._reader.usefulness(question, documents, generation, weights)
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
@@ -314,7 +370,11 @@ def _may_be_all(question: str, text: str, sentences: int) -> bool:
     kind, lines = questions.kind_of(question), "\n" in text.strip()
     if kind == "items":
         return lines or (sentences == 1 and is_inline_list(text))
-    return kind != "whole" or ((lines or sentences > 1) and not questions.one_sided(question, text))
+    return kind != "whole" or ((lines or sentences > 1) and questions.holds_sides(question, text))
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(words_of(without_marks(text)))} "
 
 
 def _after(question: str, written: str) -> str:
@@ -339,19 +399,6 @@ def _usage(started: float) -> Usage:
 def _with_properties(document: Document) -> str:
     """The text of a passage, and what its file says of itself outside of it."""
     return "\n\n".join([document.page_content, *(known.sentence for known in properties(document))])
-
-
-def _pieces(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
-    """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
-    listed = shape.style != "short"
-    for number, quote in enumerate(quotes):
-        item = quote.startswith(ITEM)
-        before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
-        if shape.style == "steps":
-            quote, bullet = quote.removeprefix(ITEM), f"{number + 1}. "
-        else:
-            bullet = "" if item else ITEM
-        yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
 
 
 def _unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:

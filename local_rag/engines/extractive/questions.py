@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import month_name
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.generation import Turn
 from local_rag.core.verdicts import Complexity
-from local_rag.text.lexicon import CHAT, CHAT_PERSONS
+from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
 from local_rag.text.words import content_stems, content_words, fold, query_key, stem, words
 
@@ -32,7 +33,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("fact", r".*\b(?:what|which) (?:(?:is|was|are|were) the (?:[\w-]+ )?)?"
              r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent|intensity)\b"),
     ("whole", r".*\b(?:differences?|compare|summari[sz]e|summary)\b|what (?:is|are) .*\babout\W*$"
-              r"|how did .* change from\b"),
+              r"|how (?:did|has|have) .* changed? (?:from|between)\b"),
     ("several", r".*\b(?:why|how come)\b|.*\b(?:what|which) (?:(?:is|was|are) the )?(?:reasons?|causes?|caused)\b"),
     ("items", r"(?:list|name)\b|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
               r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
@@ -46,7 +47,21 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("several", r".*\bhow\b"),
 )  # fmt: skip
 """The first pattern that matches a folded question decides."""
-_SIDES = re.compile(r"\b(?:between|compare) (?:the )?(?P<first>.+?) (?:and|with|to) (?P<second>.+)")
+_COMPARISON = re.compile(
+    r"(?:(?:[\w']+ ){0,4}(?:differences?|distinction) (?:is there |are there )?between|(?:please )?compare|contrast)"
+    r" (?:the )?(?P<first>.+?) (?:and|with|to|versus|vs\.?) (?:the )?(?P<second>(?:(?!\b(?:what|which|who)\b).)+)$",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"how (?:did|has|have) (?P<subject>.+?) changed? (?:from|between) (?P<first>.+?) (?:to|and) (?P<second>.+)",
+    re.IGNORECASE,
+)
+_HOW = re.compile(r"\bhow (?:long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b", re.IGNORECASE)
+_ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
+_OF = frozenset("of in for at on by from".split())
+_COUNTED = re.compile(
+    r"\b(?P<number>[2-9]|1\d|two|three|four|five|six|seven|eight|nine|ten)(?: [a-z-]+){0,2} [a-z-]+s\b"
+)
 _PATTERNS = [(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _KINDS]
 
 WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
@@ -115,7 +130,7 @@ def complexity(question: str) -> Complexity:
 
 def subject_words(question: str) -> list[str]:
     """The content words of a question without those that only ask ("explain", "mean"), in order, once each."""
-    kept = content_words(question)
+    kept = content_words(_HOW.sub("how", question))
     return [word for word in kept if word not in _ASKING] or kept
 
 
@@ -152,27 +167,76 @@ def uncovered(question: str, text: str) -> list[str]:
     return [word for word in written_words(question) if not held & set(content_stems(word)) and fold(word) in telling]
 
 
+def named(question: str) -> set[str]:
+    """The names, numbers and months of a question."""
+    return names(question) | numbers(question) | {fold(month) for month in month_name[1:] if month in question.split()}
+
+
+def months(text: str) -> list[str]:
+    """The months of the dates in digits (ISO 8601) in a text."""
+    return [month_name[int(match[1])].casefold() for match in _ISO_DATE.finditer(text)]
+
+
 def lacking(named: set[str], text: str) -> list[str]:
     """Which of a question's names and numbers a text does not hold, inflection aside."""
-    held = set(words(text)) | numbers(text)
+    held = {*words(text), *numbers(text), *months(text)}
     stems = {stem(word) for word in held}
     return sorted(name for name in named if name not in held and stem(name) not in stems)
 
 
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
     """What of a question a text lacks, so that it hardly answers: names and numbers, else words of half the weight."""
-    named = lacking(names(question) | numbers(question), text)
-    return named or (uncovered(question, text) if weights and coverage(weights, text) < HELD else [])
+    absent = lacking(named(question), text)
+    return absent or (uncovered(question, text) if weights and coverage(weights, text) < HELD else [])
 
 
-def one_sided(question: str, text: str) -> bool:
-    """Whether a question compares two things, and a text does not hold what tells them from each other."""
-    match = _SIDES.search(" ".join(fold(question).split()))
+def sides(question: str) -> list[tuple[str, str]]:
+    """Of a comparison or a change its two sides, each a label and a question of its own; else empty.
+
+    What stands at one side only belongs to both: "the rents of A and B", "the sys and fd modes", "May and June 2024".
+    """
+    plain = " ".join(question.split()).rstrip(" ?!.")
+    if match := _CHANGE.match(plain):
+        first, second = match["first"], match["second"]
+        if (year := re.search(r" \d{4}$", second)) and not re.search(r"\d{4}$", first):
+            first += year.group()
+        return [(side, f"What was {match['subject']} in {side}?") for side in (first, second)]
+    match = _COMPARISON.match(plain)
     if match is None:
-        return False
-    first, second = (set(content_stems(side)) for side in match.groups())
-    held = set(content_stems(text))
-    return any(side and not side & held for side in (first - second, second - first))
+        return []
+    first, second = match["first"].split(), match["second"].split()
+    before: list[str] = []
+    behind: list[str] = []
+    places = [place for place, word in enumerate(first, 1) if fold(word) in _OF]
+    if places and _OF.isdisjoint(map(fold, second)):
+        before = first[: places[-1]]
+    elif not places and len(second) > len(first):
+        behind = second[len(first) :]
+    own = " ".join(first[len(before) :]), " ".join(second[: len(second) - len(behind)])
+    return [(side, f"What is {' '.join([*before, side, *behind])}?") for side in own]
+
+
+def asked(question: str) -> list[str]:
+    """The questions that have to be answered: one for each side, or the question itself."""
+    return [side for _, side in sides(question)] or [question]
+
+
+def of_side(label: str, other: str, text: str) -> bool:
+    """Whether a text holds what tells one side from the other."""
+    telling = set(words(label)) - set(words(other)) - (STOP_WORDS - {"may"})
+    return not lacking(telling, text)
+
+
+def holds_sides(question: str, text: str) -> bool:
+    """Whether a text holds both sides of what a question compares; where it compares nothing, it does."""
+    each = sides(question)
+    return all(of_side(label, other, text) for (label, _), (other, _) in zip(each, reversed(each), strict=True))
+
+
+def asked_number(text: str) -> int:
+    """How many things a text speaks of, "five approaches"; 0 where it does not say."""
+    match = _COUNTED.search(fold(text))
+    return int(NUMBER_WORDS.get(match["number"], match["number"])) if match else 0
 
 
 def next_query(question: str, sentence: str, before: Sequence[str]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.index.names import head
 from local_rag.text.marks import begins_item, without_bullet, without_marks
@@ -124,28 +125,61 @@ def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> 
     return breaks == 0
 
 
+class Listed(NamedTuple):
+    """The items of a list or of a table, the line before them, and where all of it stands in the passage."""
+
+    introduction: str
+    items: list[str]
+    start: int
+    end: int
+
+
 def items_around(passage: str, start: int) -> list[str]:
-    """The items of the list in which code point `start` stands, or which follows its line; none where there is none.
+    """The items of the innermost list in which code point `start` stands, or which follows its line; else none."""
+    line_end = passage.find("\n", start) % (len(passage) + 1)
+    around = [block for block in lists(passage) if block.start <= start < block.end]
+    after = [block for block in lists(passage) if start < block.start and not passage[line_end : block.start].strip()]
+    return next((block.items for block in [*reversed(around), *after]), [])
+
+
+def lists(passage: str) -> list[Listed]:
+    """The lists of a passage, an outer one before those inside it, and the tables, of which the first column counts.
 
     A list is neighbouring lines with bullets of one indentation and what hangs below them. An item longer than
     `MAX_ITEM_WORDS` is cut to its first sentence, or clause.
     """
-    lines = [match.group() for match in re.finditer(r"[^\n]+", passage)]
-    own = len(re.findall(r"[^\n]+", passage[: start + 1])) - 1
-    while own > 0 and lines[own][:1].isspace() and not begins_item(lines[own]):
-        own -= 1
-    own += not begins_item(lines[own])
-    if own >= len(lines) or not begins_item(lines[own]):
-        return []
-    level = _indent(lines[own])
-    first = own - sum(1 for _ in takewhile(lambda line: _belongs(line, level), reversed(lines[:own])))
+    found: dict[int, Listed] = {}
+    lines = list(re.finditer(r"[^\n]+", passage))
+    written = [line.group() for line in lines]
+    begun: set[int] = set()
+    for first, line in enumerate(written):
+        if first in begun or not (begins_item(line) or is_row(line)):
+            continue
+        level, row = _indent(line), not begins_item(line)
+        belongs = is_row if row else partial(_belongs, level=level)
+        size = sum(1 for _ in takewhile(belongs, written[first:]))
+        own = [place for place in range(first, first + size) if row or _indent(written[place]) == level]
+        begun.update(own)
+        items = _first_cells(written[first : first + size]) if row else _items(written[first : first + size], level)
+        if len(items) > 1:
+            introduction = written[first - 1].strip() if first else ""
+            found[first] = Listed(introduction, items, lines[first].start(), lines[first + size - 1].end())
+    return [found[first] for first in sorted(found)]
+
+
+def _items(lines: Sequence[str], level: int) -> list[str]:
     items: list[list[str]] = []
-    for line in takewhile(lambda line: _belongs(line, level), lines[first:]):
+    for line in lines:
         if _indent(line) == level:
             items.append([without_bullet(line).strip()])
         elif items and not begins_item(line):
             items[-1].append(line.strip())
-    return [item for item in map(_first_clause, map(" ".join, items)) if words(item)] if len(items) > 1 else []
+    return [item for item in map(_first_clause, map(" ".join, items)) if words(item)]
+
+
+def _first_cells(rows: Sequence[str]) -> list[str]:
+    """The first column of a table without its heading."""
+    return [cell for row in rows[1:] if words(cell := without_marks(row.split(" | ")[0]).strip())]
 
 
 def _indent(line: str) -> int:
@@ -174,6 +208,11 @@ def is_inline_list(sentence: str) -> bool:
 def is_dateline(line: str) -> bool:
     """Whether a line only says where and when something was written: "Lower Aldby, 4 October 1998"."""
     return bool(_DATELINE.fullmatch(line))
+
+
+def line_at(text: str, place: int) -> str:
+    """The line in which a code point stands."""
+    return text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0]
 
 
 def is_row(line: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
@@ -16,8 +17,18 @@ from local_rag.core.generation import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
-from local_rag.engines.extractive.questions import coverage, kind_of, missing
-from local_rag.engines.extractive.quotes import Quote, as_written, is_dateline, is_row, items_around, quotes
+from local_rag.engines.extractive.lines import ITEM
+from local_rag.engines.extractive.questions import asked, coverage, kind_of, missing
+from local_rag.engines.extractive.quotes import (
+    MAX_LIST_WORDS,
+    Quote,
+    as_written,
+    is_dateline,
+    is_row,
+    items_around,
+    line_at,
+    quotes,
+)
 from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, place_of, ranked
@@ -37,8 +48,6 @@ BEHIND = 1.0
 """Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
 MARGIN = 2.0
 """Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
-ITEM = "- "
-"""What an item of a list begins with."""
 DOUBTFUL = 3
 """Usefulness of a text that may answer."""
 USEFUL, SURE = 0.5, 0.8
@@ -48,8 +57,10 @@ OF_ODDS, OF_HELD, BIAS, LEAST = 0.92, 1.85, -1.67, 0.35
 """Log odds of a quote that is right, by those of its short answer and by the share of the question's weight that it and
 its header hold: a logistic regression on questions about files of several kinds and on SQuAD v2 dev. Below the
 probability `LEAST` an answer is doubtful."""
-APART = 0.1
-"""The same probability below which an answer that lacks something of the question is none."""
+APART = 0.15
+"""The same probability below which an answer that lacks something of the question is none; nor is the row of a table
+that lacks it, which is about something else.
+"""
 
 
 class Reader:
@@ -63,7 +74,9 @@ class Reader:
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """For each document the probability that it holds the answer, and why, in the language of the question."""
-        readings, texts = self._read(question, documents), texts_for(OF_QUESTION, question)
+        each = zip(*(self._read(text, documents) for text in asked(question)), strict=True)
+        readings = [max(of_sides, key=lambda reading: reading.answerable) for of_sides in each]
+        texts = texts_for(OF_QUESTION, question)
         return [
             Relevance(label, round(reading.answerable, 4), explained(reading, texts))
             for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
@@ -109,6 +122,9 @@ class Reader:
                 least = answer.logit - MARGIN
             chosen.setdefault(text, quote)
         ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].span.start))
+        if kind == "whole" and chosen and asked(question) == [question]:
+            best = next(iter(chosen.values()))
+            return [(as_written(quote, wanted), quote.document) for quote in _stretch(best, every)]
         return [(text, quote.document) for text, quote in ordered]
 
     def usefulness(
@@ -135,8 +151,10 @@ class Reader:
         level = 1 + sum(score >= least for least in levels)
         share = coverage(weights, f"{head(documents[best.passage])} {plain}")
         right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
-        if lacks := missing(question, _read_with(documents[best.passage], best.span.start, plain), weights):
-            apart = right < APART and kind_of(question) not in ("items", "whole")
+        passage, start = documents[best.passage], best.span.start
+        if lacks := missing(question, _read_with(passage, start, plain), weights):
+            far = right < APART or is_row(line_at(passage.page_content, start))
+            apart = far and kind_of(question) not in ("items", "whole")
             level = min(level, DOUBTFUL - apart)
             why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"
         elif weights and level > DOUBTFUL and right < LEAST:
@@ -163,7 +181,7 @@ def _read_with(passage: Document, start: int, written: str) -> str:
     header with the passage and the text, or of a table with the row at that place, which carries its columns' names.
     """
     text = passage.page_content
-    line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+    line = line_at(text, start)
     return f"{head(passage)} {line if is_row(line) else f'{text} {written}'}"
 
 
@@ -179,6 +197,13 @@ def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[
     behind = math.inf if kind_of(question) in ("items", "several") else BEHIND
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
+
+
+def _stretch(first: Quote, every: Sequence[Quote]) -> list[Quote]:
+    """A quote with those that follow it in its passage, of `MAX_LIST_WORDS` words together."""
+    following = [quote for quote in every if quote.document == first.document and quote.span.start >= first.span.start]
+    counts = accumulate(len(quote.text.split()) for quote in following)
+    return [quote for quote, count in zip(following, counts, strict=True) if quote is first or count <= MAX_LIST_WORDS]
 
 
 def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote | None:

@@ -76,7 +76,7 @@ PAPER = passage(8, "The Kestrel valve opens at a pressure of nine bar [12], as t
         ("What is a marmot?", PASSAGES, "A marmot is a large ground squirrel that lives in the mountains. [3]"),
         ("how often do tomatoes need water", PASSAGES, "Tomatoes want sun, and they want water every second day. [3]"),
         ("What kinds of contract are there?", PASSAGES, "There are three kinds of contract:\n- permanent contracts for "
-         "mechanics\n- seasonal contracts for drivers\n- training contracts for apprentices [2]"),
+         "mechanics [2]\n- seasonal contracts for drivers [2]\n- training contracts for apprentices [2]"),
         ("What are the types of attack and their means?", [TABLE], "| Attack | Means |\n|---|---|\n| Jailbreak | "
          "clever prompts |\n| Flooding | many requests | [1]"),
         ("At which pressure does the Kestrel valve open?", [PAPER],
@@ -416,8 +416,84 @@ def test_a_list_has_the_style_and_the_number_of_items_that_the_user_sets(engine)
     assert len(shaped(sentences=2)) == 2
 
 
-def test_a_place_and_a_date_are_no_answer_to_who(engine):
+def test_a_letter_is_of_whom_it_is_signed_by_and_not_of_its_place_and_date(engine):
     assert "Lower Aldby" not in answer(engine, "Who wrote the letter of 4 October 1998?", [LETTER])
+    signed = passage(
+        1, f"{LETTER.page_content}\n\nYour loving grandmother,\nRosalind", source="letter.md", title="letter.md"
+    )
+    assert answer(engine, "Who wrote the letter of 4 October 1998?", [signed]) == "Rosalind [1]"
+
+
+ELM = passage(
+    1, "# Lease\n\nDate: 22 March 2021\n**Landlord:** Margit Osei, 3 Chapel Rise", source="leases/elm-street.md"
+)
+ELM_NOTICE = passage(
+    2, "Either party may end the lease by two months' notice in writing.", source="leases/elm-street.md"
+)
+MILL_NOTICE = passage(3, "The tenant may leave with three months' written notice.", source="leases/mill-lane.md")
+SPENT = passage(
+    4,
+    "date | payee | amount_gbp\n2024-05-03 | payee: Hobb's Garage | amount_gbp: 342.00\n"
+    "2024-07-19 | payee: Adria Rail | amount_gbp: 154.80",
+    source="expenses-2024.csv",
+)
+GARDEN = passage(
+    5, "- 7 April: planted 60 onion sets.\n- 18 August: harvested 17 kg of potatoes.", title="Garden diary 2024"
+)
+MEMORY = passage(
+    6,
+    "Types of memory\n\nThere are several types of memory.\n\n- Sensory memory: it lasts for a few seconds.\n\n"
+    "- Short-term memory: it holds some seven things.\n\n- Long-term memory: there are two kinds of it.\n"
+    "  - explicit memory\n  - implicit memory",
+    heading="Types of memory",
+)
+ATTACKS = passage(
+    7,
+    "We present three approaches here.\n\nAttack | Type\nToken manipulation | Type: black-box\n"
+    "Gradient attack | Type: white-box\nJailbreak | Type: black-box",
+    heading="Types of adversarial attacks",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "expected"),
+    [
+        ("Who is the landlord of the flat in Elm Street?", [ELM], "**Landlord:** Margit Osei, 3 Chapel Rise [1]"),
+        ("How much was paid to Adria Rail in July 2024?", [SPENT],
+         "2024-07-19 | payee: Adria Rail | amount_gbp: 154.80 [1]"),
+        ("How many kilos of potatoes were harvested in 2024?", [GARDEN], "18 August: harvested 17 kg of potatoes. [1]"),
+        ("What are the types of memory?", [MEMORY],
+         "- Sensory memory: it lasts for a few seconds. [1]\n- Short-term memory: it holds some seven things. [1]\n"
+         "- Long-term memory: there are two kinds of it. [1]"),
+        ("What are the three types of adversarial attacks?", [ATTACKS],
+         "- Token manipulation [1]\n- Gradient attack [1]\n- Jailbreak [1]"),
+        ("Compare the notice periods of the flats in Elm Street and Mill Lane.", [ELM_NOTICE, MILL_NOTICE],
+         "Elm Street:\n- Either party may end the lease by two months' notice in writing. [1]\n"
+         "Mill Lane:\n- The tenant may leave with three months' written notice. [2]"),
+    ],
+)  # fmt: skip
+def test_what_is_set_out_in_lines_is_found_and_put_together(engine, question, documents, expected):
+    assert answer(engine, question, documents) == expected
+    assert check(expected, documents).status == "grounded"
+    assert engine.grade(question, documents, expected).support == "fully"
+    assert any(verdict.label == "relevant" for verdict in engine.relevance(question, documents))
+
+
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("Who is the landlord of the boathouse in Mill Lane?", ELM),
+        ("How much was paid to Adria Rail in May 2024?", SPENT),
+        ("What are the four types of adversarial attacks?", ATTACKS),
+    ],
+)
+def test_a_line_about_something_else_and_a_list_that_lacks_items_are_no_whole_answer(engine, question, document):
+    text = answer(engine, question, [document])
+    assert text == NOT_IN_PASSAGES or engine.grade(question, [document], text).usefulness <= 3
+
+
+def test_a_summary_goes_on_behind_the_sentence_that_answers_best(engine):
+    assert len(check(answer(engine, "Summarise the voyage of the Heron.", [SHIP]), [SHIP]).citations) > 2
 
 
 def test_a_question_for_a_name_that_no_file_holds_is_refused_with_the_name():

@@ -7,7 +7,7 @@ from support.fakes import passage
 
 from local_rag.core.generation import Turn
 from local_rag.engines.evaluator.verdicts import question_to_read
-from local_rag.engines.extractive.questions import complexity, kind_of, standalone
+from local_rag.engines.extractive.questions import asked_number, complexity, kind_of, sides, standalone
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,28 @@ from local_rag.engines.extractive.questions import complexity, kind_of, standalo
 )
 def test_kind(question, kind):
     assert kind_of(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "each"),
+    [
+        ("What is the difference between a mill and a bakery?", ["a mill", "a bakery"]),
+        ("Compare white-box and black-box attacks.", ["white-box attacks", "black-box attacks"]),
+        ("Compare the rents of the flats in Elm Street and Mill Lane.",
+         ["rents of the flats in Elm Street", "rents of the flats in Mill Lane"]),
+        ("How did the balance of the club change between May and June 2024?",
+         ["the balance of the club in May 2024", "the balance of the club in June 2024"]),
+        ("What covers the differences between mills and bakeries, such as what mill?", []),
+        ("Who owns the mill and the bakery?", []),
+    ],
+)  # fmt: skip
+def test_a_comparison_asks_for_each_of_its_sides(question, each):
+    assert [asked.split(" ", 2)[2] for _, asked in sides(question)] == [f"{side}?" for side in each]
+
+
+def test_a_text_may_say_how_many_things_it_names():
+    assert (asked_number("We present five approaches."), asked_number("It has 4 stages:")) == (5, 4)
+    assert asked_number("What are the types of mill?") == asked_number("built in 1911, of stone") == 0
 
 
 @pytest.mark.parametrize(

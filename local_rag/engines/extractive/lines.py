@@ -1,0 +1,127 @@
+"""Lines: key lines, rows and items that hold a fact, the lists that a question asks for, and how quotes are laid out.
+
+Lines are hardly sentences, and the evaluator reads them worse than sentences. They are found by their words: a line
+belongs to its headings and its file, so these count with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from local_rag.engines.extractive.questions import asked_number, coverage, kind_of, lacking, months, named
+from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.index.names import head
+from local_rag.text.lexicon import UNITS
+from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.numbers import numbers, quantities, written_names
+from local_rag.text.words import content_stems, fold, stem, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.generation import Shape
+
+ITEM = "- "
+"""What an item of a list begins with."""
+WHOLE = 0.75
+"""Share of a question's weight that a line and what it belongs to must hold to answer it, and so for a list."""
+INTRODUCED = 0.4
+"""The same share of the introduction of a list and its heading."""
+_KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
+_AMOUNT = re.compile(
+    r"\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"
+    r"|\bnumber of\b|\bwhat (?:do|does|did) .* cost\b"
+)
+
+
+class Line(NamedTuple):
+    """A line or an item that answers by its words: its text, the passage (from 0), and the share of the question that
+    it holds with what it belongs to. `complete`: no item of its list is known to be missing.
+    """
+
+    text: str
+    passage: int
+    share: float
+    complete: bool = True
+
+
+def facts(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
+    """The lines that hold nearly all of a question about one fact, with every name and number, and something new."""
+    if not weights or kind_of(question) not in ("fact", "open"):
+        return []
+    asked = named(question)
+    found = [
+        Line(text, place, share)
+        for place, passage in enumerate(passages)
+        for text in _lines(passage.page_content)
+        if (share := _share(text, head(passage), weights, asked)) >= WHOLE and _says_more(question, text)
+    ]
+    best = max((line.share for line in found), default=0.0)
+    return [line for line in found if line.share == best]
+
+
+def _lines(passage: str) -> Iterator[str]:
+    for line in passage.splitlines():
+        plain = without_bullet(without_marks(line)).strip()
+        if (begins_item(line) or is_row(line) or _KEY.match(line)) and 2 < len(plain.split()) <= MAX_WORDS:
+            yield plain
+
+
+def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> float:
+    """Share of a question's weight that a line holds together with what it belongs to; 0 where a name is missing."""
+    held = {quantity.unit for quantity in quantities(line)}
+    units = [unit for unit, first in UNITS.items() if first in held]
+    own = " ".join([line, *months(line), *units])
+    if not coverage(weights, own) or lacking(asked, f"{of} {own}"):
+        return 0.0
+    return coverage(weights, f"{of} {own}")
+
+
+def _says_more(question: str, line: str) -> bool:
+    """Whether a line has what the question asks for and does not say: a number, a name, or any word.
+
+    A key line is about its key, which is asked for then: "Landlord: …" says who the landlord is.
+    """
+    folded, asked = fold(question), set(content_stems(question))
+    if key := _KEY.match(line):
+        return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
+    if _AMOUNT.search(folded):
+        return bool(numbers(line) - numbers(question))
+    if folded.lstrip().startswith(("who ", "whose ", "whom ")):
+        return bool(set(words(" ".join(written_names(f". {line}")))) - set(words(question)))
+    return bool(re.search(r"\bwhen\b", folded) and re.search(r"\d", line))
+
+
+def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
+    """The items of the list that a question asks for: the one whose introduction and heading are about it."""
+    if not weights or kind_of(question) != "items":
+        return []
+    found: list[tuple[tuple[float, float], list[Line]]] = []
+    for place, passage in enumerate(passages):
+        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        for block in lists(passage.page_content):
+            share = coverage(weights, f"{head(passage)} {block.introduction}")
+            if share >= WHOLE and coverage(weights, f"{heading} {block.introduction}") >= INTRODUCED:
+                counted = asked_number(question) or asked_number(block.introduction)
+                complete = not counted or counted <= len(block.items)
+                items = [f"{ITEM}{item}" for item in block.items]
+                if block.introduction.endswith(":"):
+                    items[0] = f"{block.introduction}\n{items[0]}"
+                lines = [Line(item, place, share, complete) for item in items]
+                found.append(((coverage(weights, block.introduction), share), lines))
+    return max(found, default=((), []), key=lambda each: each[0])[1]
+
+
+def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
+    """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
+    listed = shape.style != "short"
+    for number, quote in enumerate(quotes):
+        item = quote.startswith(ITEM)
+        before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
+        if shape.style == "steps":
+            quote, bullet = quote.removeprefix(ITEM), f"{number + 1}. "
+        else:
+            bullet = "" if item else ITEM
+        yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
