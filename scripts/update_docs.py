@@ -1,7 +1,6 @@
 """Write what the code says of itself into README.md and docs/: diagrams of graphs, the help of commands, the API.
 
-Also the help of the program, which `local-rag --help` shows without making it, local_rag/cli/program_help.py, and the
-OpenAPI document of the server, docs/openapi.json.
+Also the OpenAPI document of the server, docs/openapi.json.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-HELP = ROOT / "local_rag" / "cli" / "program_help.py"
 OPENAPI = ROOT / "docs" / "openapi.json"
 BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -50,12 +48,6 @@ def commands() -> dict[str, Any]:
         known[name] = command
         known |= {f"{name} {below}": inner for below, inner in getattr(command, "commands", {}).items()}
     return known
-
-
-def help_module() -> str:
-    """The source of the module that holds the help of the program."""
-    head = "What `local-rag --help` shows in 80 columns or more; made by `python scripts/update_docs.py`."
-    return f'"""{head}"""\n\nHELP = """\\\n{help_text("")}\n"""\n'
 
 
 def help_text(name: str) -> str:
@@ -123,13 +115,12 @@ def cell(value: object) -> str:
 
 
 def main() -> None:
-    """Write each page that has changed, and the help of the program."""
+    """Write each page that has changed."""
     for page in PAGES:
         old = page.read_text(encoding="utf-8")
         new = updated(old)
         if new != old:
             page.write_text(new, encoding="utf-8")
-    HELP.write_text(help_module(), encoding="utf-8")
     OPENAPI.write_text(openapi_text(), encoding="utf-8")
 
 

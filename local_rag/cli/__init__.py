@@ -18,49 +18,24 @@ def main() -> None:
     there is nothing left to do once `run` has closed what it opened.
     """
     process.prepare_streams()
-    process.prepare_own_process(process.CONVERTING)  # before the imports of `run`, which make no garbage
+    process.prepare_own_process()  # before the imports of `run`, which make no garbage
     code = 0
     try:
-        code = _help() if sys.argv[1:] == ["--help"] else _run()
+        from local_rag.cli.app import run
+
+        code = run(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
     except process.StreamClosed:
         code = BROKEN_PIPE
     except KeyboardInterrupt:  # another Ctrl-C, while the first was being shown
-        from local_rag.cli.app import show_cursor
+        from local_rag.terminal.console import stderr
 
         code = INTERRUPTED
-        show_cursor()
+        stderr().show_cursor()
     except LocalRagError as error:
-        from local_rag.cli.app import say
+        from local_rag.terminal.console import write_error
 
-        code = code or say(f"error: {error}", error.hint, 1)
+        code = code or 1
+        write_error(f"error: {error}", error.hint)
     os._exit(code)
-
-
-def _help() -> int:
-    """The help of the program as it is kept in `program_help`, for Typer takes three times as long as Python itself.
-
-    In a terminal with fewer than 80 columns Typer lays it out.
-    """
-    from local_rag.cli.program_help import HELP
-
-    if _columns() < 80:
-        return _run()
-    sys.stdout.write(HELP)
-    return 0
-
-
-def _columns() -> int:
-    """The width that Typer takes: COLUMNS, else the terminal's, else 80 (as `shutil.get_terminal_size`)."""
-    try:
-        columns = int(os.environ.get("COLUMNS", "0"))
-        return columns if columns > 0 else os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (ValueError, OSError):
-        return 80
-
-
-def _run() -> int:
-    from local_rag.cli.app import run
-
-    return run(sys.argv[1:])

@@ -15,20 +15,57 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from local_rag.cli import INTERRUPTED, main
-from local_rag.cli.commands import NAMES, Commands
+from local_rag.cli.ask import ask
+from local_rag.cli.bundle import bundle_app
+from local_rag.cli.calibrate import calibrate
+from local_rag.cli.chat import chat
+from local_rag.cli.config import config_app
+from local_rag.cli.demo import demo
+from local_rag.cli.doctor import doctor
+from local_rag.cli.eval import eval_app
+from local_rag.cli.files import files
+from local_rag.cli.graph import graph
+from local_rag.cli.index import index
+from local_rag.cli.kept import kept
+from local_rag.cli.models import models_app
 from local_rag.cli.options import with_query, with_web
+from local_rag.cli.prompts import prompts_app
+from local_rag.cli.remove import remove
+from local_rag.cli.runs import runs_app
+from local_rag.cli.search import search
+from local_rag.cli.serve import serve
+from local_rag.cli.status import status
+from local_rag.cli.threads import threads_app
 from local_rag.core.errors import LocalRagError
 from local_rag.core.reasons import mistake_of
 
 __all__ = ["INTERRUPTED", "app", "main", "run"]
 
+COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve)
+GROUPS = {
+    "threads": threads_app,
+    "runs": runs_app,
+    "models": models_app,
+    "prompts": prompts_app,
+    "eval": eval_app,
+    "bundle": bundle_app,
+    "config": config_app,
+}
+"""In the order of --help."""
+_NAMES = {*(command.__name__ for command in COMMANDS), *GROUPS}
+
 app = typer.Typer(
-    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
 )
+
+
+for command in COMMANDS:
+    app.command()(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -75,7 +112,7 @@ def _command_of(error: TyperException, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
     if context is not None and context.parent is not None:
         return str(context.command_path)
-    return f"local-rag {arguments[0]}" if arguments and arguments[0] in NAMES else "local-rag"
+    return f"local-rag {arguments[0]}" if arguments and arguments[0] in _NAMES else "local-rag"
 
 
 def show_cursor() -> None:

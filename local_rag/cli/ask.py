@@ -20,7 +20,6 @@ def ask(
     options: QuestionOptions,
 ) -> int:
     """Answer a question from your files, with citations, or say that the files do not answer it."""
-    from local_rag.core import process
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
@@ -29,7 +28,6 @@ def ask(
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     delete_old(settings)
     with Rag.open(settings, display=display) as rag:
-        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         runner = QuestionRunner(rag, display, narrowing, options.trace, announce=True)
         answer = runner.answer(question, thread=options.thread)
         write_result(answer, answer_parts(answer, runner.label), as_json=options.json)

@@ -21,7 +21,6 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
 
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
-    from local_rag.core import process
     from local_rag.runtime.kept import thread_name
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.chat import Chat
@@ -35,7 +34,6 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
         raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
     delete_old(settings)
     with Rag.open(settings, display=display) as rag:
-        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
         runner = QuestionRunner(rag, display, narrowing, options.trace)
         runner.say_conditions()

@@ -91,7 +91,6 @@ def again(
     A question that followed others of a chat is asked as it was understood then, without the web and a record.
     """
     from local_rag.cli.ask import exit_code
-    from local_rag.core import process
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
@@ -108,7 +107,6 @@ def again(
         flags |= {"web__enabled": "off", "runs__keep": 0}
     settings, display = settings_of([_index_of(run), *run.others], several=True, **flags), stderr_display()
     with Rag.open(settings, display=display) as rag:
-        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         runner = QuestionRunner(rag, display, run.narrowing, announce=True)
         answer = runner.answer(run.standalone_question)
         write_result(answer, answer_parts(answer, runner.label), as_json=json)

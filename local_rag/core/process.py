@@ -12,14 +12,12 @@ what they did once the import is done.
 from __future__ import annotations
 
 import gc
-import importlib
-import importlib.util
 import io
 import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import ModuleType
 from typing import cast
 
@@ -37,40 +35,21 @@ OFFLINE: Mapping[str, str] = {
 }
 """Keeps Hugging Face's libraries from looking anything up, and from a warning when a child is started."""
 
-PLUGINS = "pydantic.plugin._loader"
-"""With this module Pydantic looks for plugins in the metadata of every installed package; none is wanted, and looking
-takes as long as Python's own start."""
-
 TELEMETRY = "openvino_telemetry"
 """`import openvino` reports to its maker through this module (its own stub takes its place where it is missing)."""
-
-CONVERTING = "openvino.tools.ovc"
-"""The converting tools, half of `import openvino`; only the converter needs them."""
 
 _lock = threading.RLock()
 
 
-def prepare_own_process(*without: str) -> None:
-    """Set up a process of our own: offline, writing for its owner alone, collecting garbage seldom,
-    without plugins of libraries.
-
-    The modules that are named are not to be imported.
+def prepare_own_process() -> None:
+    """Set up a process of our own: offline, without telemetry, writing for its owner alone, collecting garbage seldom.
 
     What is imported makes no garbage, and looking for it takes a fifth of the time until the first answer.
     """
     gc.set_threshold(GARBAGE)
     os.umask(0o077)  # what libraries write, too, is for its owner alone
     os.environ.update(OFFLINE)
-    _load_no_plugins()
-    for name in without:
-        cast("dict[str, ModuleType | None]", sys.modules).setdefault(name, None)
-
-
-def _load_no_plugins() -> None:
-    """Put a module that knows no plugin in the place of Pydantic's; one that is imported already stays."""
-    loader = ModuleType(PLUGINS)
-    vars(loader)["get_plugins"] = tuple
-    sys.modules.setdefault(PLUGINS, loader)
+    cast("dict[str, ModuleType | None]", sys.modules).setdefault(TELEMETRY, None)
 
 
 class StreamClosed(BaseException):
@@ -151,34 +130,3 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
-
-
-LANGSMITH_MODELS = "langsmith.types"
-"""The models of LangSmith's service, a third of `import langgraph.graph`; nothing is traced here."""
-
-
-def import_lean(module: str, *, without: str) -> None:
-    """Import a module while the package `without` is hollow; where it needs the package after all, another import will.
-
-    For a process of our own: no other thread should look for that package meanwhile.
-    """
-    with suppress(ImportError), hollow(without):
-        importlib.import_module(module)
-
-
-@contextmanager
-def hollow(package: str) -> Iterator[None]:
-    """Let the modules of a package be imported without running its `__init__`, which imports all the others.
-
-    Whoever imports the package afterwards gets it whole; one that is there already, or not installed, is left alone.
-    """
-    spec = importlib.util.find_spec(package) if package not in sys.modules else None
-    if spec is None:
-        yield
-        return
-    shell = sys.modules[package] = importlib.util.module_from_spec(spec)
-    try:
-        yield
-    finally:
-        if sys.modules.get(package) is shell:
-            del sys.modules[package]

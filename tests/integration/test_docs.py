@@ -43,19 +43,6 @@ def inline(text):
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCED.sub("", written(text)))]
 
 
-# --- the help of the program
-
-
-def test_the_kept_help_of_the_program_is_what_typer_makes_of_it(monkeypatch, capsys):
-    from local_rag.cli.app import run
-    from local_rag.cli.program_help import HELP
-
-    assert script().HELP.read_text(encoding="utf-8") == script().help_module(), "python scripts/update_docs.py"
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run(["--help"]) == 0
-    assert capsys.readouterr().out == HELP and HELP.isascii()
-
-
 # --- the pages and their links
 
 

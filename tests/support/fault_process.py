@@ -30,8 +30,7 @@ SECONDS = 600
 """A command that takes longer hangs, however busy the machine is; the system ends it."""
 
 IMPORTED = """
-faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.cli.ask local_rag.cli.doctor local_rag.cli.index
-local_rag.cli.remove local_rag.cli.search local_rag.cli.status local_rag.diagnostics.doctor local_rag.graphs.adaptive
+faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.diagnostics.doctor local_rag.graphs.adaptive
 local_rag.engines.evaluator.evaluator local_rag.engines.extractive.engine local_rag.engines.ollama.engine
 local_rag.index.joint local_rag.runtime.indexing
 local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.doctor local_rag.terminal.question_runner
@@ -105,7 +104,7 @@ def prepare():
 
     A file of vectors is written for a few, too, and transactions are small.
     """
-    process.prepare_own_process(process.CONVERTING)
+    process.prepare_own_process()
     for name in IMPORTED.split():
         importlib.import_module(name)
     encoders.import_openvino()

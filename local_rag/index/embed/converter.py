@@ -72,7 +72,7 @@ def run(convert: Callable[..., dict[str, Any]]) -> None:
     `convert` gets MODEL (a path), WINDOW (tokens) and FOLDER (a path), writes model.xml and model.bin, and returns the
     fields of `Conversion`. What it raises travels as `why`.
     """
-    process.prepare_own_process(process.TELEMETRY)
+    process.prepare_own_process()
     replies = reply_stream()
     model, window, folder = sys.argv[1:]
     try:
