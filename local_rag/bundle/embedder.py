@@ -112,7 +112,7 @@ def models_file(settings: Settings, *carried: Carried) -> tuple[bytes, bool]:
     """
     import yaml
 
-    alone = replace(settings, config_folder=packaged_file().parent / "nowhere", models=None, trust_models_here=False)
+    alone = replace(settings, config_folder=packaged_file().parent / "nowhere", models=None)
     data = differences(load_models(settings), load_models(alone))
     for kind in ("embedders", "evaluators"):
         data[kind] = {name: keys for name, keys in data[kind].items() if not keys.get("path") or keys.get("package")}

@@ -11,9 +11,7 @@ import typer
 from local_rag.cli.options import (
     EmbedderOption,
     JsonOption,
-    ModelsOption,
     PartialOption,
-    TrustOption,
     settings_of,
     stderr_display,
 )
@@ -52,8 +50,6 @@ def create(
         typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama to include; repeatable."),
     ] = None,
     embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
     find_links: Annotated[
         list[str] | None,
         typer.Option("--find-links", metavar="DIR", help="Also look for wheels in this folder, as pip does."),
@@ -73,7 +69,7 @@ def create(
     from local_rag.bundle.target import Target
     from local_rag.terminal.console import write_result
 
-    settings = settings_of(index, models, trust_models_here, embedder=embedder)
+    settings = settings_of(index, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
     wanted = order(
         settings, target, index=index is not None, models=ollama_models or (), options=options, partial=partial

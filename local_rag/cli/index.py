@@ -27,7 +27,6 @@ class SyncOptions(IndexOptions):
     no_exclude: Annotated[
         list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Take an --exclude back.")
     ] = None
-    clear_excludes: Annotated[bool, typer.Option("--clear-excludes", help="Take every --exclude back.")] = False
     include_secrets: Annotated[
         bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
     ] = False
@@ -63,10 +62,7 @@ class SyncOptions(IndexOptions):
     ] = None
 
     def settings(self, **flags: Any) -> Settings:
-        shared = IndexOptions(
-            index=self.index, embedder=self.embedder, models=self.models, trust_models_here=self.trust_models_here
-        )
-        return shared.settings(**flags)
+        return IndexOptions(index=self.index, embedder=self.embedder).settings(**flags)
 
     def request(self, files: list[Path], pages: list[str]) -> Request:
         from local_rag.runtime.index_request import Request
@@ -76,7 +72,6 @@ class SyncOptions(IndexOptions):
             pages,
             excludes=self.exclude or (),
             no_excludes=self.no_exclude or (),
-            clear_excludes=self.clear_excludes,
             secrets=self.include_secrets,
             follow_links=self.follow_links,
             prune=self.prune,

@@ -8,10 +8,7 @@ import typer
 
 from local_rag.cli.options import (
     JsonOption,
-    ModelOption,
-    ModelsOption,
     ProfileOption,
-    TrustOption,
     settings_of,
     stderr_display,
 )
@@ -28,13 +25,11 @@ NameArgument = Annotated[
 def list_models(
     context: typer.Context,
     profile: ProfileOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
     """List the language models: offered, installed, loaded, and whether they fit this machine."""
     if context.invoked_subcommand:
-        if profile or models or trust_models_here or json:
+        if profile or json:
             raise UsageError(
                 f"options of {context.invoked_subcommand} belong after it",
                 hint=f"local-rag models {context.invoked_subcommand} --help",
@@ -45,7 +40,7 @@ def list_models(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.models import model_parts
 
-    report = model_report(settings_of(None, models, trust_models_here, profile=profile), QUICK)
+    report = model_report(settings_of(None, profile=profile), QUICK)
     write_result(report, model_parts(report), as_json=json)
     return 0
 
@@ -53,10 +48,7 @@ def list_models(
 @models_app.command()
 def pull(
     name: NameArgument = None,
-    model: ModelOption = None,
     profile: ProfileOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
 ) -> int:
     """Let Ollama download the missing models.
 
@@ -66,7 +58,7 @@ def pull(
     from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 
-    settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
+    settings = settings_of(None, model=name, profile=profile)
     for pulled in pull_models(settings, stderr_display()):
         size = format_bytes(pulled.size)
         write(f"{pulled.name} is installed ({size}); try it: local-rag models try {pulled.name}")
@@ -76,10 +68,7 @@ def pull(
 @models_app.command("try")
 def try_(
     name: NameArgument = None,
-    model: ModelOption = None,
     profile: ProfileOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
     """Give a model each of the eight tasks once.
@@ -94,7 +83,7 @@ def try_(
     from local_rag.terminal.console import write, write_result
     from local_rag.terminal.models import trial_parts
 
-    settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
+    settings = settings_of(None, model=name, profile=profile)
     with closing(open_ollama(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)

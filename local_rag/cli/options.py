@@ -28,12 +28,6 @@ IndexesOption = Annotated[
     list[str] | None,
     typer.Option("--index", metavar="NAME|PATH", help="The index to use; several are asked as one: repeatable."),
 ]
-ModelsOption = Annotated[
-    str | None, typer.Option("--models", metavar="FILE", help="A models.yaml that overrides the others.")
-]
-TrustOption = Annotated[
-    bool | None, typer.Option("--trust-models-here", help="Also read models.yaml in this folder.", show_default=False)
-]
 EmbedderOption = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
 ]
@@ -106,14 +100,7 @@ class Listing(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def settings_of(
-    index: str | Sequence[str] | None,
-    models: str | None = None,
-    trust: bool | None = None,
-    *,
-    several: bool = False,
-    **flags: Any,
-) -> Settings:
+def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **flags: Any) -> Settings:
     """The settings in force under these options; None means not given.
 
     Raises UsageError for more than one index where not `several` can be used.
@@ -125,7 +112,7 @@ def settings_of(
             f"this command takes one --index, not {len(index)}; ask, chat, search and eval take several",
             hint=f"the same command with --index {shlex.quote(index[0])} alone",
         )
-    return Settings.load(index=index or None, models=models, trust_models_here=trust or None, **flags)
+    return Settings.load(index=index or None, **flags)
 
 
 def narrowing_of(
@@ -199,13 +186,11 @@ class IndexOptions:
 
     index: IndexOption = None
     embedder: EmbedderOption = None
-    models: ModelsOption = None
-    trust_models_here: TrustOption = None
 
     def settings(self, **flags: Any) -> Settings:
         """The settings under these options and further `flags`."""
         given = {field.name: getattr(self, field.name) for field in fields(self)} | flags
-        return settings_of(given.pop("index"), given.pop("models"), given.pop("trust_models_here"), **given)
+        return settings_of(given.pop("index"), **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,8 +270,6 @@ class QuestionOptions:
     trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False
     no_record: Annotated[bool, typer.Option("--no-record", help="Leave no run behind: see local-rag runs.")] = False
     embedder: EmbedderOption = None
-    models: ModelsOption = None
-    trust_models_here: TrustOption = None
 
     @property
     def narrowing(self) -> Narrowing:
@@ -298,7 +281,7 @@ class QuestionOptions:
         flags |= {f"answer__{name}": getattr(self, name) for name in ("sentences", "style", "language")}
         flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}
         flags |= {"runs__keep": 0 if self.no_record else None}
-        return settings_of(self.index, self.models, self.trust_models_here, several=True, **flags)
+        return settings_of(self.index, several=True, **flags)
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:

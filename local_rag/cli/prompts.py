@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, ModelOption, ProfileOption, settings_of, stderr_display
+from local_rag.cli.options import JsonOption, settings_of
 
 MISTAKE = 2
 
@@ -42,33 +42,16 @@ def prompts_show(
 @prompts_app.command("check")
 def prompts_check(
     name: NameArgument = None,
-    try_: Annotated[
-        bool, typer.Option("--try", help="Also give the model each task once, as models try does.")
-    ] = False,
-    model: ModelOption = None,
-    profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> int:
     """Check prompts.yaml, and show what a model is told with each text, filled with an example.
 
-    The exit code is 2 if a text cannot be used, and with --try 1 if a reply did not have the required form at once.
+    The exit code is 2 if a text cannot be used. local-rag models try shows what a model makes of them.
     """
     from local_rag.diagnostics.prompts import check_prompts
     from local_rag.terminal.console import write_result
     from local_rag.terminal.prompts import check_parts
 
-    settings = settings_of(None, model=model, profile=profile)
-    check = check_prompts(settings, name)
-    if check.mistakes or not try_:
-        write_result(check, check_parts(check), as_json=json)
-        return MISTAKE if check.mistakes else 0
-    from contextlib import closing
-
-    from local_rag.diagnostics.trial import run_trial
-    from local_rag.runtime.engine_choice import open_ollama
-    from local_rag.terminal.models import trial_parts
-
-    with closing(open_ollama(settings, trial=True)) as engine:
-        trial = run_trial(engine, stderr_display())
-    write_result({"check": check, "trial": trial}, (*check_parts(check), *trial_parts(trial)), as_json=json)
-    return 0 if trial.honoured else 1
+    check = check_prompts(settings_of(None), name)
+    write_result(check, check_parts(check), as_json=json)
+    return MISTAKE if check.mistakes else 0

@@ -11,8 +11,6 @@ import typer
 
 from local_rag.cli.options import (
     IndexesOption,
-    ModelsOption,
-    TrustOption,
     delete_old,
     stderr_display,
     with_options,
@@ -52,20 +50,17 @@ class ServeOptions:
     print_url: Annotated[bool, typer.Option("--print-url", help="Print a new address for the server that runs.")] = (
         False
     )
-    models: ModelsOption = None
-    trust_models_here: TrustOption = None
 
     @property
     def flags(self) -> dict[str, Any]:
         """The settings that are given, as `Settings.load` takes them. Raises UsageError."""
-        flags: dict[str, Any] = {"models": self.models, "trust_models_here": self.trust_models_here or None}
         if not self.demo:
-            return _given(flags | {"index": self.index or None})
+            return _given({"index": self.index or None})
         if self.index:
             raise UsageError("--demo serves the handbook, so it takes no --index", hint="local-rag serve --demo")
         from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
 
-        return _given(flags | {"index": INDEX, "web__source": str(SAVED_PAGES)})
+        return _given({"index": INDEX, "web__source": str(SAVED_PAGES)})
 
     @property
     def roots(self) -> list[Path]:

@@ -111,13 +111,9 @@ class Profile(_ProfileKeys):
 
 @dataclass(frozen=True)
 class Models:
-    """Everything models.yaml knows, under the settings by which it was read.
-
-    `untrusted` is a ./models.yaml that was left alone because nobody trusted it.
-    """
+    """Everything models.yaml knows, under the settings by which it was read."""
 
     embedders: Mapping[str, EmbedderSpec]
-    untrusted: Path | None = None
     evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
@@ -197,10 +193,10 @@ _Path = tuple[str, ...]
 def load_models(settings: Settings) -> Models:
     """Read every models.yaml in force; earlier ones win key by key, lists replace.
 
-    The order: `settings.models`, ./models.yaml if trusted, the config folder, the packaged file.
+    The order: `settings.models`, the config folder, the packaged file.
     Raises ConfigError for a file that cannot be read and for an unknown or wrong key.
     """
-    packaged, here = packaged_file(), Path.cwd() / "models.yaml"
+    packaged = packaged_file()
     merged: dict[str, Any] = {}
     origin: dict[_Path, Path] = {}
     chosen: set[_Path] = set()
@@ -222,7 +218,6 @@ def load_models(settings: Settings) -> Models:
             name: spec.model_copy(update={"name": name, "path": _folder_path("evaluators", name, spec, origin)})
             for name, spec in content.evaluators.items()
         },
-        untrusted=here if here.is_file() and not (settings.trust_models_here or _same(here, packaged)) else None,
         ollama={name: OllamaModelSpec(name=name, **_given(keys)) for name, keys in content.ollama.models.items()},
         profiles={
             name: Profile(name=name, ours=("ollama", "profiles", name) not in chosen, **_given(keys))
@@ -234,10 +229,8 @@ def load_models(settings: Settings) -> Models:
 
 def files(settings: Settings) -> list[Path]:
     """Every models.yaml in force, the weakest first; one that was asked for is listed though it may not be there."""
-    candidates = [packaged_file(), settings.config_folder / "models.yaml"]
-    if settings.trust_models_here:
-        candidates.append(Path.cwd() / "models.yaml")
-    in_force = [file for file in candidates if file.exists() or file.is_symlink()]
+    own = settings.config_folder / "models.yaml"
+    in_force = [packaged_file(), *([own] if own.exists() or own.is_symlink() else [])]
     return [*in_force, Path(settings.models).expanduser().absolute()] if settings.models else in_force
 
 

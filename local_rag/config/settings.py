@@ -26,10 +26,10 @@ from local_rag.core.reasons import mistake_of
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
-CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
-    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "MODELS", "TRUST_MODELS", "DEBUG")
+CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, DEBUG = _OTHERS = tuple(
+    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "MODELS", "DEBUG")
 )
-"""Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
+"""Variables that are no settings of config.yaml: where things lie, and tracebacks."""
 
 NO_MATTER = ("threads.", "runs.", "feedback.", "serve.", "api.", "device")
 """How the names of settings begin that change no answer."""
@@ -51,7 +51,6 @@ class Settings:
     data_folder: Path
     cache_folder: Path
     models: str | None = None
-    trust_models_here: bool = False
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
@@ -63,7 +62,7 @@ class Settings:
         wrong kind, naming the layer it came from.
         """
         flags |= several(flags.get("index"))
-        models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
+        models = flags.pop("models", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         cache_folder = _folder(CACHE_DIR, _DIRS.user_cache_dir)
         config = config_folder / "config.yaml"
@@ -83,8 +82,6 @@ class Settings:
             for name, value, where in entries:
                 merged[name] = value
                 origin[name] = where
-        if trust is None:
-            trust = os.environ.get(TRUST_MODELS, "").strip().lower() in {"1", "true", "yes", "on"}
         return cls(
             values=_validated(merged, origin),
             origin=origin,
@@ -92,7 +89,6 @@ class Settings:
             data_folder=data_folder(),
             cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
-            trust_models_here=trust,
         )
 
     @property

@@ -158,9 +158,6 @@ def _models(settings: Settings) -> Iterator[Check]:
 
     models = load_models(settings)
     yield Check("models.yaml", "ok", f"embedders: {joined(sorted(models.embedders))}")
-    if models.untrusted:
-        details = f"{short_path(models.untrusted)} is not read, because --trust-models-here is not set"
-        yield Check("models.yaml", "note", details, "local-rag … --trust-models-here")
 
 
 def _prompts(settings: Settings) -> Iterator[Check]:

@@ -246,7 +246,6 @@ class Index:
         prune: bool = False,
         excludes: Sequence[str] = (),
         no_excludes: Sequence[str] = (),
-        clear_excludes: bool = False,
         secrets: bool = False,
         follow_links: bool | None = None,
         retry: bool = False,
@@ -260,8 +259,8 @@ class Index:
         unless `embed` is False: see `embed`.
 
         `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
-        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
-        all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
+        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes them back.
+        `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
         otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
         suffix. Raises UsageError for a path or a pattern that says nothing.
@@ -271,7 +270,7 @@ class Index:
 
         with self._locked():
             taken = secrets or (False if paths else None)
-            options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
+            options = WalkOptions(excludes, no_excludes, taken, follow_links)
             roots = remember_roots(self._store, paths or (), options)
             sync = TextSync(self._store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Request:
     """What to index: files and folders, and pages that were named; with neither, all files that are known.
 
-    `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
+    `excludes` are patterns as in .gitignore, which stay until `no_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
     before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
     new vectors from the stored text. `no_embed` brings text up to date and makes no vectors, `embed_only` does only
@@ -29,7 +29,6 @@ class Request:
     urls: Sequence[str] = ()
     excludes: Sequence[str] = ()
     no_excludes: Sequence[str] = ()
-    clear_excludes: bool = False
     secrets: bool = False
     follow_links: bool | None = None
     prune: bool = False
@@ -62,7 +61,6 @@ class Request:
         walking = {
             "--exclude": self.excludes,
             "--no-exclude": self.no_excludes,
-            "--clear-excludes": self.clear_excludes,
             "--include-secrets": self.secrets,
             "--follow-links": self.follow_links is not None,
             "--prune": self.prune,
@@ -83,7 +81,6 @@ class Request:
         return {
             "excludes": self.excludes,
             "no_excludes": self.no_excludes,
-            "clear_excludes": self.clear_excludes,
             "secrets": self.secrets,
             "follow_links": self.follow_links,
         }

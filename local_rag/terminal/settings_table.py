@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from local_rag.config.calibrated import calibrated
-from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS, Settings
+from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, Settings
 from local_rag.runtime.prompt_file import prompt_file
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import joined, short_path
@@ -25,15 +25,13 @@ def settings_table(settings: Iterable[Mapping[str, Any]]) -> PlainTable:
 
 
 def sources_of_settings(settings: Settings) -> PlainTable:
-    """The files and folders that are read, each with the variable or flag that names another."""
+    """The files and folders that are read, each with the variable that names another."""
     config = settings.config_folder / "config.yaml"
     prompts = prompt_file(settings)
-    trusted = "read" if settings.trust_models_here else "not read"
     rows = [
         ("config file:", f"{short_path(config)}{'' if config.exists() else ' (there is none)'}", CONFIG_DIR),
-        ("models file:", str(settings.models or "the packaged one"), f"--models, {MODELS}"),
+        ("models file:", str(settings.models or "the packaged one"), MODELS),
         ("prompts file:", f"{short_path(prompts)}{'' if prompts.exists() else ' (there is none)'}", CONFIG_DIR),
-        ("./models.yaml:", trusted, f"--trust-models-here, {TRUST_MODELS}"),
         ("indexes:", short_path(settings.data_folder / "indexes"), DATA_DIR),
     ]
     table = PlainTable(gap=1)

@@ -118,9 +118,9 @@ def test_every_command_line_parses(page, line):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_variable_and_setting_exists(page):
-    from local_rag.config.settings import CACHE_DIR, CONFIG_DIR, DATA_DIR, DEBUG, MODELS, TRUST_MODELS, names, variable
+    from local_rag.config.settings import CACHE_DIR, CONFIG_DIR, DATA_DIR, DEBUG, MODELS, names, variable
 
-    known = {*map(variable, names()), CACHE_DIR, CONFIG_DIR, DATA_DIR, DEBUG, MODELS, TRUST_MODELS}
+    known = {*map(variable, names()), CACHE_DIR, CONFIG_DIR, DATA_DIR, DEBUG, MODELS}
     assert set(re.findall(r"LOCAL_RAG_[A-Z_]+", PAGES[page])) <= known
     sections = {name.partition(".")[0] for name in names() if "." in name}
     for span in inline(PAGES[page]):

@@ -95,10 +95,7 @@ def _status(stdout: str) -> str:
 def settings_args(settings: Settings) -> list[str]:
     """The options of `local-rag ask` that stand for the flags of these settings; what else is set, the child reads."""
     names = ("index", "embedder", "engine", "model", "profile", "graph", "k")
-    words = [f"--{name}={settings.get(name)}" for name in names if settings.origin[name] == "flag"]
-    if settings.models:
-        words.append(f"--models={settings.models}")
-    return [*words, "--trust-models-here"] if settings.trust_models_here else words
+    return [f"--{name}={settings.get(name)}" for name in names if settings.origin[name] == "flag"]
 
 
 @contextmanager

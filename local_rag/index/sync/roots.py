@@ -19,13 +19,11 @@ from local_rag.text.display import is_url, joined, normal
 class WalkOptions:
     """What a person says of the folders of one sync; None leaves it as it was.
 
-    `excludes` are patterns of .gitignore, which stay until they are taken back: single ones by `no_excludes`, all by
-    `clear_excludes`.
+    `excludes` are patterns of .gitignore, which stay until `no_excludes` takes them back.
     """
 
     excludes: Sequence[str] = ()
     no_excludes: Sequence[str] = ()
-    clear_excludes: bool = False
     secrets: bool | None = None
     follow_links: bool | None = None
 
@@ -123,7 +121,7 @@ def check_patterns(excludes: Sequence[str]) -> None:
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
     """Later patterns decide, so one that is named again moves to the end."""
-    again = root.excludes if options.clear_excludes else (*options.no_excludes, *options.excludes)
+    again = (*options.no_excludes, *options.excludes)
     excludes = (*(pattern for pattern in root.excludes if pattern not in again), *dict.fromkeys(options.excludes))
     follow = root.follow_links if options.follow_links is None else options.follow_links
     secrets = root.secrets if options.secrets is None else options.secrets

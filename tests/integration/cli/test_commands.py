@@ -123,7 +123,6 @@ WRONG = [
     (["ask", "x", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
     (["ask", "x", "--index", "a b"], 2, "an index is a name of letters", "--index"),
     (["ask", "x", "--embedder", "unheard-of"], 2, "there is no embedder 'unheard-of'", "minilm"),
-    (["ask", "x", "--models", "missing.yaml"], 2, "missing.yaml", ""),
     (["serve", "--index", "nothing-here"], 1, "; there is", "local-rag index FOLDER --index nothing-here"),
     (["serve", "--index", "default", "--index", "./gone"], 1, "there is no index at", "--index"),
     (["status", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
@@ -184,17 +183,12 @@ def test_an_error_leaves_no_empty_index_behind(here, capsys):
 
 def test_doctor_finds_what_is_wrong(here, capsys, monkeypatch, tmp_path):
     (tmp_path / "models.yaml").write_text("embedders:\n  minilm:\n    sha256: '" + "0" * 64 + "'\n")
-    assert run(["doctor", "--models", str(tmp_path / "models.yaml"), "--json"]) == 1
+    monkeypatch.setenv("LOCAL_RAG_MODELS", str(tmp_path / "models.yaml"))
+    assert run(["doctor", "--json"]) == 1
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)}
     assert checks["embedder"]["state"] == "bad"
     assert "are not the ones that models.yaml names" in checks["embedder"]["found"]
     assert checks["Python"]["state"] == "ok"
-    monkeypatch.chdir(tmp_path)
-    assert run(["doctor"]) == 0
-    shown = capsys.readouterr().out
-    assert "models.yaml is not read, because --trust-models-here is not set" in shown
-    assert "--trust-models-here" in shown
-    assert "fingerprint" in shown
 
 
 def test_files_of_other_kinds_are_counted(here, capsys, tmp_path):

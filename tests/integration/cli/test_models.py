@@ -187,7 +187,8 @@ def test_every_model_of_the_profile_is_pulled(there, capsys, monkeypatch, tmp_pa
     file = tmp_path / "mine.yaml"
     profile = 'mine: {memory: 1, model: "llama3.2:3b", roles: {grader: tiny}}'
     file.write_text(f"ollama:\n  profiles:\n    {profile}\n")
-    assert run(["models", "pull", "--models", str(file), "--profile", "mine"]) == 0
+    monkeypatch.setenv("LOCAL_RAG_MODELS", str(file))
+    assert run(["models", "pull", "--profile", "mine"]) == 0
     pulled = [request.body["model"] for request in there.requests if request.path == "/api/pull"]
     assert sorted(pulled) == ["llama3.2:3b", "tiny"]
     assert len(capsys.readouterr().out.splitlines()) == 2
@@ -215,10 +216,11 @@ def test_an_unknown_model(there, capsys):
     assert hint.startswith("hint: local-rag models lists names")
 
 
-def test_a_model_that_is_too_large_is_announced(there, capsys, tmp_path):
+def test_a_model_that_is_too_large_is_announced(there, capsys, monkeypatch, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text('ollama:\n  models:\n    "llama3.2:3b": {memory: 900000}\n')
-    assert run(["models", "pull", "llama3.2:3b", "--models", str(file)]) == 0
+    monkeypatch.setenv("LOCAL_RAG_MODELS", str(file))
+    assert run(["models", "pull", "llama3.2:3b"]) == 0
     assert "note: it needs about 900000.0 GB of memory; this machine has" in capsys.readouterr().err
 
 

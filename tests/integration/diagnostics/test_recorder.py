@@ -281,8 +281,8 @@ def test_a_question_that_failed_proves_nothing():
 def test_flags_are_handed_on_and_nothing_else(monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_K", "7")
     assert settings_args(Settings.load()) == []
-    settings = Settings.load(index="./-x", engine="extractive", model=None, models="m.yaml", trust_models_here=True)
-    assert settings_args(settings) == ["--index=./-x", "--engine=extractive", "--models=m.yaml", "--trust-models-here"]
+    settings = Settings.load(index="./-x", engine="extractive", model=None)
+    assert settings_args(settings) == ["--index=./-x", "--engine=extractive"]
 
 
 @pytest.mark.slow

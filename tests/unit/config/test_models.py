@@ -44,20 +44,6 @@ def test_earlier_files_win_key_by_key(folder):
     assert load_models(settings).embedder("minilm").query_prefix == "config"
 
 
-def test_models_of_the_current_folder_need_trust(folder, monkeypatch):
-    write(folder / "models.yaml", {"toy": TOY})
-    untrusting = load_models(Settings.load())
-    assert untrusting.untrusted == folder / "models.yaml" and "toy" not in untrusting.embedders
-    monkeypatch.setenv("LOCAL_RAG_TRUST_MODELS", "1")
-    trusting = load_models(Settings.load())
-    assert trusting.untrusted is None and trusting.embedder("toy").path == str(folder / "toy")
-
-
-def test_a_copy_of_the_packaged_file_is_not_worth_a_word(folder):
-    (folder / "models.yaml").write_bytes(packaged_file().read_bytes())
-    assert load_models(Settings.load()).untrusted is None
-
-
 def test_a_new_location_replaces_the_whole_old_one(folder):
     flag = write(folder / "mine.yaml", {"minilm": {"path": "elsewhere"}})
     spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
