@@ -11,6 +11,10 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Support
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
+Certainty = Literal["sure", "probably", "in doubt", ""]
+"""How far to rely on an answer: `sure` where it is grounded; `probably` where the passages say all of it, and it is
+more likely than not that this answers the question; else `in doubt`. Empty for what is not from files.
+"""
 QuoteMatch = Literal["exact", "words", "property"]
 """How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; or the
 quote is a property of the file, such as its author, and not of its text."""
@@ -99,8 +103,9 @@ class Highlight:
 class Answer:
     """An answer, where it stands, and how it came about.
 
-    `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered,
-    and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
+    `reason` says why the status is what it is, and `certainty` how far to rely on the answer; `nearest` lists the
+    passages that came closest when nothing answered, and `about` the main titles of the index then. `asked` is the
+    question as it was understood where it followed
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
     were taken out for want of support. `used_web`: a query has left for a search engine; `fallback_corpus` names the
     folder or index that was searched in its place, empty where none was. `conflicts` say where the files that it is
@@ -136,6 +141,7 @@ class Answer:
     short: str = ""
     highlights: tuple[Highlight, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    certainty: Certainty = ""
     run: str = field(default="", compare=False)
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         understood = texts.understood.format(question=answer.asked)
         yield f"*{escaped(understood[:1].upper() + understood[1:])}*"
         yield ""
-    doubt = texts.leads.get(answer.status, "")
+    doubt = texts.lead(answer)
     if doubt:
         yield f"**{doubt}{f': {escaped(answer.reason)}' if answer.reason else ''}.**"
         yield ""

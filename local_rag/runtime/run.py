@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from local_rag.core.answer import Answer, Citation, Highlight, Sentence, Status
+from local_rag.core.answer import Answer, Certainty, Citation, Highlight, Sentence, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
@@ -50,6 +50,9 @@ POLL = 0.2
 
 TITLES = 5
 """Titles by which an abstention says what the index is about."""
+
+LIKELY, LIKELY_USEFULNESS = 0.5, 4
+"""The chance that an answer is right, or its usefulness, from which it is "probably" right where it is not sure."""
 
 
 @dataclass
@@ -157,6 +160,7 @@ class Run:
             question=self.question,
             text=checked.text,
             status=status,
+            certainty=_certainty(status, state.get("grade")),
             reason=state.get("reason", ""),
             citations=checked.citations,
             dropped_citations=state.get("dropped", 0),
@@ -200,6 +204,16 @@ class Run:
         whys = {decision.chunk_id: decision.why for decision in graded if decision.chunk_id and decision.why}
         question = self.state.get("asked") or self.question
         return citations.nearest(self.state.get("nearest", []), question, whys, texts)
+
+
+def _certainty(status: Status, grade: Grade | None) -> Certainty:
+    """How far to rely on an answer, by its status and its grade: a score, or a usefulness where there is none."""
+    if status in ("grounded", "abstained", "direct"):
+        return "sure" if status == "grounded" else ""
+    if grade is None or grade.support != "fully":
+        return "in doubt"
+    likely = grade.usefulness >= LIKELY_USEFULNESS if grade.score is None else grade.score >= LIKELY
+    return "probably" if status == "partial" and likely else "in doubt"
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:

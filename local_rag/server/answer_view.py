@@ -164,11 +164,11 @@ def _conflict_view(conflict: Conflict, label: PathLabel, texts: AnswerTexts) -> 
 
 
 def status_text(answer: Answer, texts: AnswerTexts) -> str:
-    """The status in words, with the reason: "With reservations: your files disagree"."""
+    """The status in words, with the reason: "Probably: your files disagree"."""
     if answer.status == "grounded":
         return texts.grounded
     late = answer.status == "abstained" and ran_out_of_time(answer.reason)
-    lead = texts.no_answer if late else texts.leads[answer.status]
+    lead = texts.no_answer if late else texts.lead(answer)
     return f"{lead}: {answer.reason}" if answer.reason else lead
 
 

@@ -37,8 +37,8 @@ def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[Rend
     if answer.status == "abstained":
         yield from _abstention(answer, label, texts)
         return
-    if answer.status in texts.leads:
-        yield _lead(texts.leads[answer.status], "red" if answer.status == "ungrounded" else "yellow", answer.reason)
+    if lead := texts.lead(answer):
+        yield _lead(lead, "red" if answer.status == "ungrounded" else "yellow", answer.reason)
         yield ""
     yield from answer_text(answer, texts)
     if answer.removed:

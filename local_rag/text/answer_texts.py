@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Citation, QuoteMatch, Status
+from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Answer, Certainty, Citation, QuoteMatch, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.words import NAMES, code_of, detected
@@ -77,10 +77,10 @@ class AnswerTexts:
     grounded = "Grounded in your files"
     leads: Mapping[Status, str] = {
         "abstained": "Your files do not say",
-        "partial": "With reservations",
         "ungrounded": "Not supported by your files",
         "direct": "Not from your files",
     }
+    doubtful: Mapping[Certainty, str] = {"probably": "Probably", "in doubt": "In doubt"}
     no_answer = "No answer"
     understood = "understood as: {question}"
     removed = "(taken out, because the passages do not say it: {sentences})"
@@ -122,6 +122,12 @@ class AnswerTexts:
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
         return texts[n != 1].format(n=f"{n:,}", **values)
+
+    def lead(self, answer: Answer) -> str:
+        """What stands before an answer that is not grounded: how certain it is, or what is wrong with it."""
+        if answer.status == "partial":
+            return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
+        return self.leads.get(answer.status, "")
 
     def how(self, citation: Citation) -> str:
         """How a quote was located in its passage; that of a row or record is no text of the file itself."""
@@ -179,10 +185,10 @@ class German(AnswerTexts):
     grounded = "Durch die Dateien belegt"
     leads: Mapping[Status, str] = {
         "abstained": "Dazu steht nichts in den Dateien",
-        "partial": "Mit Vorbehalt",
         "ungrounded": "Durch die Dateien nicht belegt",
         "direct": "Nicht aus den Dateien",
     }
+    doubtful: Mapping[Certainty, str] = {"probably": "Wahrscheinlich", "in doubt": "Zweifelhaft"}
     no_answer = "Keine Antwort"
     understood = "verstanden als: {question}"
     removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"

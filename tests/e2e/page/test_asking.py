@@ -235,12 +235,12 @@ def test_files_that_disagree_stand_side_by_side(tab, server):
         {"text": "900 euros", "when": "2026-01-01", "citations": [quote(1)]},
         {"text": "850 euros", "when": "file changed 2024-01-01", "citations": [quote(2, "old.pdf", "850 euros")]},
     ]
-    text = "With reservations: your files disagree"
+    text = "Probably: your files disagree"
     server.script(
         answer(status="partial", status_text=text, conflicts=[{"line": "Your files disagree:", "positions": sides}])
     )
     tab.ask(QUESTION)
-    tab.see("With reservations")
+    tab.see("Probably")
     conflict = tab.page.locator(".conflict")
     assert all(
         part in conflict.inner_text()

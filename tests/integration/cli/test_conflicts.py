@@ -58,7 +58,7 @@ def here(world, monkeypatch):
 def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, capsys):
     assert run(["ask", QUESTION]) == 4
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("With reservations: your files disagree.")
+    assert shown.startswith("Probably: your files disagree.")
     both = shown.partition("Your files disagree, the newest first:")[2]
     assert re.search(
         r"file changed 2024-06-01 six months \[\d\] .*lease new\.md.* 2021-04-01 three months \[\d\]", both

@@ -262,6 +262,22 @@ def test_the_backstop_is_above_the_longest_path():
     assert opened(engine, corpus, **limits).ask("What?").path[-1] == "give_up"
 
 
+@pytest.mark.parametrize(
+    ("grade", "draft", "status", "certainty"),
+    [
+        (("fully", 5), "It costs 100 euros [1].", "grounded", "sure"),
+        (("fully", 5), "It costs 100 euros [1]. So it has been for long.", "partial", "probably"),
+        (("fully", 3), "It costs 100 euros [1].", "partial", "in doubt"),
+        (("partially", 5), "It costs 100 euros [1].", "partial", "in doubt"),
+        (("fully", 5), "The passages do not contain the answer.", "abstained", ""),
+    ],
+)
+def test_an_answer_says_how_far_to_rely_on_it(grade, draft, status, certainty):
+    rag = opened(ScriptedEngine(grades=[grade], drafts=[draft]), limits__generations=1, limits__rewrites=0)
+    answer = rag.ask("What does the plan cost?")
+    assert (answer.status, answer.certainty) == (status, certainty)
+
+
 def test_every_passage_that_a_query_brings_is_an_event():
     from local_rag.core.events import Retrieved
 

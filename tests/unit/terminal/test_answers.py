@@ -149,16 +149,18 @@ def test_no_colour_and_no_link_where_they_are_not_wanted(monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    ("status", "first"),
+    ("status", "certainty", "first"),
     [
-        ("partial", "With reservations: because."),
-        ("ungrounded", "Not supported by your files: because."),
-        ("direct", "Not from your files: because."),
-        ("abstained", "Your files do not say: because."),
+        ("partial", "probably", "Probably: because."),
+        ("partial", "in doubt", "In doubt: because."),
+        ("partial", "", "In doubt: because."),
+        ("ungrounded", "in doubt", "Not supported by your files: because."),
+        ("direct", "", "Not from your files: because."),
+        ("abstained", "", "Your files do not say: because."),
     ],
 )
-def test_what_is_not_grounded_says_so_first(status, first):
-    assert lines(answer(status=status, reason="because"))[0] == first
+def test_what_is_not_grounded_says_so_first(status, certainty, first):
+    assert lines(answer(status=status, certainty=certainty, reason="because"))[0] == first
 
 
 def test_a_timeout_is_not_called_silence_of_the_files():
