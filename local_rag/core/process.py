@@ -2,8 +2,8 @@
 
 `prepare_own_process` is for processes of our own: `cli.main` and the converter call it before they import anything
 large. `import local_rag` and `Rag` never do: in somebody's program os.environ, gc and sys.modules stay as they are.
-What it guarantees holds there by other means: models are loaded with `local_files_only`, graphs run in a tracing
-context that is off (`graphs.untraced`), and children get an environment of their own.
+What it guarantees holds there by other means: models are loaded with `local_files_only`, a `Rag` runs its graphs in a
+tracing context that is off (`runtime.run`), and children get an environment of their own.
 
 Two libraries act while they are imported, so the modules that import them use `hidden` and `environment`. Both undo
 what they did once the import is done.

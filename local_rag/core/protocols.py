@@ -158,9 +158,6 @@ class Corpus(Protocol):
     def count(self) -> int:
         """How many passages there are; a catalog costs more."""
 
-    def span(self, chunk_id: str, start: int, end: int) -> str:
-        """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""
-
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Checkpointer
 
 from local_rag.graphs.adaptive import adaptive
-from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.crag import crag
 from local_rag.graphs.deps import TUTORIAL, Options
+from local_rag.graphs.graph import Graph, LocalGraph
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
-from local_rag.graphs.untraced import Graph, Untraced
 
 
 class Builder(Protocol):
@@ -31,18 +28,8 @@ GRAPHS: dict[str, Builder] = {
 }
 
 
-def compiled(name: str, options: Options = TUTORIAL, checkpointer: Checkpointer = None) -> Untraced:
-    """The graph of that name, ready to run, as `Graph.compile` gives it.
-
-    A graph holds nothing of a question, and to build one takes longer than many questions do: all who are wired alike
-    share its nodes.
-    """
-    if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
-        # LangGraph says what is wrong with it
-        return GRAPHS[name](options).compile(checkpointer, name=name)  # type: ignore[arg-type]
-    return _built(name, options).copy({"checkpointer": checkpointer and without_file_texts(checkpointer)})
-
-
-@lru_cache(maxsize=32)
-def _built(name: str, options: Options) -> Untraced:
-    return GRAPHS[name](options).compile(name=name)
+def compiled(
+    name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None
+) -> LocalGraph:
+    """The graph of that name, ready to run."""
+    return GRAPHS[name](options).compile(checkpointer, name=name)

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.edges import label, route_taken, steps_or_source
+from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import (
@@ -20,7 +21,6 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
-from local_rag.graphs.untraced import Graph
 
 Edges = dict[Hashable, str]
 

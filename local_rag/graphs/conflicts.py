@@ -18,7 +18,7 @@ from local_rag.core.verdicts import Graded, Support
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.disagreement import Statement, disagreeing
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten
 from local_rag.text.marks import claims
@@ -27,7 +27,7 @@ LONGEST = 60
 """Characters of an answer in a verdict."""
 
 
-def compared_files(state: State, deps: Deps) -> tuple[Update, list[Graded], list[Note]]:
+def compared_files(state: State, deps: Deps) -> tuple[State, list[Graded], list[Note]]:
     """What the comparison of an answer's files adds to the state, its verdict, and what a person should know of it.
 
     An answer that was grounded is `partial` where files disagree. Where its text is nothing but quotes, the quotes of
@@ -83,9 +83,9 @@ def _dated(document: Document) -> tuple[str, Literal["document", "file", ""]]:
     return "", ""
 
 
-def _marked(state: State, deps: Deps, conflict: Conflict) -> Update:
+def _marked(state: State, deps: Deps, conflict: Conflict) -> State:
     reason = "; ".join(filter(None, (texts_of(state, deps).files_disagree, state.get("reason", ""))))
-    update: Update = {"conflicts": [conflict], "reason": reason}
+    update: State = {"conflicts": [conflict], "reason": reason}
     if state.get("status") == "grounded":
         update["status"] = "partial"
     if text := _quotes(state, conflict):

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values
@@ -137,13 +136,6 @@ class Deps:
     def fallback_corpus(self) -> str:
         """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
         return getattr(self.web, "fallback_corpus", "")
-
-    def corpus_of(self, document: Document) -> Corpus | None:
-        """Where the text of a passage can be read again: the index, or the fallback corpus that it comes from."""
-        source = document.metadata.get("fallback_corpus")
-        if not source:
-            return self.index
-        return getattr(self.web, "index", None) if source == self.fallback_corpus else None
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind: one search of the web; none where it is off, or kept from this index.

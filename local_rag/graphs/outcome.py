@@ -15,7 +15,7 @@ from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
-from local_rag.graphs.state import Draft, State, Update, after, standalone_of
+from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_refusal
 from local_rag.text.display import plural
@@ -28,7 +28,7 @@ WORTH_SHOWING = 3
 """A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""
 
 
-def best_or_abstention(state: State, deps: Deps) -> Update:
+def best_or_abstention(state: State, deps: Deps) -> State:
     """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason.
 
     Raises EngineError where nothing usable came from the graders: that is no word of the files.
@@ -50,7 +50,7 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
     }
 
 
-def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | ModelChanged) -> Update:
+def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | ModelChanged) -> State:
     """What a node returns whose engine failed: the best there is, with the reason; any next node passes it on.
 
     Raises the error where there is nothing to show.
@@ -63,7 +63,7 @@ def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | 
     return update
 
 
-def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
+def _best(state: State, deps: Deps, ended: str) -> tuple[State | None, Usage]:
     """The best rejected draft worth showing, if any, and what looking for it cost; `ended`: what ended the graph."""
     usage, texts = Usage(), texts_of(state, deps)
     drafts = [*state.get("drafts", ()), *_ungraded(state, texts)]
@@ -75,7 +75,7 @@ def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
             draft = _graded_again(state, draft, deps)
             usage += draft.grade.usage
         if _worth_showing(draft, deps.thresholds.answer):
-            update: Update = {
+            update: State = {
                 "generation": draft.text,
                 "documents": list(draft.documents),
                 "status": draft.status,
@@ -191,12 +191,12 @@ def unread_passages(state: State) -> set[str]:
     return {graded.chunk_id or "" for graded in decisions if (graded.kind, graded.verdict) == ("relevance", "unparsed")}
 
 
-def out_of_time(state: State, deps: Deps) -> Update:
+def out_of_time(state: State, deps: Deps) -> State:
     """What a node returns that could not start or finish: the best there is, marked, so that any next node may end."""
     return best_or_abstention(state, deps) | {"spent": [TIME]}
 
 
-def useful(state: State) -> Update:
+def useful(state: State) -> State:
     """The status of an answer that passed its graders: never better than its citations."""
     if state.get("status") in ("grounded", None):
         return {"status": "grounded", "reason": ""}
@@ -241,7 +241,7 @@ def checked_answer(state: State, texts: AnswerTexts) -> citations.Checked:
     return citations.renumbered(citations.check(text, state.get("documents", [])))
 
 
-def ended(state: State, texts: AnswerTexts) -> Update:
+def ended(state: State, texts: AnswerTexts) -> State:
     """What the node returns that ends a graph: the answer as a person reads it, the cited passages first.
 
     So the n-th document is what its mark [n] cites, and checking it again changes nothing.
@@ -271,16 +271,6 @@ def _nearest_first(state: State) -> list[Document]:
             grades[graded.chunk_id] = max(int(10 * score), grades.get(graded.chunk_id, 0))
     passages = {chunk_id(passage): passage for passage in state.get("nearest", ())}
     return sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
-
-
-def reduced(state: State, texts: AnswerTexts) -> Update:
-    """How an answer stands that had ended, after passages which it cites left the index."""
-    checked = citations.check(state.get("generation", ""), state.get("documents", []))
-    status: Status = "abstained"
-    if checked.citations:
-        status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
-    left: Update = {"status": status, "reason": texts.passages_gone, "grade": None, "removed": [], "conflicts": []}
-    return left | ended(after(state, left), texts)
 
 
 def reason_of(checked: citations.Checked, has_passages: bool, texts: AnswerTexts) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from local_rag.graphs.deps import TUTORIAL, Options
+from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate_last
 from local_rag.graphs.nodes.retrieval import retrieve
-from local_rag.graphs.untraced import Graph
 
 
 def plain(options: Options = TUTORIAL) -> Graph:

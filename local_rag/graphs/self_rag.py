@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.edges import label, retrieve_or_not
+from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes import candidates, segments
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
@@ -18,7 +19,6 @@ from local_rag.graphs.nodes.graders import (
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
-from local_rag.graphs.untraced import Graph
 
 
 def self_rag(options: Options = TUTORIAL) -> Graph:

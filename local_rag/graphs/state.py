@@ -10,19 +10,18 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Required,  # pydantic makes a JSON schema of no other before Python 3.12
     cast,
     get_origin,
     get_type_hints,
 )
 
 from langchain_core.documents import Document
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from local_rag.core.answer import BudgetKind, Citation, Conflict, Status
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
-from local_rag.graphs.channels import Latest
 
 Action = Literal["correct", "ambiguous", "incorrect"]
 """What CRAG does with what was retrieved (section 4.3)."""
@@ -64,72 +63,52 @@ def _union(names: list[str], more: list[str]) -> list[str]:
     return sorted({*names, *more})
 
 
-class Update(TypedDict, total=False):
-    """What a node may return. Every key but `turns` belongs to one question and is cleared when the next one begins.
+class State(TypedDict, total=False):
+    """What a graph knows of a question. A node returns the keys that it changes; no node overwrites the question.
 
-    `index` is the folder of the index that is asked.
-    `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question; `query` is
-    what is searched for, `tried` every query so far. `own` are those that the web may be told: the question made
-    whole from the person's own questions alone, then what was written from that; see `own_words`. `own_stays`: they
-    were made for a fallback corpus, and never leave. `label` is what the last node decided for the edge behind it,
-    `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is how many
-    passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` all passages
-    seen, as they were retrieved, at the end the nearest first, `shown` the chunk ids of those retrieved last, in the
-    order in which the engine is shown them. `dropped` counts the numbers in the generation that name no passage,
-    `removed` are its sentences that were taken out.
-    `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step` says
-    whether they go on. Of an answer that is written part by part `written` is what stands, `segment` the last part
-    with marks that count in the passages retrieved last, `refused` are (part, why it was). `failed`: the engine did,
-    what stands is passed on. `citations` are those of the answer, when the graph has ended, and `conflicts` say where
-    its files disagree; `path` names the nodes so far.
-    A node returns of `decisions`, `usage`, `path`, `tries` and `spent` only what is new: they have reducers.
+    Every key but `turns` belongs to one question. Of the keys with a reducer a node returns only what is new.
     """
 
-    generation: Annotated[str, Latest]
-    turns: Annotated[list[dict[str, Any]], Latest]
-    asked: Annotated[str, Latest]
-    index: Annotated[str, Latest]
-    documents: Annotated[list[Document], Latest]
-    query: Annotated[str, Latest]
-    tried: Annotated[list[str], Latest]
-    own: Annotated[list[str], Latest]
-    own_stays: Annotated[bool, Latest]
-    route: Annotated[Source, Latest]
-    complexity: Annotated[Complexity, Latest]
-    label: Annotated[str, Latest]
-    why: Annotated[str, Latest]
+    question: str
+    generation: str  # what is written so far, in the end the answer
+    documents: list[Document]  # the passages that it is written from
+    turns: list[dict[str, Any]]  # the questions of the chat before this one, and their answers
+    asked: str  # the question made whole where it follows others
+    index: str  # the folder of the index that is asked
+    query: str  # what is searched for
+    tried: list[str]  # every query so far
+    own: list[str]  # those that the web may be told; see `nodes.own_words`
+    own_stays: bool  # they were made for a fallback corpus, and never leave
+    route: Source
+    complexity: Complexity
+    label: str  # what the last node decided for the edge behind it
+    why: str  # the reason of that
     decisions: Annotated[list[Graded], add]
     tries: Annotated[dict[BudgetKind, int], _highest]
-    spent: Annotated[list[str], _union]
+    spent: Annotated[list[str], _union]  # the exhausted budgets
     usage: Annotated[Usage, add]
-    path: Annotated[list[str], add]
-    status: Annotated[Status, Latest]
-    reason: Annotated[str, Latest]
-    citations: Annotated[list[Citation], Latest]
-    conflicts: Annotated[list[Conflict], Latest]
-    dropped: Annotated[int, Latest]
-    removed: Annotated[list[str], Latest]
-    grade: Annotated[Grade | None, Latest]
-    drafts: Annotated[list[Draft], Latest]
-    candidates: Annotated[list[Candidate], Latest]
-    retrieved: Annotated[int, Latest]
-    rejected: Annotated[list[str], Latest]
-    nearest: Annotated[list[Document], Latest]
-    shown: Annotated[list[str], Latest]
-    scores: Annotated[dict[str, float], Latest]
-    action: Annotated[Action, Latest]
-    thoughts: Annotated[list[str], Latest]
-    step: Annotated[str, Latest]
-    written: Annotated[str, Latest]
-    segment: Annotated[str, Latest]
-    refused: Annotated[list[list[str]], Latest]
-    failed: Annotated[bool, Latest]
-
-
-class State(Update, total=False):
-    """The tutorials' keys `question`, `documents` and `generation`, and the others; no node overwrites the question."""
-
-    question: Required[str]
+    path: Annotated[list[str], add]  # the nodes so far
+    status: Status
+    reason: str
+    citations: list[Citation]  # those of the answer, when the graph has ended
+    conflicts: list[Conflict]  # where its files disagree
+    dropped: int  # numbers in the generation that name no passage
+    removed: list[str]  # sentences of it that were taken out
+    grade: Grade | None
+    drafts: list[Draft]  # generations that were rejected
+    candidates: list[Candidate]
+    retrieved: int  # how many passages were graded last
+    rejected: list[str]  # chunk ids of those found irrelevant
+    nearest: list[Document]  # all passages seen, as they were retrieved, at the end the nearest first
+    shown: list[str]  # chunk ids of those retrieved last, in the order in which the engine is shown them
+    scores: dict[str, float]  # of passages by chunk id
+    action: Action  # CRAG's
+    thoughts: list[str]  # sentences of reasoning
+    step: str  # whether they, or the parts of an answer, go on
+    written: str  # what stands of an answer that is written part by part
+    segment: str  # its last part, with marks that count in the passages retrieved last
+    refused: list[list[str]]  # parts of it that were not accepted, and why
+    failed: bool  # the engine did: what stands is passed on
 
 
 class Question(TypedDict):
@@ -154,14 +133,10 @@ class Result(TypedDict, total=False):
     usage: Usage
 
 
-class CragUpdate(Update, total=False):
-    """`web_search` is the tutorial's flag: whether CRAG goes to the web."""
+class CragState(State, total=False):
+    """CRAG's state. Its own, because the name of the tutorial's flag is that of a node in Adaptive RAG."""
 
-    web_search: Annotated[Literal["Yes", "No"], Latest]
-
-
-class CragState(CragUpdate, State, total=False):
-    """CRAG's state. Its own, because the flag's name is that of a node in Adaptive RAG."""
+    web_search: Literal["Yes", "No"]  # whether CRAG goes to the web
 
 
 class CragResult(Result, total=False):
@@ -170,10 +145,9 @@ class CragResult(Result, total=False):
 
 @cache
 def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """How those keys are put together whose parts nodes return, as `Update` says it."""
+    """How those keys are put together of which nodes return parts."""
     hints = get_type_hints(CragState, include_extras=True)
-    reducers = {key: hint.__metadata__[0] for key, hint in hints.items() if get_origin(hint) is Annotated}
-    return {key: reduce for key, reduce in reducers.items() if reduce is not Latest}
+    return {key: hint.__metadata__[0] for key, hint in hints.items() if get_origin(hint) is Annotated}
 
 
 def standalone_of(state: State) -> str:
@@ -181,7 +155,7 @@ def standalone_of(state: State) -> str:
     return state.get("asked") or state["question"]
 
 
-def after(state: State, update: Update) -> State:
+def after(state: State, update: State) -> State:
     """The state once a node's update is in it, as LangGraph will put them together."""
     merged: dict[str, Any] = {**state, **update}
     for key, reduce in _reducers().items():
@@ -190,5 +164,19 @@ def after(state: State, update: Update) -> State:
     return cast(State, merged)
 
 
-PARENT_SAVER = "__pregel_checkpointer"
-"""Where LangGraph hands a node, and a graph within a graph, its saver."""
+BEGINNING: State = {"status": "abstained", "route": "vectorstore", "complexity": "single", "action": "incorrect"}
+"""The keys that have no empty value, as they are read where they were not written yet."""
+
+
+def begun(left: State, update: State) -> State:
+    """The update of the first node of a question, which empties whatever an earlier one of its thread has left."""
+    emptied: dict[str, Any] = {}
+    for key, value in left.items():
+        empty = None if key == "grade" else BEGINNING.get(key, type(value)())
+        if key not in ("question", "turns") and value != empty:
+            emptied[key] = empty
+    whole = {
+        key: Overwrite(value) if key in emptied and key in _reducers() else value
+        for key, value in (emptied | update).items()
+    }
+    return cast(State, whole)

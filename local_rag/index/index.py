@@ -154,10 +154,6 @@ class Index:
         known = iter(vectors.matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
 
-    def span(self, chunk_id: str, start: int, end: int) -> str:
-        """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""
-        return self._store.read(reads.span, chunk_id, start, end)
-
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
         return self._store.read(full_text.document_frequency, terms)

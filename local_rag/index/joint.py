@@ -86,9 +86,6 @@ class JointIndex:
         answers = zip(*(index.vectors(documents) for index in self._indexes), strict=True)
         return [next((vector for vector in row if vector is not None), None) for row in answers]
 
-    def span(self, chunk_id: str, start: int, end: int) -> str:
-        return next(filter(None, (index.span(chunk_id, start, end) for index in self._indexes)), "")
-
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         each = [index.document_frequency(terms) for index in self._indexes]
         return {term: sum(counts[term] for counts in each) for term in terms}

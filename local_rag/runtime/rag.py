@@ -311,7 +311,7 @@ class Rag:
             if checkpointer is None and (name, memory) in self._graphs:
                 return self._graphs[name, memory]
             graph = compiled(name, Options.of(values, memory=memory), checkpointer)
-            graph = graph.with_contexts(partial(self.context, graph=name))
+            graph = graph.copy({"contexts": partial(self.context, graph=name)})
             configured = graph.with_config(recursion_limit=recursion_limit(values.limits))
             if checkpointer is None:
                 self._graphs[name, memory] = configured

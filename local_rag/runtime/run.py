@@ -102,11 +102,14 @@ class Run:
                 return Stopped("stopped")
 
     def _work(self) -> None:
+        from langsmith import tracing_context
+
         try:
             if note := fallback_note(self.deps.answer.language):
                 self.out.put(Note(note))
             self._load()
-            self._drive()
+            with tracing_context(enabled=False):  # LangSmith sees no question, whatever the environment says
+                self._drive()
             self.out.put(None)
         except BaseException as error:
             self.out.put(error)

@@ -134,18 +134,10 @@ notes, = sys.argv[1:]
 assert run(["index", notes]) == 0
 inputs = {"question": "What does the greenhouse cost?"}
 with Rag.open() as rag:
-    rag.ask(**inputs)
-    app = rag.graph("crag")
-    for output in app.stream(inputs, context=rag.context()):
-        for key, value in output.items():
-            pass
-    assert "4,200" in value["generation"]
-    assert "4,200" in app.invoke(inputs, context=rag.context())["generation"]
-    async def main():
-        state = await app.ainvoke(inputs, context=rag.context())
-        assert "4,200" in state["generation"]
-        await rag.index.as_retriever().ainvoke("greenhouse")
-    asyncio.run(main())
+    for graph in ("plain", "self-rag", "crag", "adaptive"):
+        assert "4,200" in rag.ask(**inputs, graph=graph, thread="garden").text
+    assert "4,200" in rag.as_tool().invoke(inputs)
+    asyncio.run(rag.index.as_retriever().ainvoke("greenhouse"))
     assert rag.index.as_retriever().invoke("greenhouse")
 wait_for_all_tracers()
 sent = [path for path, body in got if b"greenhouse" in body or "runs" in path]
@@ -164,7 +156,7 @@ print("NOTHING LEFT")
 """
 
 
-def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
+def test_tracing_variables_send_nothing_from_questions_and_retrievers(notes):
     environment = {name: value for name, value in (os.environ | HOSTILE).items() if "PROXY" not in name}
     command = [sys.executable, "-c", TRACED, str(notes)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)

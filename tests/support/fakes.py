@@ -152,10 +152,6 @@ class FakeCorpus:
     def embedded_count(self):
         return self.count(), self.count()
 
-    def span(self, chunk_id, start, end):
-        texts = (known.page_content for known in self.passages if known.metadata["chunk_id"] == chunk_id)
-        return next(texts, "")[start:end]
-
     def vectors(self, documents):
         return [None] * len(documents)
 

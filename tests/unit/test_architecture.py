@@ -33,7 +33,7 @@ LAYERS = (
 HOME_OF = {
     "langgraph": {"graphs", "runtime"},
     "langsmith": {
-        "graphs/untraced",
+        "runtime/run",
         "index/langchain",
         "engines/calls",
         "runtime/langchain_tool",

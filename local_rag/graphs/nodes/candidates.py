@@ -16,14 +16,14 @@ from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.state import Candidate, State, Update, standalone_of
+from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.metadata import chunk_id
 
 
 @node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")
-def generate(state: State, deps: Deps, emit: Emit) -> Update:
+def generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write a draft from each part of the documents; which is best is decided next."""
     documents, question = state.get("documents", []), standalone_of(state)
     tries, usage = counted(state, "generations"), Usage()
@@ -44,7 +44,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     return written | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
 
 
-def _nothing(texts: AnswerTexts) -> Update:
+def _nothing(texts: AnswerTexts) -> State:
     """No draft said anything."""
     return {
         "generation": texts.refusal,
@@ -61,7 +61,7 @@ def dealt(count: int, candidates: int) -> list[list[int]]:
 
 
 @node("comparing the drafts")
-def rank_candidates(state: State, deps: Deps, emit: Emit) -> Update:
+def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
     """Grade every draft and keep the best; sentences without support are dropped first where that is asked for."""
     documents, question, usage = state.get("documents", []), standalone_of(state), Usage()
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
@@ -98,7 +98,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     return replace(draft, text=text), left, removed
 
 
-def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document], texts: AnswerTexts) -> Update:
+def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document], texts: AnswerTexts) -> State:
     """A draft as the generation; numbers that its own passages did not have count as dropped."""
     checked = citations.check(best.text, documents)
     checked = replace(checked, dropped=checked.dropped + best.dropped)

@@ -11,7 +11,6 @@ from langgraph.types import interrupt
 
 from local_rag.core.events import WebQuery
 from local_rag.graphs.deps import Deps, by_interrupt
-from local_rag.graphs.state import PARENT_SAVER
 
 ANSWERS = 'yes, no, or another query: {"query": "…"}'
 """What an interruption may be answered with, as it tells its caller."""
@@ -20,8 +19,8 @@ YES = frozenset({"yes", "y", "ja", "j"})
 
 
 def is_interrupted_to_ask(deps: Deps) -> bool:
-    """Whether the graph is interrupted to ask; that needs a checkpointer to go on from."""
-    return deps.may_search is by_interrupt and bool(get_config()["configurable"].get(PARENT_SAVER))
+    """Whether the graph is interrupted to ask: a checkpointer to go on from needs a thread, and else none is named."""
+    return deps.may_search is by_interrupt and "thread_id" in get_config().get("configurable", {})
 
 
 def allowed(query: WebQuery, deps: Deps) -> WebQuery | None:

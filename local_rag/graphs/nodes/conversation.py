@@ -1,6 +1,6 @@
 """The memory of a chat: a follow-up is made whole before a graph, and the turn is kept after it.
 
-Only `turns` outlives a question: every other key is cleared when the next one begins (see `untraced`).
+Only `turns` outlives a question: every other key is emptied when the next one begins.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from local_rag.core.generation import Turn
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps, Options, deps_of
-from local_rag.graphs.nodes.node import Emit, Node, node, with_texts
+from local_rag.graphs.graph import Graph
+from local_rag.graphs.nodes.node import Emit, Node, node
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
-from local_rag.graphs.state import Result, State, Update, standalone_of
-from local_rag.graphs.untraced import Graph
+from local_rag.graphs.state import Result, State, standalone_of
 from local_rag.text.answer_texts import ran_out_of_time
 
 
@@ -42,14 +42,14 @@ def graph_of(
     return graph, start, end
 
 
-@node(lambda state, deps: "reading the question" if state.get("turns") or deps.turns else "starting")
-def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
+@node(lambda state, deps: "reading the question" if state.get("turns") or deps.turns else "starting", begins=True)
+def standalone_question(state: State, deps: Deps, emit: Emit) -> State:
     """The question as it would be asked without the chat before it; the first one stays as it is.
 
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
     question, turns = state["question"], state.get("turns") or list(map(dict, deps.turns))
-    fresh: Update = {"asked": question, "index": deps.folder, "turns": turns}
+    fresh: State = {"asked": question, "index": deps.folder, "turns": turns}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
@@ -64,7 +64,7 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     return {**fresh, "asked": text, "usage": rewrite.usage, "decisions": decisions}
 
 
-def remember(state: State, runtime: Runtime[Deps]) -> Update:
+def remember(state: State, runtime: Runtime[Deps]) -> State:
     """Keep the turn: what the next question of the chat needs to know of it.
 
     No bare `node`: the clock may run out right before it, and the answer that was found stands. A question that the
@@ -73,8 +73,7 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
     deps = deps_of(runtime)
     if deps.cancel.stopped:
         raise Stopped("stopped")
-    state, read = with_texts(state, deps, runtime.stream_writer)
-    update: Update = {"generation": state.get("generation", ""), **read, "path": ["remember"]}
+    update: State = {"generation": state.get("generation", ""), "path": ["remember"]}
     if ran_out_of_time(state.get("reason", "")):
         return update
     texts = texts_of(state, deps)

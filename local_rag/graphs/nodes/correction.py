@@ -12,12 +12,12 @@ from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.graders import graded_passages, grading, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, node
-from local_rag.graphs.state import CragUpdate, State, Update, after, standalone_of
+from local_rag.graphs.state import CragState, State, after, standalone_of
 from local_rag.text.display import plural
 
 
 @node(grading, rules.crag_action)
-def grade_documents(state: State, deps: Deps, emit: Emit) -> CragUpdate:
+def grade_documents(state: State, deps: Deps, emit: Emit) -> CragState:
     """The retrieval grader, and CRAG's action: by the tutorial's yes and no, or by the paper's thresholds.
 
     `web_search` says as in the tutorial whether the web comes next, which it never does where it is off.
@@ -48,13 +48,13 @@ def _kept_by_scores(documents: Sequence[Document], verdicts: Sequence[Relevance]
 
 
 @node("setting the passages aside", rules.web_allowed)
-def discard_documents(state: State, deps: Deps, emit: Emit) -> Update:
+def discard_documents(state: State, deps: Deps, emit: Emit) -> State:
     """CRAG, action `incorrect`: nothing retrieved is used."""
     return {"documents": []}
 
 
 @node("refining the passages")
-def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
+def refine_documents(state: State, deps: Deps, emit: Emit) -> State:
     """Cut the passages of the files into strips, grade them in one call, keep the best in their order.
 
     Where it is off, and for pages of the web, which were selected strip by strip already, documents go through as they

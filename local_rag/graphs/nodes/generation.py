@@ -14,12 +14,12 @@ from local_rag.graphs import outcome
 from local_rag.graphs.answer_language import shape_of, texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal
 
 
-def _generate(state: State, deps: Deps, emit: Emit) -> Update:
+def _generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write an answer from the documents and check its citations; without documents there is no answer."""
     documents = state.get("documents", [])
     tries = counted(state, "generations")
@@ -60,7 +60,7 @@ def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Att
 
 
 @node("answering without your files", ends=True)
-def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
+def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
     texts, attempt = texts_of(state, deps), Attempt(direct=True, shape=shape_of(state, deps))
     text, usage = write(standalone_of(state), [], attempt, deps, emit)
@@ -76,7 +76,7 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node("looking for the best answer so far", ends=True)
-def give_up(state: State, deps: Deps, emit: Emit) -> Update:
+def give_up(state: State, deps: Deps, emit: Emit) -> State:
     """The budget is used up: the best draft that is worth showing, marked, or an abstention with its reason."""
     return outcome.best_or_abstention(state, deps)
 

@@ -14,7 +14,7 @@ from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural
 from local_rag.text.metadata import chunk_id
@@ -28,7 +28,7 @@ def grading(state: State, deps: Deps) -> str:
 
 def _passage_grader(rule: Rule) -> Node:
     @node(grading, rule)
-    def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
         """The retrieval grader: keep the documents that are relevant to the question (not to the query)."""
         return graded_passages(state, relevance_verdicts(state, deps))
 
@@ -59,7 +59,7 @@ def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relev
     ]
 
 
-def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[Document] | None = None) -> Update:
+def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[Document] | None = None) -> State:
     """The update after a retrieval grader: `kept`, or the relevant documents, and what was said of each."""
     documents = state.get("documents", [])
     pairs = list(zip(documents, verdicts, strict=True))
@@ -91,13 +91,13 @@ def graded_passage(document: Document, verdict: Relevance, kind: str = "relevanc
 def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:
     """A grader of the generation: one verdict on it, what follows from it, and the label that leads on."""
 
-    def grade(state: State, deps: Deps, emit: Emit) -> Update:
+    def grade(state: State, deps: Deps, emit: Emit) -> State:
         if rules.is_fixed_reply(state):
             verdict = Graded("answered", "no", "the passages do not contain the answer")
             refused = rejected(state, state.get("documents", []))
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
-        update: Update = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
+        update: State = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
         return update | _consequence(state, grade, check, texts_of(state, deps))
 
     grade.__name__ = name
@@ -123,13 +123,13 @@ def _logged(grade: Grade, check: Check) -> list[Graded]:
     return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
-def _consequence(state: State, grade: Grade, check: Check, texts: AnswerTexts) -> Update:
+def _consequence(state: State, grade: Grade, check: Check, texts: AnswerTexts) -> State:
     """The status of a good answer, or a rejected draft; what is only half graded is neither."""
     if rules.verdict_of(grade) == "useful":
         return outcome.useful(state)
     if check == "support" and grade.support == "fully":
         return {}
-    update: Update = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade, texts)]}
+    update: State = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade, texts)]}
     return update | {"spent": ["generations"]} if unchecked(grade) else update
 
 
@@ -164,6 +164,6 @@ grade_all_parts = _grader(
 
 
 @node("preparing the final grade")
-def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> Update:
+def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> State:
     """The early notebook's node between the two graders: it passes the state through."""
     return {}

@@ -9,24 +9,22 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
+from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import conflicts, outcome
 from local_rag.graphs.answer_language import texts_of
-from local_rag.graphs.checkpoints import restored
 from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
-from local_rag.graphs.state import State, Update, after
-from local_rag.text.display import plural
+from local_rag.graphs.state import State, after, begun
 from local_rag.text.metadata import chunk_id
 
 ACCEPTED = "useful"
 """The label of a draft that is the answer."""
 
 Emit = Callable[[Event], None]
-Work = Callable[[State, Deps, Emit], Update]
+Work = Callable[[State, Deps, Emit], State]
 Rule = Callable[[State], str]
 Doing = Callable[[State, Deps], str]
 
@@ -36,29 +34,31 @@ class Node(Protocol):
 
     __name__: str
 
-    def __call__(self, state: State, runtime: Runtime[Deps]) -> Update: ...
+    def __call__(self, state: State, runtime: Runtime[Deps]) -> State: ...
 
 
-def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) -> Callable[[Work], Node]:
+def node(
+    doing: str | Doing, rule: Rule | None = None, *, begins: bool = False, ends: bool = False
+) -> Callable[[Work], Node]:
     """Make a node of a piece of work; `doing` is what a person is shown meanwhile.
 
     The node has a `Started` event, ends at once when the time is up or the engine failed, returns of the state's
-    decisions, usage, path and exhausted budgets what is new, and `generation`, as every node that can end a graph must.
+    decisions, usage, path and exhausted budgets what is new.
     With a `rule` it decides the label for the edge behind it, and logs that as its last decision. Where it `ends` the
     graph, as every label `useful` does, it returns the answer as a person gets to read it, with what its files
-    disagree about.
+    disagree about. Where it `begins` a question nothing is left of the one before it but the turns.
     """
 
     def decorate(work: Work) -> Node:
-        def run(state: State, runtime: Runtime[Deps]) -> Update:
-            deps = deps_of(runtime)
+        def run(state: State, runtime: Runtime[Deps]) -> State:
+            deps, left = deps_of(runtime), state
+            state = _of_this_question(state) if begins else state
             emit = _emitting(runtime, deps)
-            state, read = with_texts(state, deps, emit)
+            if not isinstance(state.get("question"), str):
+                raise UsageError("a graph is given a question, a text", hint='graph.invoke({"question": "…"})')
             emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state, deps)))
             update, in_time = _update(work, state, deps, emit)
-            update = _finished(
-                {"generation": state.get("generation", ""), **read, **update}, work.__name__, state, deps
-            )
+            update = _finished(update, work.__name__, state, deps)
             if rule is not None:
                 update["label"], why = rule(after(state, update)), update.setdefault("why", "")
                 update["decisions"] += [Graded(work.__name__, update["label"], why)] if in_time else []
@@ -68,14 +68,12 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
                 compared, verdicts, notes = conflicts.compared_files(after(state, update), deps)
                 update |= compared
                 update["decisions"] += verdicts
-            events: list[Event] = [
-                *update["decisions"],
-                *map(Called, update["usage"].log),
-                *map(Note, update["usage"].notes),
-                *notes,
-            ]
+            usage = update["usage"]
+            events: list[Event] = [*update["decisions"], *map(Called, usage.log), *map(Note, usage.notes), *notes]
             for event in events:
                 emit(event)
+            if begins:
+                return begun(left, update)
             if not ending:
                 return update
             return update | _ended(after(state, update), deps, work.__name__ if ends else WRITER)
@@ -85,6 +83,11 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
         return run
 
     return decorate
+
+
+def _of_this_question(state: State) -> State:
+    """What the first node of a question reads."""
+    return {"question": state.get("question", ""), "turns": state.get("turns", [])}
 
 
 def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
@@ -102,7 +105,7 @@ def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
     return emit
 
 
-def _ended(state: State, deps: Deps, writer: str) -> Update:
+def _ended(state: State, deps: Deps, writer: str) -> State:
     """What the last node adds: the answer as a person gets to read it, which is a message now."""
     update = outcome.ended(state, texts_of(state, deps))
     if known := state.get("conflicts"):
@@ -112,17 +115,7 @@ def _ended(state: State, deps: Deps, writer: str) -> Update:
     return update
 
 
-def with_texts(state: State, deps: Deps, emit: Emit) -> tuple[State, Update]:
-    """The state with the texts of its passages, and what of it had to be read again: it comes from a checkpoint."""
-    read, gone = restored(state, deps.corpus_of)
-    if gone:
-        emit(Note(f"{plural(gone, 'passage')} of this question left the index meanwhile and cannot be used"))
-        if state.get("citations"):
-            read |= outcome.reduced(after(state, read), texts_of(state, deps))
-    return after(state, read), read
-
-
-def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[Update, bool]:
+def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bool]:
     """What the work returns, and True; what there is by then, and False, where the time is up or the engine fails."""
     try:
         with deps.scope():
@@ -136,7 +129,7 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[Update, b
         return outcome.engine_failed(state, deps, error), False
 
 
-def _finished(update: Update, name: str, state: State, deps: Deps) -> Update:
+def _finished(update: State, name: str, state: State, deps: Deps) -> State:
     """An update with what every node returns: its decisions, usage, path and the exhausted budgets."""
     return {
         **update,
@@ -147,7 +140,7 @@ def _finished(update: Update, name: str, state: State, deps: Deps) -> Update:
     }
 
 
-def _exhausted(state: State, update: Update, deps: Deps) -> list[str]:
+def _exhausted(state: State, update: State, deps: Deps) -> list[str]:
     """The budgets used up so far; none ever comes back."""
     tries = update.get("tries", state.get("tries", {}))
     return sorted({*state.get("spent", ()), *update.get("spent", ()), *deps.exhausted(tries)})

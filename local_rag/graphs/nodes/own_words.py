@@ -16,7 +16,7 @@ from langgraph.func import task
 from local_rag.core.generation import Turn
 from local_rag.core.usage import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
@@ -43,7 +43,7 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     return [query], usage
 
 
-def own_update(own: list[str], deps: Deps) -> Update:
+def own_update(own: list[str], deps: Deps) -> State:
     """The queries for the state, which notes for whom they were made."""
     return {"own": own, "own_stays": bool(deps.fallback_corpus)}
 

@@ -11,14 +11,14 @@ from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import named_documents, search
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text.display import plural
 from local_rag.text.metadata import chunk_id
 from local_rag.text.words import query_key
 
 
 @node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
-def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
+def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     """The best new passages for the last thought, at most `per_step` of them and `collected` in all."""
     have = state.get("documents", []) if state.get("tried") else []
     query = state.get("query") or standalone_of(state)
@@ -38,7 +38,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node(lambda state, deps: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
-def reason(state: State, deps: Deps, emit: Emit) -> Update:
+def reason(state: State, deps: Deps, emit: Emit) -> State:
     """One more sentence towards the answer; it is the next query unless the engine names a better one."""
     question, documents, thoughts = standalone_of(state), state.get("documents", []), state.get("thoughts", [])
     thought = deps.engine.reason(question, documents, thoughts)

@@ -13,7 +13,7 @@ from local_rag.core.events import Note, Retrieved
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, node
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, shorten
 from local_rag.text.metadata import chunk_id
@@ -23,7 +23,7 @@ PHRASES = 4
 
 
 @node(lambda state, deps: "retrieving again" if state.get("tried") else "retrieving")
-def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
+def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
     passages = retrieved(state, deps, emit, query, state.get("rejected", ()))

@@ -10,14 +10,14 @@ from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.nodes.retrieval import search
 from local_rag.graphs.rules import budget_left
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 
 QUICK = 4
 """Passages that a router sees the titles of, as many as are retrieved by default."""
 
 
 @node("choosing where to look")
-def route_question(state: State, deps: Deps, emit: Emit) -> Update:
+def route_question(state: State, deps: Deps, emit: Emit) -> State:
     """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer.
 
     Small talk stays here: no edge leads to the web then.
@@ -38,7 +38,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     graded = [Graded("route", route.source, route.why)]
     if steps != "single" and route.source == "vectorstore":
         graded.append(Graded("complexity", route.complexity))
-    update: Update = {
+    update: State = {
         "route": route.source,
         "complexity": route.complexity,
         "decisions": graded,
@@ -48,7 +48,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node("deciding whether your files are needed")
-def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
+def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
     """Self-RAG's Retrieve (section 3.2), once: are the files needed?"""
     need, needed = first_need(state, deps)
     verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why)

@@ -25,7 +25,7 @@ from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.display import plural
@@ -34,7 +34,7 @@ from local_rag.text.metadata import chunk_id
 
 
 @node("deciding what the answer needs", rules.next_part)
-def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
+def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
     """Self-RAG's Retrieve with its three values (table 1): over the question, and over what is written of the answer.
 
     δ decides between yes and no where the score is known; `continue` is taken at its word.
@@ -54,13 +54,13 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     return _decided(need, step) | {"query": query if step == "yes" else state.get("query", question)}
 
 
-def _decided(need: Need, step: str) -> Update:
+def _decided(need: Need, step: str) -> State:
     verdict = Graded("need", need.retrieve, need.why)
     return {"step": step, "decisions": [verdict], "usage": need.usage}
 
 
 @node(lambda state, deps: "retrieving for the next part" if state.get("written") else "retrieving")
-def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
+def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
     query = state.get("query") or standalone_of(state)
     goes_on = bool(state.get("written")) and state.get("label") == "yes"
@@ -70,7 +70,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     turns = state.get("turns") or [{}]
     seen = [*state.get("nearest", ()), *new]
     new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
-    update: Update = {
+    update: State = {
         "query": query,
         "tried": [*state.get("tried", ()), query],
         "documents": [*collected, *new],
@@ -78,12 +78,12 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
         "nearest": seen,
         "decisions": named_documents(new),
     }
-    anew: Update = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}
+    anew: State = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}
     return update if goes_on else {**update, **anew}
 
 
 @node("grading the new passages", rules.some_new)
-def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
     """The retrieval grader on what the last retrieval brought; what was collected before stays.
 
     What is looked for after the first part is graded by its query: of the question it may hold no word.
@@ -97,7 +97,7 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node("writing the next part")
-def generate(state: State, deps: Deps, emit: Emit) -> Update:
+def generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write the next part from the last passages, and nothing that stands already.
 
     A step is a part that is written; a generation is an answer that is begun, or a part that is written again.
@@ -119,7 +119,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node("checking the part", rules.part_supported)
-def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
+def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
     """ISSUP of the new part. One without full support is written again; at the end of the budgets what has none goes.
 
     A part that could not be checked stays and is marked so: writing it again would not help.
@@ -128,7 +128,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
     if not segment:
         return {"step": "go on"}
     grade = deps.engine.grade(standalone_of(state), passages, segment, check="support")
-    update: Update = {
+    update: State = {
         "step": "go on",
         "usage": grade.usage,
         "decisions": [Graded("support", grade.support, grade.why)],
@@ -152,7 +152,7 @@ def _left(state: State, deps: Deps) -> int:
     return max(0, deps.answer.sentences - len(claims(state.get("written", ""))))
 
 
-def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Update:
+def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> State:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
     documents, passages = state.get("documents", []), last_retrieved(state)
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}

@@ -17,7 +17,7 @@ from local_rag.graphs.nodes import consent
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries, own_update
-from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text.display import plural, short_path
 from local_rag.text.metadata import chunk_id
 
@@ -31,7 +31,7 @@ def searching(state: State, deps: Deps) -> str:
 
 
 @node(searching)
-def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
+def web_search_node(state: State, deps: Deps, emit: Emit) -> State:
     """CRAG: what the web says is added to the documents that are left."""
     update = _search_web(state, deps, emit)
     if TIME in update.get("spent", ()):
@@ -42,12 +42,12 @@ def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 @node(searching, rules.after_the_web)
-def web_search(state: State, deps: Deps, emit: Emit) -> Update:
+def web_search(state: State, deps: Deps, emit: Emit) -> State:
     """Adaptive RAG: what the web says replaces the documents."""
     return _search_web(state, deps, emit)
 
 
-def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
+def _search_web(state: State, deps: Deps, emit: Emit) -> State:
     """Pages of the web with what is relevant of each; nothing where the words may not leave.
 
     What leaves is the last of the person's own words; what the pages are judged by stays here.
@@ -95,7 +95,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     return {**_looked(state, results, relevant, graded, "page"), **own_update(own, deps), "usage": usage}
 
 
-def _search_fallback_corpus(state: State, deps: Deps, emit: Emit) -> Update:
+def _search_fallback_corpus(state: State, deps: Deps, emit: Emit) -> State:
     """The relevant ones of the nearest passages there, as many as are retrieved from the files and graded alike."""
     own, usage = own_queries(state, deps)
     try:
@@ -115,7 +115,7 @@ def _search_fallback_corpus(state: State, deps: Deps, emit: Emit) -> Update:
     return {**_looked(state, results, relevant, graded, "passage"), **own_update(own, deps), "usage": usage}
 
 
-def _looked(state: State, results: WebResults, relevant: list[Document], graded: list[Graded], noun: str) -> Update:
+def _looked(state: State, results: WebResults, relevant: list[Document], graded: list[Graded], noun: str) -> State:
     """What a search brought; where nothing of it is relevant a verdict of its own says why."""
     why = f"{len(relevant)} of {plural(len(graded), noun)} relevant"
     if not relevant:
@@ -130,6 +130,6 @@ def _looked(state: State, results: WebResults, relevant: list[Document], graded:
     }
 
 
-def _refused(why: str) -> Update:
+def _refused(why: str) -> State:
     refused = Graded("web_search", "refused", why)
     return {"documents": [], "spent": ["web_searches"], "decisions": [refused], "why": why}

@@ -238,13 +238,6 @@ def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
     return dict(db.execute(f"SELECT key, id FROM chunks WHERE key {IN}", (array(keys),)))
 
 
-def span(db: Connection, key: str, start: int, end: int) -> str:
-    """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
-    sql = "SELECT text FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
-    row = db.execute(sql, (key,)).fetchone()  # SQLite's substr counts no further than a NUL
-    return row[0][max(0, start) : max(0, end)] if row else ""
-
-
 def vectors_of(db: Connection, digests: Sequence[bytes]) -> list[bytes | None]:
     """The vectors of the texts with these digests, None where there is none."""
     rows = (db.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone() for digest in digests)

@@ -54,15 +54,6 @@ def test_content_changes_with_the_passages_alone(index):
     assert index.content() == content and index.stored([]).files == TEXTS.keys()
 
 
-def test_a_span_is_counted_in_code_points_and_cut_at_the_borders(index):
-    text = "Lamp\0room \U0001f4a1 é e\u0301 horn.\n" * 9
-    add(index, {"odd": text})
-    (key,) = (found.metadata["chunk_id"] for found in index.search("horn", 1, within=["odd"]))
-    for start, end in ((0, 5), (11, 14), (5, 10**6), (9, 3)):
-        assert index.span(key, start, end) == text[start:end]
-    assert index.span("gone", 0, 9) == ""
-
-
 def test_the_stored_vector_of_a_passage_is_known_by_its_text(index):
     (document,) = index.search("income tax", 1)
     other = Document("Another text.", metadata=document.metadata)

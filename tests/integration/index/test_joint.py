@@ -41,7 +41,6 @@ def test_what_is_asked_of_a_passage_is_asked_of_its_own_index(joint):
     keys = [passage.metadata["chunk_id"] for passage in passages]
     stored = joint.stored(keys)
     assert [vector is not None for vector in joint.vectors(passages)] == [True, True, True, False]
-    assert [joint.span(key, 0, 999) for key in keys] == [one.page_content for one in passages[:3]] + [""]
     assert {key: one.text for key, one in stored.passages.items()} == {
         key: one.page_content for key, one in zip(keys[:3], passages, strict=False)
     }

@@ -575,7 +575,6 @@ def test_every_key_that_a_node_returns_is_in_the_state(name, options):
     for node, spec in GRAPHS[name](options).nodes.items():
         update = spec.runnable.func(state, Runtime())
         assert set(update) <= CragState.__annotations__.keys() - {"question"}, node
-        assert "generation" in update, f"{node} may end a graph, and the tutorials print the generation then"
 
 
 def test_langgraph_says_what_is_wrong_with_a_checkpointer():
