@@ -134,8 +134,6 @@ def differences(ours: Models, packaged: Models) -> dict[str, Any]:
     profiles = {}
     for name, profile in ours.profiles.items():
         profiles[name] = _keys(profile, packaged.profiles.get(name))
-        if not profile.ours:  # a person chose its model, which counts even where it is the same
-            profiles[name]["model"] = profile.model
     return {
         "embedders": {name: keys for name, keys in embedders.items() if keys},
         "evaluators": {name: keys for name, keys in evaluators.items() if keys},

@@ -6,10 +6,7 @@ of several engines can be kept at once.
 
 from __future__ import annotations
 
-import os
 import shlex
-import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +18,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, EngineError
-from local_rag.core.private_files import make_folder
-from local_rag.text.display import joined
+from local_rag.core.private_files import make_folder, replace_file
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Engine, Reranker
@@ -33,32 +29,16 @@ _HEAD = """\
 # embedder. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry to forget it.
 """
 
-
 UNKNOWN = "@?"
 """In a fingerprint: a model whose digest the server did not tell, which may be any."""
 
 
-_EVALUATOR = "evaluator "
-"""What the part of a fingerprint begins with that says which evaluator reads, where the engine's scores follow one."""
-
-_PLACEHOLDER = "CASES"
-
-
 @dataclass(frozen=True, slots=True)
 class VoidCalibration:
-    """Thresholds that were calibrated, and do not hold for what is asked now: what for, and the command for new ones.
+    """Thresholds that were calibrated, and do not hold for what is asked now: why, and the command for new ones."""
 
-    `made_for` follows "they hold for"; `named` is the name of the cases, where the command cannot give their files.
-    """
-
-    made_for: str
+    reason: str
     command: str
-    named: str = ""
-
-    @property
-    def reason(self) -> str:
-        cases = f", fitted to the cases {self.named}" if self.named else ""
-        return f"calibrated thresholds are not used, they hold for {self.made_for}{cases}"
 
     @property
     def line(self) -> str:
@@ -91,7 +71,7 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
 
 
 def void_calibration(settings: Settings, fingerprint: str) -> VoidCalibration | None:
-    """The thresholds that come nearest to a fingerprint, where none of its own are kept; None where nothing is void.
+    """The latest thresholds, of the same engine if there are any, where a fingerprint has none of its own; else None.
 
     Nothing is where both thresholds are set by hand. Raises ConfigError for a file that cannot be read.
     """
@@ -99,52 +79,22 @@ def void_calibration(settings: Settings, fingerprint: str) -> VoidCalibration | 
     kept = calibrated(settings)
     if not kept or None not in (own.relevance, own.answer) or (fingerprint in kept and UNKNOWN not in fingerprint):
         return None
-    now = fingerprint.split("; ")
-    # the last of those that are equally near: it was calibrated last
-    nearest = max(reversed(kept), key=lambda each: (_engine(each) == _engine(fingerprint), _common(each, now)))
+    engine, latest_first = _engine(fingerprint), [*reversed(kept)]
+    nearest = next((each for each in latest_first if _engine(each) == engine), latest_first[0])
     if UNKNOWN in fingerprint:
         made_for = "models of known versions, and the server does not say which it runs"
+    elif _engine(nearest) != engine:
+        made_for = f"another engine ({_engine(nearest)})"
     else:
-        made_for = _made_for(nearest.split("; "), now)
+        made_for = f"another version, model, prompt or embedder of the engine {engine}"
     entry = _entries(settings)[nearest]
     command, has_files = _command(settings, entry)
-    return VoidCalibration(made_for, command, "" if has_files else str(entry.get("from", "")))
+    cases = "" if has_files or not entry.get("from") else f", fitted to the cases {entry['from']}"
+    return VoidCalibration(f"calibrated thresholds are not used, they hold for {made_for}{cases}", command)
 
 
 def _engine(fingerprint: str) -> str:
     return fingerprint.split(" ", 1)[0]
-
-
-def _common(fingerprint: str, parts: Sequence[str]) -> int:
-    return len({*fingerprint.split("; ")} & {*parts})
-
-
-def _part(parts: Sequence[str], beginning: str) -> str:
-    """The part of a fingerprint that begins so; empty where there is none."""
-    return "".join(part for part in parts if part.startswith(beginning))
-
-
-def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
-    """What thresholds of the fingerprint with the parts `kept` hold for and one with the parts `now` is not."""
-    if _engine(kept[0]) != _engine(now[0]):
-        return f"another engine ({_engine(kept[0])})"
-    different = []
-    evaluator_kept, evaluator_now = (_part(parts, _EVALUATOR) for parts in (kept, now))
-    if evaluator_kept != evaluator_now:
-        both = evaluator_kept and evaluator_now
-        which = (
-            "other weights or another calibration of"
-            if both
-            else f"an engine {'with' if evaluator_kept else 'without'}"
-        )
-        different.append(f"{which} the evaluator")
-    if kept[0] != now[0]:
-        prompts = any(" with " in part for part in (kept[0], now[0]))
-        different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")
-    known = {evaluator_kept, evaluator_now}
-    if {*kept[1:]} - known != {*now[1:]} - known:
-        different.append("another model, embedder or reranker")
-    return joined(different)
 
 
 def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
@@ -154,7 +104,7 @@ def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
     for name in ("index", "engine", "model", "profile", "embedder"):
         if settings.origin[name] == "flag" and not (name == "index" and "--corpus" in options):
             options += [f"--{name}", str(settings.get(name))]
-    return shlex.join(["local-rag", "calibrate", *(files or [_PLACEHOLDER]), *options]), bool(files)
+    return shlex.join(["local-rag", "calibrate", *(files or ["CASES"]), *options]), bool(files)
 
 
 def _entries(settings: Settings) -> dict[str, Any]:
@@ -177,23 +127,6 @@ def calibrated(settings: Settings) -> dict[str, Thresholds]:
     return thresholds
 
 
-def calibrated_with_other_prompts(settings: Settings, fingerprint: str) -> bool:
-    """Whether thresholds were calibrated for such an engine, and none of them with the prompts that it is told now.
-
-    `fingerprint` is that of an engine on a language model, `ollama PROMPTS; models; manner`, with its prompts first;
-    without what follows the first semicolon it means whatever models there are.
-    """
-    prompts, _, rest = fingerprint.partition("; ")
-    name = prompts.split(" ")[0]
-    parts = [kept.partition("; ")[::2] for kept in calibrated(settings)]
-    alike = {
-        before
-        for before, after in parts
-        if before.split(" ")[0] == name and (not rest or f"{after}; ".startswith(f"{rest}; "))
-    }
-    return bool(alike) and prompts not in alike
-
-
 def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: dict[str, Any]) -> Path:
     """Write the thresholds of one fingerprint, with what they were found on; the others stay. The file written."""
     if UNKNOWN in fingerprint:
@@ -206,9 +139,5 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
     entries.pop(fingerprint, None)  # the latest is the last
     entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
     make_folder(path.parent)
-    text = _HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
-    handle, new = tempfile.mkstemp(dir=path.parent, prefix=".calibration-")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(new).replace(path)
+    replace_file(path, (_HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)).encode())
     return path

@@ -1,11 +1,13 @@
-"""models.yaml: which models and profiles there are by name. Data only."""
+"""models.yaml: which models and profiles there are by name, and how much memory this machine has. Data only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,6 +16,8 @@ from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError
 from local_rag.core.reasons import mistake_of
 from local_rag.text.display import joined
+
+T = TypeVar("T")
 
 Role = Literal["router", "grader", "generator", "rewriter"]
 """What a language model is asked to do; the order is that of a question's way."""
@@ -33,22 +37,33 @@ FITS = 0.9
 
 
 class _Entry(BaseModel):
+    """What models.yaml says under a name."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class EmbedderSpec(_Entry):
-    """One embedding model. `window` is in tokens, special tokens excluded; the prefixes are put before every text."""
-
     name: str = ""
-    package: str = Field("", description="an importable package that carries the weights, `path` is a folder inside it")
-    path: str = Field("", description="a folder in the layout of sentence-transformers")
-    model: str = Field("", description="a name on Hugging Face, looked up in the local cache only")
+
+
+class _Weights(_Entry):
+    """Where weights lie: in the folder `path`, or in the folder `path` of the importable `package`."""
+
+    package: str = ""
+    path: str = ""
+
+
+class EmbedderSpec(_Weights):
+    """One embedding model, in the layout of sentence-transformers, or as `model` in the local cache of Hugging Face.
+
+    `window` is in tokens, special tokens excluded; the prefixes are put before every text. `sha256` is that of
+    model.safetensors, `install` the command that brings the weights.
+    """
+
+    model: str = ""
     dimension: int = Field(ge=1)
     window: int = Field(ge=16)
     query_prefix: str = ""
     document_prefix: str = ""
-    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of model.safetensors")
-    install: str = Field("", description="the command that brings the weights")
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+    install: str = ""
 
     @model_validator(mode="after")
     def _located(self) -> EmbedderSpec:
@@ -57,47 +72,35 @@ class EmbedderSpec(_Entry):
         return self
 
 
-class EvaluatorSpec(_Entry):
+class EvaluatorSpec(_Weights):
     """One evaluator: a folder with evaluator.onnx, tokenizer.json, config.json and calibration.json."""
 
-    name: str = ""
-    package: str = Field("", description="an importable package that carries the weights, `path` is a folder inside it")
-    path: str = Field("", description="the folder")
-
-    @model_validator(mode="after")
-    def _located(self) -> EvaluatorSpec:
-        if not self.path:
-            raise ValueError("name its folder: 'path', or 'package' with a 'path' inside it")
-        return self
+    path: str = Field(min_length=1)
 
 
-class _OllamaModelKeys(_Entry):
-    think: bool | Literal["low", "medium", "high"] = Field(False, description="sent with every request")
-    num_ctx: int | None = Field(None, ge=512, description="tokens, instead of the profile's")
-    download: float | None = Field(None, gt=0, description="GB")
-    memory: float | None = Field(None, gt=0, description="GB expected in RAM")
-    window: int | None = Field(None, ge=512, description="tokens it was trained for")
+class OllamaModelSpec(_Entry):
+    """What is known about one model of an Ollama server; None where nothing is.
+
+    `think` is sent with every request; `num_ctx` tokens take the place of the profile's; it was trained for `window`
+    tokens. `download` is in GB, and so is the `memory` that is expected in RAM.
+    """
+
+    think: bool | Literal["low", "medium", "high"] = False
+    num_ctx: int | None = Field(None, ge=512)
+    download: float | None = Field(None, gt=0)
+    memory: float | None = Field(None, gt=0)
+    window: int | None = Field(None, ge=512)
     about: str = ""
 
 
-class OllamaModelSpec(_OllamaModelKeys):
-    """What is known about one model of an Ollama server; None where nothing is."""
+class Profile(_Entry):
+    """The models and the window for a machine with `memory` GB. `ours`: its models are those that ship."""
 
-    name: str
-
-
-class _ProfileKeys(_Entry):
     memory: float = Field(gt=0)
     model: str = Field(min_length=1)
     num_ctx: int = Field(8192, ge=512)
     roles: Mapping[Role, Annotated[str, Field(min_length=1)]] = {}
-
-
-class Profile(_ProfileKeys):
-    """The models and the window for a machine with `memory` GB. `ours`: no file but the packaged one chose a model."""
-
-    name: str
-    ours: bool
+    ours: bool = False
 
     def model_for(self, role: Role) -> str:
         """The name of the model that does this."""
@@ -121,18 +124,11 @@ class Models:
 
     def embedder(self, name: str) -> EmbedderSpec:
         """The embedder of that name. Raises ConfigError with the names that there are."""
-        if name not in self.embedders:
-            raise self._unknown("embedder", name, sorted(self.embedders), min(self.embedders, default="minilm"))
-        return self.embedders[name]
+        return self._known("embedder", name, self.embedders, min(self.embedders, default="minilm"))
 
     def evaluator(self, name: str) -> EvaluatorSpec:
         """The evaluator of that name. Raises ConfigError with the names that there are."""
-        if name not in self.evaluators:
-            raise ConfigError(
-                f"there is no evaluator '{name}': models.yaml knows {joined(sorted(self.evaluators))}",
-                hint=f"set evaluator: {min(self.evaluators, default='minilm')} in config.yaml",
-            )
-        return self.evaluators[name]
+        return self._known("evaluator", name, self.evaluators, min(self.evaluators, default="minilm"))
 
     def profile(self, name: str = "", memory: int | None = None) -> Profile:
         """The profile of that name, else the one for a machine with `memory` bytes.
@@ -140,24 +136,23 @@ class Models:
         That is the largest that fits, the last named one of equals; the smallest if none fits or nothing is known.
         Raises ConfigError with the names that there are.
         """
-        if name in self.profiles:
-            return self.profiles[name]
         by_size = sorted(self.profiles.values(), key=lambda profile: profile.memory)
         if not by_size:
             raise ConfigError("models.yaml holds no profile", hint="add one under ollama.profiles")
         fitting = [profile for profile in by_size if profile.memory * _GB * FITS <= (memory or 0)]
         chosen = fitting[-1] if fitting else by_size[0]
-        if name:
-            raise self._unknown("profile", name, [profile.name for profile in by_size], chosen.name)
-        return chosen
+        known = {profile.name: profile for profile in by_size}
+        return self._known("profile", name, known, chosen.name) if name else chosen
 
-    def _unknown(self, kind: str, name: str, known: Sequence[str], instead: str) -> ConfigError:
-        """That no models.yaml has it, with the setting that names it, if one does."""
+    def _known(self, kind: str, name: str, known: Mapping[str, T], instead: str) -> T:
+        """The entry of that name. Raises ConfigError with the setting that names it, if one does."""
+        if name in known:
+            return known[name]
         message, hint = f"there is no {kind} '{name}'", f"local-rag … --{kind} {instead}"
         if self.settings and self.settings.get(kind) == name:
             origin, hint = self.settings.origin[kind], self.settings.how_to_set(kind, instead)
             message += "" if origin == "flag" else f" ({origin})"
-        return ConfigError(f"{message}: models.yaml knows {joined(known)}", hint=hint)
+        raise ConfigError(f"{message}: models.yaml knows {joined(known)}", hint=hint)
 
     def spec(self, name: str) -> OllamaModelSpec:
         """What is known about a model, key by key: under its full name, or else under the name before the tag.
@@ -174,8 +169,8 @@ class Models:
 
 
 class _OllamaSection(_Entry):
-    models: Mapping[str, _OllamaModelKeys] = {}
-    profiles: Mapping[str, _ProfileKeys] = {}
+    models: Mapping[str, OllamaModelSpec] = {}
+    profiles: Mapping[str, Profile] = {}
 
 
 class _Content(_Entry):
@@ -196,32 +191,25 @@ def load_models(settings: Settings) -> Models:
     The order: `settings.models`, the config folder, the packaged file.
     Raises ConfigError for a file that cannot be read and for an unknown or wrong key.
     """
-    packaged = packaged_file()
     merged: dict[str, Any] = {}
     origin: dict[_Path, Path] = {}
-    chosen: set[_Path] = set()
+    shipped: Mapping[str, Any] = {}
     for file in files(settings):
-        paths = list(_merge(merged, read_yaml(file)))
-        origin |= dict.fromkeys(paths, file)
-        if not _same(file, packaged):
-            chosen |= {path[:3] for path in paths if path[3:4] in (("model",), ("roles",))}
+        content = read_yaml(file)
+        shipped = shipped or content["ollama"]["profiles"]  # the weakest file is the packaged one
+        origin |= dict.fromkeys(_merge(merged, content), file)
     try:
-        content = _Content.model_validate(merged)
+        known = _Content.model_validate(merged)
     except ValidationError as error:
         raise _mistake(error, origin) from error
+    ours = {name: (keys["model"], keys.get("roles", {})) for name, keys in shipped.items()}
     return Models(
-        embedders={
-            name: spec.model_copy(update={"name": name, "path": _folder_path("embedders", name, spec, origin)})
-            for name, spec in content.embedders.items()
-        },
-        evaluators={
-            name: spec.model_copy(update={"name": name, "path": _folder_path("evaluators", name, spec, origin)})
-            for name, spec in content.evaluators.items()
-        },
-        ollama={name: OllamaModelSpec(name=name, **_given(keys)) for name, keys in content.ollama.models.items()},
+        embedders={name: _placed(spec, origin, "embedders", name) for name, spec in known.embedders.items()},
+        evaluators={name: _placed(spec, origin, "evaluators", name) for name, spec in known.evaluators.items()},
+        ollama={name: spec.model_copy(update={"name": name}) for name, spec in known.ollama.models.items()},
         profiles={
-            name: Profile(name=name, ours=("ollama", "profiles", name) not in chosen, **_given(keys))
-            for name, keys in content.ollama.profiles.items()
+            name: profile.model_copy(update={"name": name, "ours": ours.get(name) == (profile.model, profile.roles)})
+            for name, profile in known.ollama.profiles.items()
         },
         settings=settings,
     )
@@ -241,20 +229,15 @@ def packaged_file() -> Path:
     return inside if inside.is_file() else package.parent / "models.yaml"
 
 
-def _same(file: Path, packaged: Path) -> bool:
-    """Is that the packaged file or a copy of it, which says nothing of its own?"""
-    return file.read_bytes() == packaged.read_bytes()
+Spec = TypeVar("Spec", EmbedderSpec, EvaluatorSpec)
 
 
-def _given(keys: _Entry) -> dict[str, Any]:
-    return keys.model_dump(exclude_unset=True)
-
-
-def _folder_path(kind: str, name: str, spec: EmbedderSpec | EvaluatorSpec, origin: Mapping[_Path, Path]) -> str:
-    """The `path` of an embedder or evaluator: outside a package it is relative to the file that names it."""
-    if spec.package or not spec.path:
-        return spec.path
-    return str(origin[kind, name, "path"].parent / Path(spec.path).expanduser())
+def _placed(spec: Spec, origin: Mapping[_Path, Path], kind: str, name: str) -> Spec:
+    """The entry with its name; outside a package its `path` is relative to the file that says it."""
+    path = spec.path
+    if path and not spec.package:
+        path = str(origin[kind, name, "path"].parent / Path(path).expanduser())
+    return spec.model_copy(update={"name": name, "path": path})
 
 
 def _merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
@@ -292,3 +275,31 @@ def _mistake(error: ValidationError, origin: Mapping[_Path, Path]) -> ConfigErro
         reasons = [mistake_of(details) for other, details in errors if other[: len(named)] == named]
         message = f"{dotted}: {', or '.join(dict.fromkeys(reasons))}"
     return ConfigError(f"{origin[path]}: {message}", hint=f"the keys are explained at the top of {packaged_file()}")
+
+
+def total_memory() -> int | None:
+    """Bytes of RAM of this machine, None where the system does not tell without further libraries."""
+    if sys.platform == "win32":
+        return _windows_memory()
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def _windows_memory() -> int | None:
+    """GlobalMemoryStatusEx of the Win32 API (learn.microsoft.com, sysinfoapi.h)."""
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong)
+            for name in ("total", "free", "page_total", "page_free", "virtual", "virtual_free", "extended")
+        ]
+
+    status = Status()
+    status.length = ctypes.sizeof(Status)
+    library = getattr(ctypes, "windll", None)
+    if library is None or not library.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+        return None
+    return int(status.total)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from local_rag.config.machine import total_memory
+from local_rag.config.models import total_memory
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import Check

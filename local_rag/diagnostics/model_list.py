@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from local_rag.config.machine import total_memory
+from local_rag.config.models import total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.server import is_cloud_name, same_model

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from local_rag.config.machine import total_memory
-from local_rag.config.models import OllamaModelSpec, Profile, Role
+from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
 from local_rag.diagnostics.check import Check, State

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.config.calibrated import calibrated_with_other_prompts
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError
@@ -52,7 +51,6 @@ class PromptCheck:
     own: tuple[str, ...]
     mistakes: tuple[tuple[str, str], ...]
     examples: Mapping[str, Sequence[Message]]
-    calibrated_otherwise: bool
 
 
 def shown_prompts(settings: Settings, name: str | None = None, *, default: bool = False) -> list[ShownPrompt]:
@@ -94,8 +92,7 @@ def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
         wanted = changed or (() if mistakes else wanted)
     prompts = Prompts(texts)
     examples = {text: example(prompts, text) for text in wanted}
-    otherwise = bool(changed) and calibrated_with_other_prompts(settings, f"ollama {prompts.version}")
-    return PromptCheck(str(path), exists, changed, tuple(mistakes), examples, otherwise)
+    return PromptCheck(str(path), exists, changed, tuple(mistakes), examples)
 
 
 def _named(name: str | None) -> Sequence[str]:

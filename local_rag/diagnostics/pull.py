@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 
-from local_rag.config.machine import total_memory
-from local_rag.config.models import OllamaModelSpec
+from local_rag.config.models import OllamaModelSpec, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.address import DOWNLOAD
 from local_rag.core.errors import EngineError, ModelMissing, ServerDown

@@ -231,8 +231,7 @@ def _no_model_named(settings: Settings) -> None:
 
 def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     """The profile in force, and the model of each role."""
-    from local_rag.config.machine import total_memory
-    from local_rag.config.models import ROLES, load_models
+    from local_rag.config.models import ROLES, load_models, total_memory
 
     models = load_models(settings)
     profile = models.profile(settings.values.profile, total_memory())

@@ -51,6 +51,3 @@ def check_parts(check: PromptCheck) -> Iterator[RenderableType]:
     elif not check.mistakes:
         own = f": {joined(check.own)}" if check.own else ""
         yield f"{path} can be used, with {plural(len(check.own), 'text')} of your own{own}."
-    if check.calibrated_otherwise:
-        yield "Thresholds that were calibrated with other texts do not hold with these:"
-        yield "  -> local-rag calibrate CASES"

@@ -26,7 +26,7 @@ def chosen(**flags):
 @pytest.fixture(autouse=True)
 def sixteen(monkeypatch):
     """A machine with 16 GB, whatever runs the tests."""
-    monkeypatch.setattr("local_rag.config.machine.total_memory", lambda: 16_000_000_000)
+    monkeypatch.setattr("local_rag.config.models.total_memory", lambda: 16_000_000_000)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 
@@ -10,110 +12,77 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 
 NOW = "extractive 3-ab; minilm 2"
+OTHER = "another version, model, prompt or embedder of the engine extractive"
 
 
-class Fingerprinted:
-    def __init__(self, fingerprint):
-        self.fingerprint = fingerprint
+def kept(*fingerprints, **about):
+    settings = Settings.load(index="notes")
+    for fingerprint in fingerprints:
+        keep(settings, fingerprint, Thresholds(answer=0.4), about)
+    return settings
 
 
 def test_a_fingerprint_has_the_embedder_once_and_the_reranker():
-    engine, embedder = Fingerprinted("ollama 3; tiny@1; list"), Fingerprinted("minilm 1")
-    assert fingerprint_of(engine, embedder) == "ollama 3; tiny@1; list; minilm 1"
-    assert fingerprint_of(engine, embedder, Fingerprinted("own 4")) == "ollama 3; tiny@1; list; minilm 1; own 4"
-    assert fingerprint_of(Fingerprinted("extractive 3-ab; minilm 1"), embedder) == "extractive 3-ab; minilm 1"
+    engine, embedder, reranker, whole = (
+        SimpleNamespace(fingerprint=text)
+        for text in ("ollama 3; tiny@1", "minilm 1", "own 4", "extractive 3; minilm 1")
+    )
+    assert fingerprint_of(engine, embedder) == "ollama 3; tiny@1; minilm 1"
+    assert fingerprint_of(engine, embedder, reranker) == "ollama 3; tiny@1; minilm 1; own 4"
+    assert fingerprint_of(whole, embedder) == "extractive 3; minilm 1"
 
 
 @pytest.mark.parametrize(
-    ("kept", "made_for"),
+    ("before", "now", "made_for"),
     [
-        ("extractive 2-ab; minilm 2", "an earlier version of the engine extractive"),
-        ("extractive 3-ab; e5 1", "another model, embedder or reranker"),
-        (f"{NOW}; own 4", "another model, embedder or reranker"),
-        ("ollama 3; tiny@1; list, levels; minilm 2", "another engine (ollama)"),
+        (["extractive 2-ab; minilm 2"], NOW, OTHER),
+        ([f"{NOW}; own 4"], NOW, OTHER),
+        (["extractive 3-ab; minilm 2; evaluator aa"], NOW, OTHER),
+        (["extractive 2-ab; minilm 2", "ollama 3; tiny@1; packed"], NOW, OTHER),
+        (["ollama 3; tiny@1; packed; minilm 2"], NOW, "another engine (ollama)"),
+        (
+            ["ollama 3; tiny@1"],
+            "ollama 3; tiny@?",
+            "models of known versions, and the server does not say which it runs",
+        ),
     ],
 )
-def test_thresholds_of_another_fingerprint_are_named_and_not_used(kept, made_for):
-    settings = Settings.load(index="notes", engine="extractive")
-    keep(settings, kept, Thresholds(answer=0.4), {"from": "cases.jsonl"})
-    assert thresholds_for(settings, NOW) == Thresholds()
-    void = void_calibration(settings, NOW)
-    assert void.made_for == made_for
-    assert void.command == "local-rag calibrate CASES --index notes --engine extractive"
-    reason = f"calibrated thresholds are not used, they hold for {made_for}, fitted to the cases cases.jsonl"
-    assert void.line == f"{reason}: {void.command}"
-
-
-@pytest.mark.parametrize(
-    ("kept", "now", "made_for"),
-    [
-        ("; evaluator aa", "; evaluator bb", "other weights or another calibration of the evaluator"),
-        ("; evaluator aa", "", "an engine with the evaluator"),
-        ("", "; evaluator bb", "an engine without the evaluator"),
-    ],
-)
-def test_thresholds_hold_for_the_evaluator_that_they_were_fitted_with(kept, now, made_for):
-    settings = Settings.load()
-    keep(settings, f"extractive 3-ab; minilm 1{kept}", Thresholds(answer=0.4), {})
-    fingerprint = f"extractive 3-ab; minilm 1{now}"
-    assert thresholds_for(settings, fingerprint) == Thresholds()
-    assert void_calibration(settings, fingerprint).made_for == made_for
-
-
-def test_prompts_of_a_persons_own_are_no_earlier_version():
-    settings = Settings.load()
-    keep(settings, "ollama 3; tiny@1; list", Thresholds(answer=0.4), {})
-    assert void_calibration(settings, "ollama 3 with prompts ab; tiny@1; list").made_for == "other prompts"
+def test_thresholds_of_another_fingerprint_are_named_and_not_used(before, now, made_for):
+    settings = kept(*before, **{"from": "cases.jsonl"})
+    assert thresholds_for(settings, now) == Thresholds()
+    line = f"calibrated thresholds are not used, they hold for {made_for}, fitted to the cases cases.jsonl"
+    assert void_calibration(settings, now).line == f"{line}: local-rag calibrate CASES --index notes"
 
 
 def test_nothing_is_void_where_thresholds_hold_or_are_set_by_hand():
-    settings = Settings.load()
-    assert void_calibration(settings, NOW) is None
-    keep(settings, "extractive 3-ab; minilm 1", Thresholds(answer=0.4), {})
-    by_hand = Settings.load(thresholds__answer=0.2, thresholds__relevance=0.1)
-    assert void_calibration(by_hand, NOW) is None
+    assert void_calibration(Settings.load(), NOW) is None
+    settings = kept("extractive 3-ab; minilm 1")
+    by_hand = {"thresholds__answer": 0.2, "thresholds__relevance": 0.1}
+    assert void_calibration(Settings.load(**by_hand), NOW) is None
     assert void_calibration(Settings.load(thresholds__answer=0.2), NOW)
-    keep(settings, NOW, Thresholds(answer=0.5), {})
-    assert void_calibration(settings, NOW) is None
+    kept(NOW)
+    assert void_calibration(settings, NOW) is None and thresholds_for(settings, NOW).answer == 0.4
     assert len(calibrated(settings)) == 2, "what does not hold here is kept"
 
 
-def test_the_nearest_is_named_and_of_two_that_are_equally_near_the_latest():
-    settings = Settings.load()
-    keep(settings, "ollama 3; tiny@1; list, levels; minilm 2", Thresholds(answer=0.4), {})
-    keep(settings, "extractive 3-ab; e5 1", Thresholds(answer=0.4), {"from": "old"})
-    keep(settings, "extractive 3-ab; minilm 1", Thresholds(answer=0.4), {"from": "new"})
-    assert void_calibration(settings, NOW).named == "new"
-    keep(settings, "extractive 3-ab; e5 1", Thresholds(answer=0.4), {"from": "again"})
-    assert void_calibration(settings, NOW).named == "again"
-
-
-def test_the_command_names_the_cases_of_then_if_they_are_still_there(tmp_path):
-    settings = Settings.load(index="notes")
+@pytest.mark.parametrize(
+    ("there", "options", "command"),
+    [
+        (True, ["--keep", "0.9"], "local-rag calibrate '{}' --keep 0.9 --index notes"),
+        (False, ["--keep", "0.9"], "local-rag calibrate CASES --keep 0.9 --index notes"),
+        (False, ["--corpus"], "local-rag calibrate CASES --corpus"),
+    ],
+)
+def test_the_command_names_the_cases_of_then_if_they_are_still_there(tmp_path, there, options, command):
     cases = tmp_path / "my cases.jsonl"
-    cases.write_text("{}\n")
-    about = {"from": "my cases.jsonl", "files": [str(cases)], "options": ["--keep", "0.9"]}
-    keep(settings, "extractive 3-ab; minilm 1", Thresholds(answer=0.4), about)
-    void = void_calibration(settings, NOW)
-    assert void.command == f"local-rag calibrate '{cases}' --keep 0.9 --index notes" and not void.named
-    assert void.line.endswith("--index notes")
-    cases.unlink()
-    assert void_calibration(settings, NOW).command == "local-rag calibrate CASES --keep 0.9 --index notes"
-    keep(settings, "extractive 3-ab; minilm 1", Thresholds(answer=0.4), about | {"options": ["--corpus"]})
-    assert void_calibration(settings, NOW).command == "local-rag calibrate CASES --corpus"
-
-
-def test_a_model_whose_version_the_server_does_not_say_gets_no_threshold():
-    settings = Settings.load()
-    keep(settings, "ollama 3; tiny@1; list", Thresholds(answer=0.4), {})
-    void = void_calibration(settings, "ollama 3; tiny@?; list")
-    assert void.made_for == "models of known versions, and the server does not say which it runs"
+    if there:
+        cases.write_text("{}\n")
+    settings = kept("extractive 3-ab; minilm 1", files=[str(cases)], options=options)
+    assert void_calibration(settings, NOW).command == command.format(cases)
 
 
 def test_a_file_of_an_earlier_version_stays_readable():
-    settings = Settings.load()
-    settings.config_folder.mkdir(parents=True, exist_ok=True)
+    settings = kept(NOW)
     entry = {"relevance": 0.3, "answer": 0.4, "engine": "extractive", "cases": 20, "from": "x", "on": "2026-10-01"}
-    (settings.config_folder / FILE).write_text(yaml.safe_dump({"extractive 3-ab; minilm 1": entry}))
-    assert thresholds_for(settings, "extractive 3-ab; minilm 1") == Thresholds(relevance=0.3, answer=0.4)
-    assert void_calibration(settings, NOW).made_for == "another model, embedder or reranker"
+    (settings.config_folder / FILE).write_text(yaml.safe_dump({NOW: entry}))
+    assert thresholds_for(settings, NOW) == Thresholds(relevance=0.3, answer=0.4)

@@ -254,7 +254,7 @@ def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settin
     assert not [line for line in shown(sources_of_settings(settings)) if line.startswith("calibrated")]
     keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
     assert shown(sources_of_settings(settings))[-1] == (
-        "calibrated:    thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
+        "calibrated:   thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
         + ScriptedEngine().fingerprint
     )
     for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
