@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -19,7 +19,6 @@ from local_rag.core.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.config.values import Values
     from local_rag.runtime.history import History
     from local_rag.terminal.progress import TerminalDisplay
 
@@ -128,32 +127,20 @@ def narrowing_of(
 
 def delete_old(settings: Settings) -> None:
     """Delete chats, runs and feedback older than the settings keep them, and say so; by default none are."""
-    values = settings.values
-    if any(kind.keep_days for kind in (values.threads, values.runs, values.feedback)):
-        with history_of(settings) as history:
-            _say(_deleted(history, values))
-
-
-def _deleted(history: History, values: Values) -> Iterator[str]:
-    """A line for each kind of what goes."""
     from local_rag.text.display import joined, plural
 
-    threads, runs, feedback = values.threads.keep_days, values.runs.keep_days, values.feedback.keep_days
-    if threads and (old := sorted(each.name for each in history.threads(begun=True) if each.at < _ago(threads))):
-        history.delete(threads=old)
-        count, days = plural(len(old), "chat"), plural(threads, "day")
-        yield f"deleted {count} not used for {days} (threads.keep_days): {joined(old)}"
-    if runs and (old := [each.id for each in history.runs() if each.at < _ago(runs)]):
-        history.delete(runs=old)
-        yield f"deleted {plural(len(old), 'run')} older than {plural(runs, 'day')} (runs.keep_days)"
-    if feedback and (old := [each.run for each in history.judgements() if each.at < _ago(feedback)]):
-        history.delete(judgements=old)
-        count, days = plural(len(old), "answer"), plural(feedback, "day")
-        yield f"deleted feedback on {count} older than {days} (feedback.keep_days)"
-
-
-def _ago(days: int) -> str:
-    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+    if not (days := settings.values.history.keep_days):
+        return
+    first = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+    with history_of(settings) as history:
+        threads = [each.name for each in history.threads(begun=True) if each.at < first]
+        runs = [each.id for each in history.runs() if each.at < first]
+        judgements = [each.run for each in history.judgements() if each.at < first]
+        if threads or runs or judgements:
+            history.delete(threads=threads, runs=runs, judgements=judgements)
+            counts = {"chat": threads, "run": runs, "judgement": judgements}
+            gone = joined(plural(len(old), kind) for kind, old in counts.items() if old)
+            _say([f"deleted {gone} of more than {plural(days, 'day')} ago (history.keep_days)"])
 
 
 def history_of(settings: Settings) -> History:

@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from platformdirs import PlatformDirs
-from pydantic import (
-    BaseModel,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 
-from local_rag.config.index_folders import index_folders, index_path, is_same_folder, several
 from local_rag.config.values import Values
 from local_rag.config.yaml_file import read_yaml
-from local_rag.core.errors import ConfigError
+from local_rag.core.errors import ConfigError, UsageError
 from local_rag.core.reasons import mistake_of
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
@@ -31,7 +27,7 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, DEBUG = _OTHERS = tuple(
 )
 """Variables that are no settings of config.yaml: where things lie, and tracebacks."""
 
-NO_MATTER = ("threads.", "runs.", "feedback.", "serve.", "api.", "device")
+NO_MATTER = ("runs.", "history.", "serve.", "api.", "device")
 """How the names of settings begin that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
@@ -61,7 +57,11 @@ class Settings:
         asked alone, whatever weaker layers add to theirs. Raises ConfigError for an unknown name or a value of the
         wrong kind, naming the layer it came from.
         """
-        flags |= several(flags.get("index"))
+        index = flags.get("index")
+        if isinstance(index, list | tuple):
+            if not index:
+                raise UsageError("name at least one index", hint="local-rag ask QUESTION --index notes --index mail")
+            flags |= {"index": index[0], "also": tuple(index[1:]) or None}
         models = flags.pop("models", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         cache_folder = _folder(CACHE_DIR, _DIRS.user_cache_dir)
@@ -93,13 +93,18 @@ class Settings:
 
     @property
     def index_path(self) -> Path:
-        """The folder of the index: a name lies in the data folder, anything with a separator is a path."""
+        """The folder of the index."""
         return index_path(self.values.index, self.data_folder)
 
     @property
     def index_paths(self) -> dict[str, Path]:
         """The folders of all indexes that are asked, each once, by what tells them apart: a name, or else the path."""
-        return index_folders((self.values.index, *self.values.also), self.data_folder)
+        folders: dict[str, Path] = {}
+        for index in (self.values.index, *self.values.also):
+            folder = index_path(index, self.data_folder)
+            if not any(_is_same_folder(folder, known) for known in folders.values()):
+                folders[folder.name if folder.parent == self.data_folder / "indexes" else str(folder)] = folder
+        return folders
 
     @property
     def folders(self) -> list[str]:
@@ -109,7 +114,7 @@ class Settings:
     def keeps_from_the_web(self, folder: str) -> bool:
         """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
         never = [index_path(name, self.data_folder) for name in self.values.web.never]
-        return any(not folder or is_same_folder(Path(folder), kept) for kept in never)
+        return any(not folder or _is_same_folder(Path(folder), kept) for kept in never)
 
     def how_to_set(self, name: str, value: str) -> str:
         """What to type or to write for another value of a setting that is also an option, by where it comes from."""
@@ -131,6 +136,24 @@ class Settings:
 def data_folder() -> Path:
     """Where indexes, chats and runs lie. Raises ConfigError."""
     return _folder(DATA_DIR, _DIRS.user_data_dir)
+
+
+def index_path(index: str, data_folder: Path) -> Path:
+    """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
+    if "/" in index or os.sep in index or index.startswith((".", "~")):
+        return Path(index).expanduser().resolve()
+    if not all(character.isalnum() or character in "-_." for character in index):
+        raise UsageError(
+            f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
+            hint=f"local-rag … --index ./{index}" if index.isprintable() else "local-rag … --index notes",
+        )
+    return data_folder / "indexes" / index
+
+
+def _is_same_folder(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
 
 
 def _folder(variable: str, usual: str) -> Path:

@@ -188,12 +188,6 @@ class Web(_Section):
         return tuple(dict.fromkeys(engines))
 
 
-class Threads(_Section):
-    keep_days: int = Field(
-        0, ge=0, le=36_500, description="days after its last question that a chat is kept; 0: for ever"
-    )
-
-
 class Serve(_Section):
     port: int = Field(8321, ge=1, le=65_535, description="where local-rag serve listens; the next free port if taken")
 
@@ -221,11 +215,12 @@ class Runs(_Section):
     """What is kept of a question that was answered: see `runtime.recording`."""
 
     keep: int = Field(200, ge=0, le=100_000, description="questions whose run is recorded, the last ones; 0: none")
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that a run is kept, within runs.keep; 0: for ever")
 
 
-class Feedback(_Section):
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that feedback on an answer is kept; 0: for ever")
+class History(_Section):
+    keep_days: int = Field(
+        0, ge=0, le=36_500, description="days after which chats not used, runs and feedback go; 0: never"
+    )
 
 
 class Values(_Section):
@@ -255,8 +250,7 @@ class Values(_Section):
     thresholds: Thresholds = Thresholds()
     ollama: Ollama = Ollama()
     web: Web = Web()
-    threads: Threads = Threads()
     runs: Runs = Runs()
-    feedback: Feedback = Feedback()
+    history: History = History()
     serve: Serve = Serve()
     api: Api = Api()

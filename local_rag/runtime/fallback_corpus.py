@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.index_folders import index_path
-from local_rag.config.settings import Settings
+from local_rag.config.settings import Settings, index_path
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.store.folder import has_database

@@ -58,10 +58,10 @@ def test_it_goes_with_its_chat_its_index_and_by_age(here, history, ids, capsys, 
         database.execute("UPDATE judgements SET at = '2020-01-01T00:00:00+00:00' WHERE question = ?", (ids[CUP],))
     said(capsys, "runs")
     assert len(history.judgements()) == 2
-    monkeypatch.setenv("LOCAL_RAG_FEEDBACK_KEEP_DAYS", "30")
+    monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")
     capsys.readouterr()
     assert run(["runs"]) == 0
-    assert "deleted feedback on 1 answer older than 30 days (feedback.keep_days)" in capsys.readouterr().err
+    assert "deleted 1 judgement of more than 30 days ago (history.keep_days)" in capsys.readouterr().err
     assert [each.question for each in history.judgements()] == [BEGIN]
     said(capsys, "remove", "--index", "default")
     assert history.judgements() == []

@@ -130,20 +130,9 @@ def test_recorded_questions_are_named_by_what_they_retrieved_and_go_with_their_c
     assert json.loads(said(capsys, "runs", "--json")) == []
 
 
-def test_old_runs_are_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
-    first = json.loads(said(capsys, "runs", "--json"))[-1]["id"]
-    at_an_age(31, "id = ?", first)
-    said(capsys, "index")
-    assert len(json.loads(said(capsys, "runs", "--json"))) == 2
-    monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP_DAYS", "30")
-    assert "deleted 1 run older than 30 days (runs.keep_days)" in said(capsys, "index")
-    (left,) = json.loads(said(capsys, "runs", "--json"))
-    assert left["id"] != first and ("chat", "garden") in everything(capsys)
-
-
 def test_a_chat_that_goes_by_age_takes_its_runs_along(here, capsys, monkeypatch):
     age(31, "garden")
-    monkeypatch.setenv("LOCAL_RAG_THREADS_KEEP_DAYS", "30")
+    monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")
     said(capsys, "index")
     assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == ["flat"]
 
@@ -194,13 +183,13 @@ def at_an_age(days, which, value):
         database.execute(f"UPDATE questions SET at = ? WHERE {which}", (at, value))
 
 
-def test_old_chats_are_deleted_where_the_settings_say_so_and_named(here, capsys, monkeypatch):
+def test_what_is_old_is_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
     age(31, "garden")
     age(29, "flat")
     said(capsys, "index")
     assert ("chat", "garden") in everything(capsys), "by default everything is kept"
-    monkeypatch.setenv("LOCAL_RAG_THREADS_KEEP_DAYS", "30")
-    assert "deleted 1 chat not used for 30 days (threads.keep_days): garden" in said(capsys, "index")
+    monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")
+    assert " of more than 30 days ago (history.keep_days)" in said(capsys, "index")
     assert [name for kind, name in everything(capsys) if kind == "chat"] == ["flat"]
     data = here / "data"
     assert not any(b"4,200" in path.read_bytes() for path in data.glob("history.sqlite*"))
