@@ -1,11 +1,8 @@
-"""Write what the code says of itself into README.md and docs/: diagrams of graphs, the help of commands, the API.
-
-Also the OpenAPI document of the server, docs/openapi.json.
-"""
+"""Write what the code says of itself into README.md and docs/: diagrams of graphs, the help of commands, the API."""
 
 from __future__ import annotations
 
-import json
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -13,7 +10,6 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-OPENAPI = ROOT / "docs" / "openapi.json"
 BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -68,43 +64,43 @@ def settings_table() -> str:
 
 
 def api_table() -> str:
-    """Every endpoint of the API by its path, as a Markdown table."""
-    from local_rag.server.app import endpoints
+    """Every endpoint of the API by its path, as a Markdown table; `?` marks what may be left out."""
+    from local_rag.server.app import application
 
-    lines = ["| | who | takes | what |", "|---|---|---|---|"]
-    for endpoint in sorted(endpoints(), key=lambda endpoint: endpoint.path):
-        if not endpoint.path.startswith("/api/"):
-            continue
-        who = {"both": "page, key", "session": "page", "open": "anybody"}[endpoint.access]
-        taken = ", ".join(f"`{field}`" for field in parameters(endpoint)) or ""
-        lines.append(f"| `{endpoint.method} {endpoint.path}` | {who} | {taken} | {endpoint.summary} |")
+    document = application().openapi()
+    lines = ["| | takes | what |", "|---|---|---|"]
+    for path, methods in sorted(document["paths"].items()):
+        for method, about in methods.items():
+            taken = ", ".join(parameters(about, document))
+            lines.append(f"| `{method.upper()} {path}` | {taken} | {first_line(about['description'])} |")
     return "\n".join(lines)
 
 
-def parameters(endpoint: Any) -> list[str]:
-    """The names of what a client gives besides the path; `?` marks what may be left out."""
-    from local_rag.server.endpoints import FROM_GUARD
+def parameters(about: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """The names of what a client gives besides the path."""
+    given = {each["name"]: each["required"] for each in about.get("parameters", ()) if each["in"] == "query"}
+    if "requestBody" in about:
+        name = about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        body = document["components"]["schemas"][name]
+        given |= {each: each in body.get("required", ()) for each in body["properties"]}
+    return [f"`{name}`" if required else f"`{name}?`" for name, required in given.items()]
 
-    fields = endpoint.request.model_fields.items()
-    in_path = re.findall(r"{(\w+)", endpoint.path)
-    return [
-        name if field.is_required() else f"{name}?" for name, field in fields if name not in (*FROM_GUARD, *in_path)
-    ]
+
+def first_line(text: str) -> str:
+    """The first sentence of a description, as a cell of a table has it."""
+    line = text.partition("\n\n")[0].replace("\n", " ").removesuffix(".")
+    return line[:1].lower() + line[1:]
 
 
 def errors_table() -> str:
     """Every code of an error that comes from below the server, as a Markdown table."""
-    from local_rag.server.openapi import error_codes
+    from local_rag.core import errors
+    from local_rag.server.errors import STATUS
 
-    rows = [f"| `{code}` | {status} | {meaning} |" for code, status, meaning in error_codes()]
+    tree = inspect.getdoc(errors) or ""
+    meaning = {name: text for name, text in re.findall(r"(\w+) +(?:exit \d+|-) +(.+)", tree)}
+    rows = [f"| `{code}` | {status} | {meaning.get(kind.__name__, '')} |" for kind, (code, status) in STATUS.items()]
     return "\n".join(["| code | HTTP status | meaning |", "|---|---|---|", *rows])
-
-
-def openapi_text() -> str:
-    """The OpenAPI document of the server, as docs/openapi.json holds it."""
-    from local_rag.server.openapi import document
-
-    return f"{json.dumps(document(), indent=1, sort_keys=True)}\n"
 
 
 def cell(value: object) -> str:
@@ -121,7 +117,6 @@ def main() -> None:
         new = updated(old)
         if new != old:
             page.write_text(new, encoding="utf-8")
-    OPENAPI.write_text(openapi_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

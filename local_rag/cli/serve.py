@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,9 +18,10 @@ from local_rag.cli.options import (
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from local_rag.config.settings import Settings
-    from local_rag.server.listening import Listening
-    from local_rag.server.place import Place
+    from local_rag.server.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,17 +30,6 @@ class ServeOptions:
 
     index: IndexesOption = None
     port: Annotated[int | None, typer.Option("--port", metavar="N", min=1, max=65535, help="The port.")] = None
-    host: Annotated[
-        str,
-        typer.Option("--host", metavar="ADDRESS", help="Let other machines in, at this address; needs the next two."),
-    ] = ""
-    password_file: Annotated[
-        Path | None, typer.Option("--password-file", metavar="FILE", help="What others sign in with; mode 0600.")
-    ] = None
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name that the server answers under; repeatable."),
-    ] = None
     root: Annotated[
         list[Path] | None,
         typer.Option("--root", metavar="FOLDER", help="A folder below which the page may add folders; repeatable."),
@@ -47,9 +37,7 @@ class ServeOptions:
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False
     demo: Annotated[bool, typer.Option("--demo", help="Serve the handbook that ships with local-rag.")] = False
     print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False
-    print_url: Annotated[bool, typer.Option("--print-url", help="Print a new address for the server that runs.")] = (
-        False
-    )
+    print_url: Annotated[bool, typer.Option("--print-url", help="Print the address of the server that runs.")] = False
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -78,33 +66,31 @@ class ServeOptions:
 def serve(options: ServeOptions) -> int:
     """Open a page in the browser to ask, search and manage your files, and serve the API beneath it.
 
-    Only this machine can reach it. The address that is printed signs one page in.
+    Only this machine can reach it, and only who has the address that is printed: keep that to yourself.
     """
     from local_rag.config.settings import Settings
     from local_rag.runtime.opening import check_named_indexes
-    from local_rag.server import sessions
-    from local_rag.server.listening import listen, one_time_address, read_password, running
-    from local_rag.server.place import Place
+    from local_rag.server import serving
+    from local_rag.server.auth import Access, read_key
+    from local_rag.server.workspace import Workspace
     from local_rag.terminal.console import write
 
     settings = Settings.load(**options.flags)
     data_folder, roots = settings.data_folder, options.roots
     if options.print_key:
-        write(sessions.read_key(data_folder))
+        write(read_key(data_folder))
         return 0
     if options.print_url:
-        write(one_time_address(data_folder, *running(data_folder, options.port)))
+        write(serving.address(data_folder, serving.running(data_folder, options.port)))
         return 0
     if not options.demo:
         check_named_indexes(settings)
-    password = read_password(options.password_file, options.host)
-    port = options.port or settings.values.serve.port
-    listening = listen(port, options.host, options.allow_host or (), exactly=options.port is not None)
+    sockets, port = serving.listen(options.port or settings.values.serve.port, exactly=options.port is not None)
     if options.demo:
         _index_handbook(settings)
     delete_old(settings)
-    signed_in = sessions.Sessions(data_folder, listening.port, password)
-    _serve(Place(settings, signed_in, options.flags, roots), listening, browser=not options.no_browser)
+    workspace = Workspace(settings, Access(data_folder, port), options.flags, roots)
+    _serve(workspace, sockets, port, browser=not options.no_browser)
     return 0
 
 
@@ -118,26 +104,18 @@ def _index_handbook(settings: Settings) -> None:
     index_demo(settings, stderr_display())
 
 
-def _serve(place: Place, listening: Listening, *, browser: bool) -> None:
-    from local_rag.server.listening import note_running, one_time_address
-    from local_rag.server.serving import open_browser, serve
+def _serve(workspace: Workspace, sockets: Sequence[socket], port: int, *, browser: bool) -> None:
+    from local_rag.server.serving import address, noted, open_browser, serve
     from local_rag.terminal.console import stderr, stdout
 
-    data_folder = place.settings.data_folder
-    say = stderr()
+    data_folder, say = workspace.settings.data_folder, stderr()
 
     def started() -> None:
-        stdout().print(one_time_address(data_folder, listening.address, listening.port), soft_wrap=True)
-        say.print(f"This address signs one page in, once. {listening.reachable_by}.", soft_wrap=True)
-        say.print("Another address for this server: local-rag serve --print-url. Ctrl-C ends it.", soft_wrap=True)
-        if browser and not open_browser(one_time_address(data_folder, listening.address, listening.port)):
+        stdout().print(address(data_folder, port), soft_wrap=True)
+        say.print("Only programs of this machine can reach it, with this address. Ctrl-C ends it.", soft_wrap=True)
+        if browser and not open_browser(page):
             say.print("No browser could be opened here: open the address yourself.")
 
-    place.sessions.forget_tokens()  # of a server that was killed
-    note = note_running(data_folder, listening)
-    try:
-        serve(place, listening, started)
-    finally:
-        note.unlink(missing_ok=True)
-        place.sessions.forget_tokens()
+    with noted(data_folder, port) as page:
+        serve(workspace, sockets, started)
     say.print("stopped")

@@ -12,16 +12,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError
+from local_rag.core.serialization import to_plain
 from local_rag.index.store import reads
-from local_rag.server.answer_view import answer_view
-from local_rag.server.file_listings import located
-from local_rag.server.quotes import spot_of
+from local_rag.server.answers import answer_view
+from local_rag.server.documents import located
+from local_rag.server.quotes import number_of, spot_of
+from local_rag.server.responses import harmless
+from local_rag.server.workspace import Workspace
 from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
     from local_rag.index.path_labels import PathLabel
-    from local_rag.server.place import Place
 
 _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
 """How nodes are called in HTML, where that is otherwise."""
@@ -50,9 +52,9 @@ footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
 """
 
 
-def answer_page(place: Place, answer: Answer, label: PathLabel, at: str) -> str:
+def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str) -> str:
     """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
-    view = answer_view(answer, label, whole=bool(answer.run))
+    view = harmless(to_plain(answer_view(answer, label)))
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
@@ -61,11 +63,11 @@ def answer_page(place: Place, answer: Answer, label: PathLabel, at: str) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(_line(view['question']))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"{''.join(_body(place, view, at))}</body>\n</html>\n"
+        f"{''.join(_body(workspace, view, at))}</body>\n</html>\n"
     )
 
 
-def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
+def _body(workspace: Workspace, view: Mapping[str, Any], at: str) -> Iterator[str]:
     lines = view["lines"]
     yield f"<h1><bdi>{escape(view['question'])}</bdi></h1>\n"
     yield f'<p class="soft">{escape(view["status_text"])}</p>\n'
@@ -73,7 +75,7 @@ def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
         yield f'<p class="soft"><bdi>{escape(lines["understood"])}</bdi></p>\n'
     if view["status"] != "abstained":
         yield from _html(view["blocks"])
-    for name in ("removed", "nothing_near", "about", "dropped", "unrecorded"):
+    for name in ("removed", "nothing_near", "about", "dropped"):
         if lines[name]:
             yield f'<p class="soft"><bdi>{escape(lines[name])}</bdi></p>\n'
     for conflict in view["conflicts"]:
@@ -87,7 +89,7 @@ def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
     for citation in view["nearest"]:
         yield f'<p class="soft"><bdi>{escape(_where(citation))}</bdi></p>\n'
         yield f"<blockquote><bdi>{escape(citation['quote'])}</bdi></blockquote>\n"
-    yield from _sources(place, [*view["citations"], *_uncited(view)])
+    yield from _sources(workspace, [*view["citations"], *_uncited(view)])
     yield f"<footer>{escape(_made_by(view, at))}</footer>\n"
 
 
@@ -98,14 +100,14 @@ def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for side in sides for each in side["citations"] if each["number"] not in cited]
 
 
-def _sources(place: Place, citations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _sources(workspace: Workspace, citations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     known = set[int]()
     for citation in sorted(citations, key=lambda citation: citation["number"]):
         number = citation["number"]
         anchor = f' id="c{number}"' if number not in known else ""
         known.add(number)
         yield f"<h2{anchor}>[{number}] <bdi>{escape(_where(citation))}</bdi></h2>\n"
-        before, quote, after = passage_of(place, citation)
+        before, quote, after = passage_of(workspace, citation)
         yield f"<blockquote><bdi>{escape(before)}<mark>{escape(quote)}</mark>{escape(after)}</bdi></blockquote>\n"
 
 
@@ -113,16 +115,16 @@ def _where(citation: Mapping[str, Any]) -> str:
     return " · ".join(filter(None, (citation["label"], citation["where"], citation["line"], citation["how"])))
 
 
-def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str]:
+def passage_of(workspace: Workspace, citation: Mapping[str, Any]) -> tuple[str, str, str]:
     """What stands before a quote, the quote, and what stands behind it; the quote alone where that is not certain."""
     quote, start, end = citation["quote"], citation["start"], citation["end"]
     if not citation["file_id"] or start >= end:  # of the web, or what a file says of itself
         return "", quote, ""
     try:
-        listing, path = located(place, citation["file_id"])
+        listing, path = located(workspace, citation["file_id"])
         documents = listing.read(reads.documents, path)
-        where = {name: citation[name] for name in ("page", "chunk_id", "start", "end", "quote")}
-        spot = spot_of(listing, path, documents, number=None, **where)
+        number = number_of(listing, documents, citation["chunk_id"])
+        spot = spot_of(documents, number, citation["page"], start, end, quote)
         text = documents[spot.number].text if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
         return "", quote, ""

@@ -1,8 +1,7 @@
 """Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
 
 usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 ·
-too_large 413 · media_type 415 · misdirected 421 · busy 429 · internal 500, and one code for each class of `core.errors`
-(`STATUS`).
+too_large 413 · media_type 415 · busy 429 · internal 500, and one code for each class of `core.errors` (`STATUS`).
 """
 
 from __future__ import annotations
@@ -11,9 +10,11 @@ import logging
 import re
 import traceback
 from collections.abc import Mapping
-from typing import Any
 
-from pydantic import ValidationError
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from local_rag.core import errors
 from local_rag.core.errors import LocalRagError
@@ -98,11 +99,6 @@ def in_fields(text: str) -> str:
     return _OPTION.sub(lambda option: FIELDS[option[1]], text)
 
 
-def error_body(error: Exception) -> dict[str, Any]:
-    """The body of a response that says what went wrong."""
-    return {"error": error_object(error)}
-
-
 def _shown(code: str, message: str, hint: str) -> dict[str, str]:
     return {"code": code, "message": for_terminal(message), "hint": for_terminal(hint)}
 
@@ -115,10 +111,31 @@ def log_unknown(error: Exception, what: str) -> None:
         LOG.error("%s: %s at %s", what, type(error).__name__, where)
 
 
-def invalid(error: ValidationError) -> ApiError:
+def error_response(error: Exception, what: str) -> JSONResponse:
+    """The response that says what went wrong; an error that is none of ours is logged as one of `what`."""
+    log_unknown(error, what)
+    return JSONResponse({"error": error_object(error)}, status_of(error), getattr(error, "headers", None))
+
+
+async def answer_error(request: Request, error: Exception) -> JSONResponse:
+    """What an application answers where an endpoint, or FastAPI before it, raises."""
+    if isinstance(error, RequestValidationError):
+        error = _invalid(error)
+    elif isinstance(error, HTTPException):
+        code, message = _OF_STATUS.get(error.status_code, ("usage", str(error.detail)))
+        error = ApiError(error.status_code, code, message, "docs/api.md lists what there is", error.headers)
+    return error_response(error, f"{request.method} {request.scope['path']}")
+
+
+_OF_STATUS = {404: ("not_found", "there is nothing at this address"), 405: ("method", "this path takes another method")}
+
+
+def _invalid(error: RequestValidationError) -> ApiError:
     """What is wrong with a request, in one line: what was expected, and what came."""
-    first = error.errors(include_url=False)[0]
-    name = ".".join(map(str, first["loc"])) or "the request"
+    first = error.errors()[0]
+    name = ".".join(map(str, first["loc"][1:])) or "the request"
+    if first["type"] == "json_invalid":
+        return ApiError(400, "usage", "the body is not JSON")
     if first["type"] == "extra_forbidden":
         return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/api.md lists them")
     came = "" if first["type"] == "missing" else f", and it is {shorten(repr(first['input']), 80)}"

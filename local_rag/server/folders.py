@@ -3,46 +3,91 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from local_rag.core.errors import IndexMissing
 from local_rag.core.reasons import reason_of
-from local_rag.server.endpoints import OfIndex
+from local_rag.server.answers import file_id
 from local_rag.server.errors import ApiError, NotFound
-from local_rag.server.file_ids import file_id
-from local_rag.server.file_listings import listings_of
+from local_rag.server.listings import shown
+from local_rag.server.responses import Body
+from local_rag.server.workspace import Here, Workspace
+from local_rag.text.display import short_path
 
-if TYPE_CHECKING:
-    from local_rag.server.place import Place
+FOLDERS = 2_000
+"""Folders of a folder that are listed."""
+
+router = APIRouter()
 
 
-def allowed_roots(place: Place, index: str | None) -> dict[str, Path]:
+def allowed_roots(workspace: Workspace, index: str | None) -> dict[str, Path]:
     """The folders below which the page may index, by ID: those of `serve --root`, and those that are indexed.
 
     One that has become a link since it was named is none.
     """
-    roots = [*place.roots]
+    roots = [*workspace.roots]
     with suppress(IndexMissing):
-        listing = listings_of(place).of(place.settings_of(index).index_path)
+        listing = workspace.files.of(workspace.settings_of(index).index_path)
         roots += [Path(root.path) for root in listing.roots]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
 
 
-class Below(OfIndex):
+class Below(Body):
     """A folder: `below` is its path in a root that may be indexed, with "/", "" for the root itself."""
 
     root: str
     below: str = Field("", max_length=4000)
+    index: str | None = None
+    stream: bool = True
 
 
-def allowed_folder(place: Place, request: Below) -> Path:
+@dataclass(frozen=True, slots=True)
+class FolderView:
+    """A folder and its path in the root: the index holds files below it (`indexed`), or an indexed folder around it
+    takes it in with the next update (`coming`).
+    """
+
+    name: str
+    below: str
+    indexed: bool
+    coming: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The folders in a folder, by name; `more` were left out."""
+
+    label: str
+    below: str
+    folders: Sequence[FolderView]
+    more: int
+
+
+@router.get("/api/index/folders")
+def folders(workspace: Here, request: Annotated[Below, Query()]) -> Folders:
+    """The folders in one that may be indexed."""
+    folder = allowed_folder(workspace, request)
+    names = sorted((entry.name for entry in _entries(folder)), key=str.casefold)
+    indexed, coming = _indexed_in(workspace, request.index, folder)
+
+    def view(name: str) -> FolderView:
+        below = f"{request.below}/{name}".lstrip("/")
+        return FolderView(shown(name), below, name in indexed, name in coming and name not in indexed)
+
+    more = max(0, len(names) - FOLDERS)
+    return Folders(shown(short_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
+
+
+def allowed_folder(workspace: Workspace, request: Below) -> Path:
     """The folder that a request names. Raises ApiError, NotFound for one that may not be indexed."""
-    roots = allowed_roots(place, request.index)
+    roots = allowed_roots(workspace, request.index)
     if request.root not in roots:
         raise ApiError(
             403,
@@ -50,10 +95,10 @@ def allowed_folder(place: Place, request: Below) -> Path:
             "this folder was neither indexed at the terminal nor named with --root",
             "local-rag serve --root FOLDER   or   local-rag index FOLDER",
         )
-    return folder_below(roots[request.root], request.below)
+    return _folder_below(roots[request.root], request.below)
 
 
-def folder_below(root: Path, below: str) -> Path:
+def _folder_below(root: Path, below: str) -> Path:
     """The folder with this path in a resolved root ("a/b", "" for the root).
 
     No link is followed, and none hidden is entered.
@@ -72,17 +117,12 @@ def folder_below(root: Path, below: str) -> Path:
     return folder
 
 
-def folders_in(folder: Path) -> list[str]:
-    """The names of the folders in a folder, without hidden ones, links, and names that are no text."""
-    return sorted((entry.name for entry in _entries(folder)), key=str.casefold)
-
-
-def indexed_in(place: Place, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
+def _indexed_in(workspace: Workspace, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
     """The names of the folders in a folder with indexed files below them, and of those that the next update enters."""
     from local_rag.index.sync.walk import folders_entered
 
     try:
-        listing = listings_of(place).of(place.settings_of(name).index_path)
+        listing = workspace.files.of(workspace.settings_of(name).index_path)
     except IndexMissing:
         return set(), set()
     start = f"{folder}{os.sep}".replace(2 * os.sep, os.sep)

@@ -1,107 +1,130 @@
-"""Bringing an index up to date for a page: one job at a time, ended when nobody watches."""
+"""The process that indexes for a page: `python -m local_rag.server.indexing`, whose memory is gone when it ends.
+
+Its request is one line of JSON on stdin: {"settings": …, "paths": […]}. It writes a line for whatever happens: a note,
+how far it is, and last the report or what went wrong. It stops soon after stdin ends, because a person stopped it or
+its server is gone; what is stored is whole at every moment.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
 
-from local_rag.core.progress import Display
-from local_rag.server.errors import ApiError
-from local_rag.server.file_listings import shown
-from local_rag.server.jobs import Job, Progress
-from local_rag.server.sse import Events
+from local_rag.core import errors
+from local_rag.core.cancel import Cancel, check, scope
+from local_rag.core.child_process import NO_WINDOW, command, environment, reply_stream
+from local_rag.core.documents import SyncReport
+from local_rag.core.errors import LocalRagError
+from local_rag.core.progress import ShowProgress
+from local_rag.core.serialization import from_plain, to_json
+from local_rag.server.errors import log_unknown
+from local_rag.server.jobs import Event, Job
 
-if TYPE_CHECKING:
-    from local_rag.server.place import Place
-
-
-@dataclass(frozen=True, slots=True)
-class SyncProgress:
-    """How far a job is: `share` in [0, 1], None where that is not known, and a line for people."""
-
-    share: float | None
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A line that stays."""
-
-    text: str
+OFTEN = 0.1
+"""Seconds between two lines of progress; what is in between is left out."""
+PATIENCE = 60.0
+"""Seconds that the process may take to stop; then it ends itself, in the middle of whatever it does."""
 
 
-def indexing_of(place: Place) -> Indexing:
-    """That of the place."""
-    return place.kept("indexing", Indexing)
-
-
-class Indexing:
-    """The job that writes to an index, if there is one. Serves several threads; close it."""
-
-    def __init__(self) -> None:
-        self._writing = threading.Lock()
-        self._job: Job[Any] | None = None
-
-    @property
-    def progress(self) -> SyncProgress | None:
-        """How far the running job is; None where none runs."""
-        job = self._job
-        return _progress(job.progress_now) if job else None
-
-    def events(self, work: Callable[[Display], Any]) -> Events:
-        """Begin work that shows on a display how far it is: `progress`, `note`, and its result as `report`.
-
-        Raises ApiError while another job runs. The job ends soon after `stop` of the events.
-        """
-        self._begin()
-        self._job = job = Job(work, "index", self._end)
+def indexed(job: Job, settings: Mapping[str, Any], paths: Sequence[Path]) -> Generator[Event, None, SyncReport]:
+    """Run the process: its events as they come; the report is returned. Raises what it ended with."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command(__name__),
+        stdin=pipe,
+        stdout=pipe,
+        env=environment(),
+        creationflags=NO_WINDOW,
+        start_new_session=True,  # Ctrl-C at the terminal is for the server, which stops its jobs
+    ) as process:
+        assert process.stdin and process.stdout, "both are pipes"
+        job.at_stop = process.stdin.close
         try:
-            job.start()
-        except BaseException:  # no thread can be started: another job may
-            self._end()
-            raise
-        return Events(_events(job), job.stop)
+            process.stdin.write(f"{to_json({'settings': settings, 'paths': paths}, indent=None)}\n".encode())
+            process.stdin.flush()
+            for line in process.stdout:
+                name, value = json.loads(line)
+                if name == "report":
+                    return from_plain(SyncReport, value)
+                if name == "error":
+                    raise getattr(errors, value[0])(*value[1:])
+                yield name, value
+        except (OSError, ValueError) as error:
+            job.cancel.check()
+            raise LocalRagError("the process that indexes has ended early") from error
+        finally:
+            with suppress(OSError):
+                process.stdin.close()
+        job.cancel.check()
+        raise LocalRagError("the process that indexes has ended early", hint="local-rag index")
+
+
+class _Told:
+    """A display that writes what is shown on it."""
+
+    def __init__(self, lines: IO[bytes]) -> None:
+        self._lines, self._shown = lines, 0.0
+
+    def tell(self, name: str, value: Any) -> None:
+        self._lines.write(f"{to_json([name, value], indent=None)}\n".encode("utf-8", "replace"))
+        self._lines.flush()
+
+    def say(self, line: str) -> None:
+        self.tell("note", {"text": line})
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Write to an index while no job does. Raises ApiError where one runs."""
-        self._begin()
-        try:
-            yield
-        finally:
-            self._end()
+    def progress(self, doing: str = "") -> Iterator[ShowProgress]:
+        self.tell("progress", {"share": None, "line": doing})
+        yield self._show
 
-    def stop(self) -> None:
-        """Stop the job; it ends soon."""
-        if job := self._job:
-            job.stop()
-
-    def close(self) -> None:
-        """Stop the job, and wait for it: what is stored is whole at every moment."""
-        if job := self._job:
-            job.stop()
-            job.wait()
-
-    def _begin(self) -> None:
-        if not self._writing.acquire(blocking=False):
-            raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
-
-    def _end(self) -> None:
-        self._job = None
-        self._writing.release()
+    def _show(self, share: float | None, line: str) -> None:
+        check()
+        if time.monotonic() - self._shown > OFTEN:
+            self._shown = time.monotonic()
+            self.tell("progress", {"share": share, "line": line})
 
 
-def _events(job: Job[Any]) -> Iterator[tuple[str, Any]]:
-    """What is shown until the work has ended, and its result. Raises what the work raised."""
-    for event in job.events(threading.Event()):
-        yield ("progress", _progress(event)) if isinstance(event, Progress) else ("note", Note(shown(event)))
-    if job.error is not None:
-        raise job.error
-    yield "report", job.result
+def main() -> None:
+    """The process."""
+    from local_rag.core.process import prepare_own_process
+
+    prepare_own_process()
+    told = _Told(reply_stream())
+    try:
+        told.tell("report", _index(json.loads(sys.stdin.readline()), told))
+    except Exception as error:
+        log_unknown(error, "indexing")
+        known = [each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__]
+        unknown = "the process that indexes met an error that it does not know; the terminal says where"
+        told.tell("error", [known[0], str(error), getattr(error, "hint", "")] if known else ["LocalRagError", unknown])
 
 
-def _progress(progress: Progress) -> SyncProgress:
-    return SyncProgress(progress.share, shown(progress.doing))
+def _index(request: Mapping[str, Any], told: _Told) -> SyncReport:
+    from local_rag.config.settings import Settings
+    from local_rag.runtime.index_request import Request
+    from local_rag.runtime.indexing import index_files
+
+    cancel = Cancel()
+
+    def until_left() -> None:
+        sys.stdin.read()
+        cancel.stop()
+        time.sleep(PATIENCE)
+        os._exit(1)
+
+    threading.Thread(target=until_left, daemon=True).start()
+    with scope(cancel):
+        report, _ = index_files(Settings.load(**request["settings"]), Request([*map(Path, request["paths"])]), told)
+    return report
+
+
+if __name__ == "__main__":
+    main()

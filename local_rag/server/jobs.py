@@ -1,104 +1,290 @@
-"""Work of the server on a thread of its own: shown to whoever watches, and stopped by a person or with the server."""
+"""Jobs: the questions and the indexing of a server, each with its events, which anybody may join late.
+
+A job belongs to the server, not to the connection that began it: a page that is loaded anew, or another tab, reads its
+events from the first one on and then as they come. One question is worked on at a time, the others wait in their order;
+an index is written by one job at a time. Jobs that have ended are kept for a while, for who has just left.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from local_rag.core.cancel import Cancel, check, scope
-from local_rag.core.progress import Display, ShowProgress
-from local_rag.server.errors import log_unknown
+from local_rag.core.cancel import Cancel, current, scope
+from local_rag.core.errors import DeadlineExceeded, Stopped
+from local_rag.core.events import WebQuery
+from local_rag.server.auth import Caller
+from local_rag.server.errors import ApiError, NotFound, error_object, log_unknown
 
-OFTEN = 0.1
-"""Seconds between two events of progress; what is in between is left out."""
-POLL = 0.5
-"""Seconds after which a watcher looks whether it is to leave."""
+KEPT = 32
+"""Jobs that are remembered once they have ended."""
+PATIENCE = 10.0
+"""Seconds that a writer may take to end once it is told to."""
 
-T = TypeVar("T")
+CONSENT_SECONDS = 300.0
+"""How long a person may think about a web query; then it does not leave."""
+POLL = 0.2
+"""Seconds between two looks whether a question that waits for a consent was stopped."""
+
+State = Literal["waiting", "running", "done", "failed", "stopped"]
+Event = tuple[str, Any]
+"""A name and a value, which is written as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The share of a job that is done in [0, 1], None where that is not known, and what it does now."""
+class WebConsent:
+    """Asks the person at the page whether exactly these words may leave."""
 
-    share: float | None = None
-    doing: str = ""
+    def __init__(self, cancel: Cancel) -> None:
+        self._cancel, self._send = cancel, False
+        self._query: WebQuery | None = None
+        self._given, self._lock = threading.Event(), threading.Lock()
+
+    def may_search(self, query: WebQuery) -> bool:
+        """Whether a person lets these words leave; waits for that, off the clock of the question."""
+        given, began = self.proposed(query), time.monotonic()
+        while not (given.wait(POLL) or self._cancel.stopped or time.monotonic() - began > CONSENT_SECONDS):
+            pass
+        current().extend(time.monotonic() - began)
+        with self._lock:
+            send, self._query, self._send = self._send, None, False
+        return send
+
+    def proposed(self, query: WebQuery) -> threading.Event:
+        """The event that is set once somebody has decided; a query may be seen before or after it is asked for."""
+        with self._lock:
+            if self._query != query:
+                self._query, self._send, self._given = query, False, threading.Event()
+            return self._given
+
+    def give(self, send: bool, query: str) -> None:
+        """What the person says of the words that were shown. Raises ApiError where none, or others, wait for it."""
+        with self._lock:
+            if self._query is None or self._given.is_set():
+                raise ApiError(409, "conflict", "no web query waits for a consent", "ask the question again")
+            if query != self._query.query:
+                raise ApiError(409, "conflict", "other words wait for a consent now", "look at the words again")
+            self._send = send
+            self._given.set()
 
 
-class Job(Generic[T]):
-    """One work, and what it is shown on (`core.progress.Display`). At its end it has a `result` or an `error`."""
+@dataclass(eq=False)
+class Job:
+    """Work that yields events, the last of them its result; where it fails the last one is `error`.
 
-    def __init__(self, work: Callable[[Display], T], name: str, at_end: Callable[[], None] = lambda: None) -> None:
-        """`name` is that of the thread; `at_end` is called before those who watch see the end."""
-        self.result: T | None = None
-        self.error: Exception | None = None
-        self.progress_now = Progress()
-        self.ended = False
-        self._work, self._name, self._at_end = work, name, at_end
-        self._notes: list[str] = []
-        self._changed = threading.Condition()
-        self._cancel = Cancel()
-        self._thread = threading.Thread(target=self._run, name=f"local-rag-{name}", daemon=True)
+    `progress` is the latest of those events, of which only that one counts. `about` says what it is, for a list.
+    `consent` asks a person before words of a question leave; `at_stop` is called when somebody stops it.
+    """
 
-    def start(self) -> None:
-        self._thread.start()
+    kind: Literal["question", "index"]
+    caller: Caller
+    about: dict[str, Any]
+    work: Callable[[Job], Generator[Event]]
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    state: State = "waiting"
+    events: list[Event] = field(default_factory=list)
+    progress: Any = None
+    failure: Exception | None = None
+    consent: WebConsent | None = None
+    at_stop: Callable[[], object] = lambda: None
+    cancel: Cancel = field(default_factory=Cancel)
+    _readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in ("waiting", "running")
+
+    def add(self, name: str, value: Any) -> None:
+        """Tell all who read that something has happened."""
+        if name == "progress":
+            self.progress = value
+        else:
+            self.events.append((name, value))
+        self._wake()
+
+    def run(self) -> None:
+        """Do the work, unless it was stopped while it waited."""
+        with self._lock:
+            if self.ended:
+                return
+            self.state = "running"
+        try:
+            with scope(self.cancel), closing(self.work(self)) as events:
+                for name, value in events:
+                    self.add(name, value)
+            self._end("done")
+        except Exception as error:
+            log_unknown(error, f"a job ({self.kind})")
+            stopped = isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded)
+            self._end("stopped" if stopped else "failed", error)
 
     def stop(self) -> None:
-        """Tell the work to stop; it ends soon."""
-        self._cancel.stop()
+        """Tell the work to stop; what has not begun ends at once."""
+        self.cancel.stop()
+        with suppress(OSError):
+            self.at_stop()
+        with self._lock:
+            if self.state == "waiting":
+                self._end("stopped", Stopped("stopped"))
 
-    def wait(self, seconds: float | None = None) -> None:
-        self._thread.join(seconds)
+    def _end(self, state: State, failure: Exception | None = None) -> None:
+        with self._lock:
+            self.failure = failure
+            if failure is not None:
+                self.events.append(("error", error_object(failure)))
+            self.state = state
+            self._wake()
 
-    def say(self, line: str) -> None:
-        """A line that stays."""
-        with self._changed:
-            self._notes.append(line)
-            self._changed.notify_all()
+    def _wake(self) -> None:
+        with self._lock:
+            for loop, changed in self._readers:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(changed.set)
+
+    async def follow(self, heartbeat: float) -> AsyncIterator[Event | None]:
+        """All events so far, and then as they come; None after so many seconds without one."""
+        reader = (asyncio.get_running_loop(), asyncio.Event())
+        read, progress = 0, None
+        with self._lock:
+            self._readers.add(reader)
+        try:
+            while True:
+                reader[1].clear()
+                ended, new = self.ended, self.events[read:]
+                for event in new:
+                    yield event
+                read += len(new)
+                if self.progress is not progress and not ended:
+                    progress = self.progress
+                    yield "progress", progress
+                if ended:
+                    return
+                try:
+                    await asyncio.wait_for(reader[1].wait(), heartbeat)
+                except TimeoutError:
+                    yield None
+        finally:
+            with self._lock:
+                self._readers.discard(reader)
+
+
+class Jobs:
+    """Those of a server; at most `waiting` questions wait. Serves several threads."""
+
+    def __init__(self, waiting: int) -> None:
+        self._waiting = waiting
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._asking = False
+
+    def ask(self, job: Job) -> Job:
+        """Put a question at the end of the queue. Raises ApiError where too many wait."""
+        with self._lock:
+            waiting = len(self.questions())
+            if waiting > self._waiting:
+                why = f"{self._waiting} questions are waiting already"
+                raise ApiError(429, "busy", why, "ask again when one has ended")
+            self._keep(job)
+            job.add("queued", {"id": job.id, "position": waiting})
+            if not self._asking:
+                threading.Thread(target=self._ask_all, name="local-rag-questions", daemon=True).start()
+                self._asking = True
+        return job
+
+    def index(self, job: Job) -> Job:
+        """Begin to write to an index. Raises ApiError (409) while another job does."""
+        self._begin_writing()
+
+        def work() -> None:
+            try:
+                job.run()
+            finally:
+                self._writing.release()
+
+        try:
+            threading.Thread(target=work, name="local-rag-index", daemon=True).start()
+        except BaseException:  # no thread can be started: another job may
+            self._writing.release()
+            raise
+        self._keep(job)
+        return job
 
     @contextmanager
-    def progress(self, doing: str = "") -> Iterator[ShowProgress]:
-        """What is done is shown to all who watch."""
-        self._show(None, doing)
-        yield self._show
-
-    def _show(self, share: float | None, doing: str) -> None:
-        check()
-        with self._changed:
-            self.progress_now = Progress(share, doing)
-            self._changed.notify_all()
-
-    def events(self, left: threading.Event) -> Iterator[str | Progress]:
-        """The lines that stay, and progress, until the job has ended or `left` is set."""
-        notes, progress = 0, Progress()
-
-        def has_changed() -> bool:
-            return self.ended or len(self._notes) > notes or self.progress_now != progress
-
-        while not left.is_set():
-            with self._changed:
-                self._changed.wait_for(has_changed, POLL)
-                new, latest, ended = self._notes[notes:], self.progress_now, self.ended
-            yield from new
-            if latest != progress:
-                yield latest
-            notes, progress = notes + len(new), latest
-            if ended:
-                return
-            left.wait(OFTEN)
-
-    def _run(self) -> None:
+    def writing(self) -> Iterator[None]:
+        """Write to an index in the block, while no job does. Raises ApiError (409) where one does."""
+        self._begin_writing()
         try:
-            with scope(self._cancel):
-                self.result = self._work(self)
-        except Exception as error:
-            log_unknown(error, f"a job ({self._name})")
-            self.error = error
+            yield
         finally:
-            self._at_end()
-            with self._changed:
-                self.ended = True
-                self._changed.notify_all()
+            self._writing.release()
+
+    def get(self, id_: str) -> Job:
+        """The job of that ID, also one that has ended lately. Raises NotFound."""
+        job = self._jobs.get(id_)
+        if job is None:
+            raise NotFound("this job has ended, or never was", "GET /api/jobs lists those that are there")
+        return job
+
+    def questions(self) -> list[Job]:
+        """The question that is worked on, and those that wait, in their order."""
+        return [job for job in list(self._jobs.values()) if job.kind == "question" and not job.ended]
+
+    @property
+    def indexing(self) -> Job | None:
+        """The job that writes to an index now."""
+        return next((job for job in list(self._jobs.values()) if job.kind == "index" and not job.ended), None)
+
+    def in_thread(self, thread: str) -> Job | None:
+        """The question of a thread that is not answered yet."""
+        return next((job for job in self.questions() if job.about["thread"] == thread), None)
+
+    def stop(self, id_: str) -> None:
+        """Stop a job. Raises NotFound for one that has ended."""
+        job = self.get(id_)
+        if job.ended:
+            raise NotFound("this job has ended", "GET /api/jobs lists those that are there")
+        job.stop()
+        self._tell_positions()
+
+    def close(self) -> None:
+        """Stop all, those that wait first, and wait for what writes: what is stored is whole at every moment."""
+        for job in reversed(list(self._jobs.values())):
+            job.stop()
+        if self._writing.acquire(timeout=PATIENCE):
+            self._writing.release()
+
+    def _begin_writing(self) -> None:
+        if not self._writing.acquire(blocking=False):
+            raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
+
+    def _keep(self, job: Job) -> None:
+        with self._lock:
+            self._jobs[job.id] = job
+            for old in [each for each in self._jobs.values() if each.ended][:-KEPT]:
+                del self._jobs[old.id]
+
+    def _ask_all(self) -> None:
+        """Work on one question after the other until none waits."""
+        while True:
+            with self._lock:
+                waiting = self._tell_positions()
+                self._asking = bool(waiting)
+            if not waiting:
+                return
+            waiting[0].run()
+
+    def _tell_positions(self) -> list[Job]:
+        """Tell each question that waits how many are before it now; all that have not ended."""
+        with self._lock:
+            questions = self.questions()
+            for position, job in enumerate(questions):
+                if job.state == "waiting" and job.events[-1][1]["position"] != position > 0:
+                    job.add("queued", {"id": job.id, "position": position})
+        return questions

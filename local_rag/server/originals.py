@@ -1,4 +1,4 @@
-"""The file behind an ID as it lies on the disk now: opened only where it still lies below an indexed folder."""
+"""The file behind an ID as it lies on the disk now, and its pages drawn: only where it lies below an indexed folder."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
+from local_rag.index.parse.parser import Parser
+from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.index.store import reads
 from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
-from local_rag.server.file_listings import GONE, FileListing
+from local_rag.server.listings import FileListing
 from local_rag.text.display import is_url
 from local_rag.text.encoding import decode
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import FileRow, Root
-    from local_rag.server.place import Place
+    from local_rag.index.store.schema import FileRow
 
 INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
 """Bytes of a text that a browser shows by itself; a longer one is saved."""
 
+GONE = "this file has just left the index"
 OUTSIDE = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
 
-_KNOWN = 1_000
-"""Files whose digests are remembered."""
+SECONDS = 20.0
+"""That the drawing of a page may take; then the worker is ended."""
+
+KEPT = 32_000_000
+"""Bytes of pictures that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,67 +62,91 @@ class Original:
         return decode(data).encode("utf-8", "replace") if data.strip() else b""
 
 
-class Originals:
-    """Looks files up on the disk. Serves several threads."""
+def original_of(listing: FileListing, path: str) -> Original:
+    """The file that was indexed under a path. A link is followed, and must not lead out of the indexed folders.
 
-    def __init__(self) -> None:
-        self._digests: OrderedDict[tuple[str, tuple[int, ...]], str] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, row: FileRow, roots: Iterable[Root]) -> Original:
-        """The file that was indexed under a path. A link is followed, and must not lead out of the indexed folders.
-
-        Raises ApiError for what is gone, lies elsewhere, or is no regular file.
-        """
-        if is_url(row.path):
-            raise ApiError(404, "no_original", "this is a page of the web: only its text is stored")
-        if row.container:
-            inside = Path(row.container).name
-            raise ApiError(404, "no_original", f"this lies inside of {inside}: only its text is stored")
-        try:
-            real = Path(row.path).resolve(strict=True)
-            # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
-            if not any(real.is_relative_to(root.path) for root in roots):
-                raise ApiError(403, "outside", OUTSIDE)
-            status = real.stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise ApiError(404, "no_original", "there is no regular file any more under this name")
-            return Original(real, self._changed(row, real, status))
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
-            why = reason_of(error) if isinstance(error, OSError) else "a link leads in a circle"
-            message = f"the file cannot be opened any more ({why}); its text is stored"
-            raise ApiError(404, "no_original", message, "local-rag index   brings the index up to date") from error
-
-    def _changed(self, row: FileRow, real: Path, status: os.stat_result) -> bool:
-        if str(real) == row.path and looks_unchanged(row):
-            return False
-        key = (str(real), file_state(status))
-        with self._lock:
-            known = self._digests.get(key)
-        if known is None:
-            known = sha256(real) if status.st_size == row.size else ""
-            with self._lock:
-                self._digests[key] = known
-                while len(self._digests) > _KNOWN:
-                    self._digests.popitem(last=False)
-        return known != row.sha256[:64]  # behind it stand the rules for what lies inside of the file
-
-    def close(self) -> None:
-        """Nothing is open between two calls."""
-
-
-def original_of(place: Place, listing: FileListing, path: str) -> Original:
-    """The file on the disk. Raises NotFound for one that has just left the index, and what `Originals.of` raises."""
+    Raises NotFound for one that has just left the index, ApiError for what is gone, lies elsewhere, or is no file.
+    """
     row = listing.read(reads.file_row, path)
     if row is None:
         raise NotFound(GONE)
-    return place.kept("originals", Originals).of(row, listing.roots)
+    if is_url(row.path):
+        raise ApiError(404, "no_original", "this is a page of the web: only its text is stored")
+    if row.container:
+        inside = Path(row.container).name
+        raise ApiError(404, "no_original", f"this lies inside of {inside}: only its text is stored")
+    try:
+        real = Path(row.path).resolve(strict=True)
+        # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
+        if not any(real.is_relative_to(root.path) for root in listing.roots):
+            raise ApiError(403, "outside", OUTSIDE)
+        status = real.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ApiError(404, "no_original", "there is no regular file any more under this name")
+        return Original(real, _has_changed(row, real, status))
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
+        why = reason_of(error) if isinstance(error, OSError) else "a link leads in a circle"
+        message = f"the file cannot be opened any more ({why}); its text is stored"
+        raise ApiError(404, "no_original", message, "local-rag index   brings the index up to date") from error
 
 
-def original_or_why(place: Place, listing: FileListing, path: str) -> tuple[Original | None, str]:
+def original_or_why(listing: FileListing, path: str) -> tuple[Original | None, str]:
     """The file on the disk, or why it cannot be opened."""
     try:
-        return original_of(place, listing, path), ""
+        return original_of(listing, path), ""
     except ApiError as error:
         update = " Bring the index up to date to see what is there now." if error.hint else ""
         return None, f"{str(error)[:1].upper()}{str(error)[1:]}.{update}"
+
+
+def _has_changed(row: FileRow, real: Path, status: os.stat_result) -> bool:
+    if str(real) == row.path and looks_unchanged(row):
+        return False
+    if status.st_size != row.size:
+        return True
+    return _digest(real, file_state(status)) != row.sha256[:64]  # behind it stand the rules for what lies inside of it
+
+
+@lru_cache(1_000)
+def _digest(path: Path, state: tuple[int, ...]) -> str:
+    return sha256(path)
+
+
+class PagePictures:
+    """Pages of PDFs as pictures, by one parse worker; the last ones are kept in memory. Serves several threads."""
+
+    def __init__(self) -> None:
+        self._parser = Parser(SECONDS)
+        self._working, self._lock = threading.Lock(), threading.Lock()
+        self._pictures: OrderedDict[tuple[str, tuple[int, ...], int], PagePicture] = OrderedDict()
+
+    def picture(self, path: Path, page: int) -> PagePicture:
+        """A page of a PDF, counted from 1. Raises FileSkipped, OSError."""
+        key = (str(path), file_state(path.stat()), page)
+        with self._lock:
+            if key in self._pictures:
+                self._pictures.move_to_end(key)
+                return self._pictures[key]
+        with self._working:
+            picture = self._parser.picture(path, page)
+        with self._lock:
+            self._pictures[key] = picture
+            while len(self._pictures) > 1 and sum(len(kept.png) for kept in self._pictures.values()) > KEPT:
+                self._pictures.popitem(last=False)
+        return picture
+
+    def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
+        """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped."""
+        with self._working:
+            return self._parser.placed(path, page, text, start, end)
+
+    def forget(self) -> None:
+        """Let go of all pictures: a file may have left the index."""
+        with self._lock:
+            self._pictures.clear()
+
+    def close(self) -> None:
+        """End the worker, in the middle of a page, too."""
+        self._parser.stop()
+        with self._working:
+            self._parser.close()

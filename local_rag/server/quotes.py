@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from local_rag.index.store import reads
 from local_rag.index.store.schema import StoredDocument
-from local_rag.server.file_listings import FileListing
+from local_rag.server.listings import FileListing
 from local_rag.text.display import for_terminal
 
 BEFORE, AFTER = 3_000, 6_000
@@ -40,27 +40,20 @@ class Window:
     after: int | None
 
 
+def number_of(listing: FileListing, documents: Sequence[StoredDocument], chunk_id: str) -> int | None:
+    """The number of the document that a passage was cut from; None where it is not stored (any more)."""
+    own = listing.read(reads.document_of, chunk_id) if chunk_id else 0
+    return next((each.number for each in documents if each.id == own), None)
+
+
 def spot_of(
-    listing: FileListing,
-    path: str,
-    documents: Sequence[StoredDocument],
-    *,
-    number: int | None,
-    page: int | None,
-    chunk_id: str,
-    start: int,
-    end: int,
-    quote: str,
+    documents: Sequence[StoredDocument], number: int | None, page: int | None, start: int, end: int, quote: str
 ) -> Spot | None:
     """Where a quote stands now; its file may have been indexed anew since it was cut.
 
-    `chunk_id` is the passage that it was cut from: it names the document where `number` does not, as long as it is
-    stored. What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote
-    the span is taken as it is. None where no document of the file is of that number or page.
+    What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote the span
+    is taken as it is. None where no document of the file is of that number or page.
     """
-    if number is None and chunk_id:
-        own = listing.read(reads.document_of, chunk_id)
-        number = next((each.number for each in documents if each.id == own), None)
     possible = [each for each in documents if number in (None, each.number) and page in (None, each.page)]
     if not possible:
         return None

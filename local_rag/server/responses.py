@@ -1,76 +1,104 @@
-"""What handlers return, as responses."""
+"""How values, files and the events of jobs are sent. Here, where JSON is written, every string is made harmless."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-import anyio.to_thread
-from starlette.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict
 
 from local_rag.core.reasons import reason_of
-from local_rag.core.serialization import to_plain
+from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
-from local_rag.server.endpoints import File, SignedIn
+from local_rag.server.answers import short
 from local_rag.server.errors import NotFound
-from local_rag.server.sse import while_connected
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from local_rag.server.sessions import Sessions
+from local_rag.server.jobs import Job
+from local_rag.text.display import printable
 
 CHUNK = 1 << 16
 """Bytes of a file that are sent at once."""
 
 
-def response_of(value: Any, sessions: Sessions) -> Response:
-    """The response with a value: a file, the cookie of a session, or else JSON. Raises NotFound."""
-    if isinstance(value, File):
-        return _file(value)
-    if isinstance(value, SignedIn):
-        response = JSONResponse({"signed_in": bool(value.session)})
-        if value.session:
-            response.set_cookie(sessions.cookie, value.session, httponly=True, samesite="strict")
-        else:
-            response.delete_cookie(sessions.cookie, httponly=True, samesite="strict")
-        return response
-    return JSONResponse(to_plain(value))
+class Body(BaseModel):
+    """The JSON object of a POST; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _file(file: File) -> Response:
-    how = "inline" if file.inline else "attachment"
-    headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(file.name, safe='')}" if file.name else how}
-    if file.policy:
-        headers["Content-Security-Policy"] = file.policy
-    if isinstance(file.content, bytes):
-        return Response(file.content, media_type=file.media_type, headers=headers)
-    return OpenFile(file.content, media_type=file.media_type, headers=headers)
+class Json(JSONResponse):
+    """A value as JSON, without control characters and bidirectional overrides, whatever files and models say."""
+
+    def render(self, content: Any) -> bytes:
+        return harmless_json(content).encode("utf-8", "replace")
 
 
-class OpenFile(Response):
+def harmless_json(value: Any) -> str:
+    return to_json(harmless(to_plain(value)), indent=None)
+
+
+def harmless(value: Any) -> Any:
+    """Plain values without control characters and bidirectional overrides."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {name: harmless(item) for name, item in value.items()}
+    return [harmless(item) for item in value] if isinstance(value, list) else value
+
+
+def file_headers(name: str, *, inline: bool = False, policy: str = "") -> dict[str, str]:
+    """Those of a file: whether a browser shows or saves it, and its own policy for what is shown by itself."""
+    how = "inline" if inline else "attachment"
+    headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(name, safe='')}"}
+    return headers | ({"Content-Security-Policy": policy} if policy else {})
+
+
+def file_response(path: Path, media_type: str, headers: dict[str, str]) -> Response:
     """A file of this machine, opened now: what happens to its name until it is sent does not matter.
 
     Raises NotFound for what is gone, is a link, or is no regular file.
     """
+    try:
+        file = open_regular(path)
+    except OSError as error:
+        raise NotFound(f"the file cannot be opened any more ({reason_of(error)})") from error
+    size = os.fstat(file.fileno()).st_size
 
-    def __init__(self, path: Path, media_type: str, headers: Mapping[str, str]) -> None:
-        try:
-            self._file = open_regular(path)
-        except OSError as error:
-            raise NotFound(f"the file cannot be opened any more ({reason_of(error)})") from error
-        self._size = os.fstat(self._file.fileno()).st_size
-        super().__init__(media_type=media_type, headers={**headers, "Content-Length": str(self._size)})
+    def chunks() -> Iterator[bytes]:
+        left = size
+        with file:
+            while chunk := file.read(min(left, CHUNK)):
+                left -= len(chunk)
+                yield chunk
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._file:
-            async with while_connected(receive):
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                left = self._size
-                while chunk := await anyio.to_thread.run_sync(self._file.read, min(left, CHUNK)):
-                    left -= len(chunk)
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                await send({"type": "http.response.body", "body": b""})
+    return StreamingResponse(chunks(), media_type=media_type, headers={**headers, "Content-Length": str(size)})
+
+
+def event_stream(job: Job, heartbeat: float, *, detail: bool) -> Response:
+    """The events of a job as Server-Sent Events (WHATWG HTML, section 9.2), with a comment where none comes."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        async for event in job.follow(heartbeat):
+            if event is None:
+                yield b": still here\n\n"
+            else:
+                name, value = event
+                data = harmless_json(short(value) if name == "answer" and not detail else value)
+                yield f"event: {name}\ndata: {data}\n\n".encode("utf-8", "replace")
+
+    return StreamingResponse(lines(), media_type="text/event-stream")
+
+
+async def job_response(job: Job, heartbeat: float, *, stream: bool, detail: bool = False) -> Response:
+    """The events of a job, or without `stream` its result alone, once it is there. Raises what the job failed with."""
+    if stream:
+        return event_stream(job, heartbeat, detail=detail)
+    async for _ in job.follow(heartbeat):
+        pass
+    if job.failure is not None:
+        raise job.failure
+    name, value = job.events[-1]
+    return Json(short(value) if name == "answer" and not detail else value)

@@ -1,87 +1,170 @@
-"""Running the server: uvicorn until Ctrl-C, the browser at its beginning, every question stopped at its end."""
+"""Running the server: it listens at loopback alone, opens a browser, and stops every job at its end."""
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from html import escape
+from pathlib import Path
 
 import anyio.to_thread
 import uvicorn
 
-from local_rag.server.app import PageFirst
-from local_rag.server.connection import Connection
+from local_rag.core.address import LOOPBACK, Address, listens
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.reasons import reason_of
+from local_rag.server.app import application
+from local_rag.server.auth import FOLDER, read_key
+from local_rag.server.workspace import Workspace
 
-if TYPE_CHECKING:
-    from socket import socket
-
-    from local_rag.server.listening import Listening
-    from local_rag.server.place import Limits, Place
-
+FURTHER = 20
+"""Ports after the usual one that are tried where that is taken."""
 CLOSING = 2
-"""Seconds that open responses are waited for at the end; questions are stopped before."""
+"""Seconds that open responses are waited for at the end; jobs are stopped before."""
 
 
-def serve(place: Place, listening: Listening, started: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. The place is closed at the end."""
+def listen(port: int, *, exactly: bool = False) -> tuple[Sequence[socket.socket], int]:
+    """Sockets at loopback, and their port. Without `exactly` a later port is taken where that one is not free.
+
+    Raises UsageError where none can be had.
+    """
+    for candidate in (port,) if exactly else range(port, min(port + FURTHER, 65_535) + 1):
+        if sockets := _bound(candidate):
+            return sockets, sockets[0].getsockname()[1]
+    raise UsageError(
+        f"port {port} of {LOOPBACK[0]} is taken" if exactly else f"the ports from {port} on are taken",
+        hint=f"local-rag serve --port {port + FURTHER + 1 if port + FURTHER < 65_000 else 8321}",
+    )
+
+
+def _bound(port: int) -> list[socket.socket]:
+    """Sockets at both addresses, or none where the port is taken at one of them; a machine may lack IPv6."""
+    bound: list[socket.socket] = []
+    for host in LOOPBACK:
+        try:
+            bound.append(_bind(host, bound[0].getsockname()[1] if bound else port))
+        except OSError as error:
+            taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
+            if bound and not taken:
+                continue
+            for each in bound:
+                each.close()
+            if not taken:
+                raise UsageError(f"{host} cannot be listened at: {reason_of(error)}", hint="local-rag serve") from error
+            return []
+    return bound
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address(data_folder: Path, port: int) -> str:
+    """The address that signs a browser in. Raises OSError."""
+    return f"{Address('http', LOOPBACK[0], port).url}/?key={read_key(data_folder)}"
+
+
+def running(data_folder: Path, port: int | None = None) -> int:
+    """The port of the server that runs (at this port); of several the one that started last.
+
+    Raises LocalRagError where none does.
+    """
+    notes = sorted((data_folder / FOLDER).glob("running-*"), key=lambda note: note.stat().st_mtime, reverse=True)
+    for note in notes:
+        known = int(note.stem.partition("-")[2])
+        if port in (None, known) and listens(Address("http", LOOPBACK[0], known)):
+            return known
+    where = f" at port {port}" if port else ""
+    raise LocalRagError(f"no server of local-rag runs{where}", hint="local-rag serve")
+
+
+@contextmanager
+def noted(data_folder: Path, port: int) -> Iterator[Path]:
+    """While the server runs there is a note of it, for `running`, for its owner alone: a page that opens the address.
+
+    A browser is started with the path of that page, for others can see with what a program is started.
+    """
+    note = data_folder / FOLDER / f"running-{port}.html"
+    make_folder(note.parent)
+    link = escape(address(data_folder, port))
+    page = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={link}">'
+    replace_file(note, f'{page}<title>local-rag</title><a href="{link}">local-rag</a>\n'.encode())
+    try:
+        yield note
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def open_browser(page: Path) -> bool:
+    """Open a page in the person's browser; False where there is none to be seen."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False  # a browser of the terminal would take it away from the server
+    with suppress(webbrowser.Error, OSError):
+        return webbrowser.open(page.as_uri())
+    return False
+
+
+def serve(workspace: Workspace, sockets: Sequence[socket.socket], started: Callable[[], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. At the end all is closed."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests
-    served = PageFirst(place, listening.names)
-    config = configured(served, place.limits)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
     try:
         with suppress(KeyboardInterrupt):
-            _Server(config, place, started, served.load).run(list(listening.sockets))
+            Server(workspace, started).run(list(sockets))
     finally:
-        place.close()
+        workspace.close()
 
 
-def configured(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
-    """How uvicorn serves an application."""
-    return uvicorn.Config(
-        app,
-        http=cast("Any", partial(Connection, limits=limits)),  # uvicorn calls it as it does a class
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=CLOSING,
-        limit_concurrency=limits.connections,
-    )
+class Server(uvicorn.Server):
+    """uvicorn with the application of a workspace."""
 
+    def __init__(self, workspace: Workspace, started: Callable[[], None] = lambda: None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application(workspace),
+                http="h11",
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=CLOSING,
+            )
+        )
+        self._jobs, self._on_start = workspace.jobs, started
 
-class _Server(uvicorn.Server):
-    def __init__(
-        self, config: uvicorn.Config, place: Place, started: Callable[[], None], load: Callable[[], object]
-    ) -> None:
-        super().__init__(config)
-        self._place, self._on_start, self._load = place, started, load
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         await anyio.to_thread.run_sync(self._on_start)
-        threading.Thread(target=self._load, name="local-rag-api", daemon=True).start()
 
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        """Stop the questions first: a stream ends by itself then, and nobody is waited for."""
-        await anyio.to_thread.run_sync(self._place.stop)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop the jobs first: a stream ends by itself then, and nobody is waited for."""
+        await anyio.to_thread.run_sync(self._jobs.close)
         await super().shutdown(sockets)
-
-
-def open_browser(address: str) -> bool:
-    """Open an address in the person's browser; False where there is none to be seen."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return False  # a browser of the terminal would take it away from the server
-    with suppress(webbrowser.Error, OSError):
-        return webbrowser.open(address)
-    return False

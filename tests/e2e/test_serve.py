@@ -14,8 +14,6 @@ from support.garden import notes_in
 from support.namespaces import NO_ROUTE, namespaces
 from support.serve_process import free_port, printed, serving
 
-from local_rag.server.sessions import new_token
-
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 
 UNPLUGGED = """
@@ -46,30 +44,23 @@ def test_one_address_until_ctrl_c(by, home):
             assert page.get("/api/health").json()["status"] == "ok"
             assert "<script" in page.get("/").text
             assert httpx.get(f"http://localhost:{port}/", timeout=60).status_code == 200
-            assert page.post("/api/session/start", json={"token": server.token}).status_code == 401
             page.get("/api/threads", params={"secret": "my question"})
             page.post("/api/ask", json={"question": "my secret question", "index": "none"})
-        new_token(home / "data", port)
         code, shown = server.ended(by)
     assert code == 0 and shown.rstrip().endswith("stopped")
     assert "Only programs of this machine can reach it" in shown
-    assert "secret" not in shown and server.token not in shown and "Traceback" not in shown
-    left = [path.name for path in (home / "data" / "server").iterdir()]
-    assert not [name for name in left if name.startswith(("running-", "token-"))]
+    assert "secret" not in shown and server.key not in shown and "Traceback" not in shown
+    assert [path.name for path in (home / "data" / "server").iterdir()] == ["key"]
 
 
-def test_a_further_address_and_the_key():
+def test_the_address_and_the_key_are_printed_again():
     assert printed("--print-url").stderr == "error: no server of local-rag runs\nhint: local-rag serve\n"
     with serving("--port", str(free_port())) as server:
-        further = printed("--print-url").stdout.strip()
-        assert further.startswith(f"{server.base}/#token=") and further != server.printed
-        for token in (server.token, further.partition("#token=")[2]):
-            with server.page(token) as page:
-                assert page.get("/api/health").status_code == 200
-        key = printed("--print-key").stdout.strip()
-        assert httpx.get(f"{server.base}/api/health", headers={"authorization": f"Bearer {key}"}).status_code == 200
+        assert printed("--print-url").stdout.strip() == server.printed
+        key = {"authorization": f"Bearer {printed('--print-key').stdout.strip()}"}
+        assert httpx.get(f"{server.base}/api/health", headers=key).status_code == 200
         assert server.ended()[0] == 0
-    assert printed("--print-key").stdout.strip() == key
+    assert printed("--print-key").stdout.strip() == server.key
 
 
 def test_a_server_that_is_killed_starts_again():

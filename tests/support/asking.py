@@ -1,4 +1,4 @@
-"""A place whose questions a scripted engine answers, at once or when it is let."""
+"""A workspace whose questions a scripted engine answers, at once or when it is let."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from local_rag.core import cancel
 from support.fakes import FakeCorpus, FakeWeb
 from support.remembering import Recalling, opened
-from support.serving import a_place, events_of
+from support.serving import a_workspace, events_of
 
 
 class Gated(Recalling):
@@ -36,25 +36,25 @@ class Stubborn(Gated):
         self.gate.wait(30)
 
 
-def place_of(engine=None, *, web=None, corpus=None, **about):
-    """A place that asks this engine, whatever index and settings a question names; they are noted in `place.opened`."""
-    place = a_place(**about)
+def scripted(engine=None, *, web=None, corpus=None, **about):
+    """A workspace that asks this engine, whatever index and settings a question names; they are noted in `opened`."""
+    workspace = a_workspace(**about)
     rag = opened(engine, corpus or FakeCorpus())
-    place.opened = []
+    workspace.opened = []
 
     def scripted_rag(index=None, **values):
-        place.opened.append((index, values))
+        workspace.opened.append((index, values))
         enabled = values.get("web__enabled", "on" if web else "off") != "off"
         rag.web = web if web and enabled else FakeWeb(enabled=False)
         return rag
 
-    place.rag = scripted_rag
-    return place
+    workspace.rag = scripted_rag
+    return workspace
 
 
 def asked(client, question="What does the plan cost?", **request):
-    """The events of a question that nobody interrupts."""
-    response = client.post("/api/ask", {"question": question, **request})
+    """The events of a question that nobody interrupts, the answer as a page has it."""
+    response = client.post("/api/ask", {"question": question, "detail": True, **request})
     assert response.status_code == 200, response.text
     return events_of(response.text)
 
@@ -70,7 +70,15 @@ def values(events, wanted):
 @contextmanager
 def streamed(client, question="What does the plan cost?", **request):
     """The events of a question as they come; leaving the block leaves the stream."""
-    with client.stream("POST", "/api/ask", json={"question": question, **request}) as response:
+    with client.stream("POST", "/api/ask", json={"question": question, "detail": True, **request}) as response:
+        assert response.status_code == 200, response.read()
+        yield each_event(response)
+
+
+@contextmanager
+def joined(client, job):
+    """The events of a job that somebody else began."""
+    with client.stream("GET", f"/api/jobs/{job}/events", params={"detail": True}) as response:
         assert response.status_code == 200, response.read()
         yield each_event(response)
 

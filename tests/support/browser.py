@@ -20,9 +20,6 @@ import pytest
 
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 SERIOUS = ("serious", "critical")
-NAS = "nas.home"
-IN_THE_NETWORK = f"--host-resolver-rules=MAP {NAS} 127.0.0.1"
-"""A name of this machine that is no loopback name to a browser: pages there have the rights of plain HTTP."""
 
 
 @dataclass
@@ -119,7 +116,7 @@ class Browser:
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as running:
-            chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox", IN_THE_NETWORK])
+            chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
             try:
                 yield cls(chromium)
             finally:

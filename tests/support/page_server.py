@@ -5,7 +5,7 @@
         ...  # a browser at server.url asks
         server.release()
 
-`HOLD` keeps the stream open until `release`. What arrived is in `server.posted`: (path, body).
+`HOLD` keeps the question at work until `release`. What arrived is in `server.posted`: (path, body).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import local_rag
-from local_rag.server.messages import POLICY
+from local_rag.server.auth import POLICY
 
 PAGE = Path(local_rag.__file__).parent / "server" / "page"
 HOLD = object()
@@ -109,12 +109,12 @@ def answer(text="The rent is 900 euros a month", *numbers, **values):
 
 def started(node, doing):
     """A node begins."""
-    return "node_started", {"node": node, "doing": doing}
+    return "started", {"node": node, "doing": doing}
 
 
 def ended(node, seconds=0.4):
     """A node ends."""
-    return "node_ended", {"node": node, "seconds": seconds}
+    return "step", {"node": node, "seconds": seconds}
 
 
 def token(text, attempt=1):
@@ -122,16 +122,34 @@ def token(text, attempt=1):
     return "token", {"text": text, "attempt": attempt, "candidate": 1, "restart": False}
 
 
+class Job:
+    """A question at work: what it has told so far, whether it has ended, and whether somebody stopped it."""
+
+    def __init__(self, name, question, thread):
+        self.id, self.question, self.thread = name, question, thread
+        self.events, self.ended, self.stopped = [], False, False
+
+    async def lines(self):
+        """Its events as they are sent, from the first one on."""
+        read = 0
+        yield ": still here\n\n"
+        while not self.ended or read < len(self.events):
+            for name, value in self.events[read:]:
+                yield f"event: {name}\ndata: {json.dumps(value)}\n\n"
+                read += 1
+            await asyncio.sleep(0.01)
+
+
 class PageServer:
     """One server; threads that its questions name are kept in `threads`."""
 
     def __init__(self, port=0):
-        self.threads = {}
+        self.threads, self.jobs = {}, {}
         self.posted = []
         self.answers = {path: (200, value) for path, value in ANSWERS.items()}
-        self.left = threading.Event()
+        self.stopped = threading.Event()
         self._released = threading.Semaphore(0)
-        self._scripts = deque()
+        self._scripts, self._tasks = deque(), set()
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -140,6 +158,8 @@ class PageServer:
             Route("/favicon.ico", lambda _: FileResponse(PAGE / "icon.svg")),
             Mount("/page", StaticFiles(directory=PAGE)),
             Route("/api/ask", self._ask, methods=["POST"]),
+            Route("/api/jobs/{id}/events", self._events),
+            Route("/api/jobs/{id}/stop", self._stop, methods=["POST"]),
             Route("/api/{path:path}", self._api, methods=["GET", "POST"]),
         ]
         config = uvicorn.Config(Starlette(routes=routes), log_config=None, timeout_graceful_shutdown=1)
@@ -160,9 +180,10 @@ class PageServer:
 
     def __exit__(self, *_):
         self._server.should_exit = True
-        self._released.release(100)
         self._thread.join()
         self._socket.close()
+        for thread in self.threads.values():
+            thread["running"] = None
 
     def _serve(self):
         asyncio.run(self._server.serve(sockets=[self._socket]))
@@ -176,19 +197,27 @@ class PageServer:
             return JSONResponse(value, status)
         if path == "threads":
             return JSONResponse({"threads": [self._row(thread) for thread in reversed(self.threads.values())]})
-        action = path.split("/")
-        if action[0] == "threads" and action[1] in self.threads:
-            return self._thread_reply(*action[1:], body=self.posted[-1][1] if request.method == "POST" else None)
+        if path == "jobs":
+            return JSONResponse({"jobs": []})
+        if path.partition("/")[0] == "thread":
+            body = self.posted[-1][1] if request.method == "POST" else request.query_params
+            return self._thread_reply(path, body)
         if request.method == "POST":
             return JSONResponse({})
-        return JSONResponse({"error": {"code": "usage", "message": f"there is no {path}", "hint": ""}}, 404)
+        return self._error("usage", f"there is no {path}", 404)
 
-    def _thread_reply(self, name, action="", *rest, body=None):
-        if action == "rename":
+    def _thread_reply(self, path, body):
+        name = body["thread"]
+        if name not in self.threads:
+            return self._error("not_found", f"there is no thread {name}", 404)
+        if path == "thread/rename":
             self.threads[body["to"]] = {**self.threads.pop(name), "name": body["to"]}
-        elif action == "delete":
+        elif path == "thread/delete":
             del self.threads[name]
-        return JSONResponse({} if action else self.threads[name])
+        return JSONResponse(self.threads[name] if path == "thread" else {})
+
+    def _error(self, code, message, status):
+        return JSONResponse({"error": {"code": code, "message": message, "hint": ""}}, status)
 
     def _row(self, thread):
         turns = thread["turns"]
@@ -198,34 +227,46 @@ class PageServer:
 
     async def _ask(self, request):
         body = await request.json()
+        assert body.pop("detail")
         self.posted.append(("ask", body))
         if "ask" in self.answers:
             status, value = self.answers["ask"]
             return JSONResponse(value, status)
         name = body["thread"] or f"2026-11-23 {body['question'][:40]}"
-        thread = self.threads.setdefault(name, {"name": name, "turns": [], "stopped": None})
-        steps = self._scripts.popleft() if self._scripts else (answer(),)
-        return StreamingResponse(self._events(body, thread, steps), media_type="text/event-stream")
+        thread = self.threads.setdefault(name, {"name": name, "turns": [], "stopped": None, "running": None})
+        job = self.jobs[f"q{len(self.jobs) + 1}"] = Job(f"q{len(self.jobs) + 1}", body["question"], thread)
+        thread |= {"stopped": None, "running": {"job": job.id, "question": job.question}}
+        task = asyncio.create_task(self._work(job, self._scripts.popleft() if self._scripts else (answer(),)))
+        self._tasks.add(task)
+        return StreamingResponse(job.lines(), media_type="text/event-stream")
 
-    async def _events(self, body, thread, steps):
-        begun = {"id": "q1", "thread": thread["name"], "graph": "self-rag", "question": body["question"]}
-        thread["stopped"] = body["question"]
-        try:
-            if not (steps and isinstance(steps[0], tuple) and steps[0][0] == "queued"):
-                steps = (("begun", begun), *steps)
-            for step in steps:
-                if step is HOLD:
-                    yield ": still here\n\n"
-                    while not self._released.acquire(blocking=False):
-                        await asyncio.sleep(0.02)
-                    continue
+    async def _events(self, request):
+        return StreamingResponse(self.jobs[request.path_params["id"]].lines(), media_type="text/event-stream")
+
+    async def _stop(self, request):
+        self.jobs[request.path_params["id"]].stopped = True
+        self.stopped.set()
+        return JSONResponse({})
+
+    async def _work(self, job, steps):
+        thread = job.thread
+        begun = {"id": job.id, "thread": thread["name"], "graph": "self-rag", "question": job.question}
+        if not (steps and isinstance(steps[0], tuple) and steps[0][0] == "queued"):
+            steps = (("begun", begun), *steps)
+        for step in steps:
+            while step is HOLD and not (job.stopped or self._released.acquire(blocking=False)):
+                await asyncio.sleep(0.02)
+            if job.stopped:
+                break
+            if step is not HOLD:
                 name, value = (step[0], begun) if step[0] == "begun" else step
                 if name == "answer":
                     turn = len(thread["turns"]) + 1
-                    value = {**value, "question": body["question"], "thread": thread["name"], "turn": turn}
+                    value = {**value, "question": job.question, "thread": thread["name"], "turn": turn}
                     thread["turns"].append(value)
-                    thread["stopped"] = None
-                yield f"event: {name}\ndata: {json.dumps(value)}\n\n"
-        finally:
-            if thread["stopped"]:
-                self.left.set()
+                job.events.append((name, value))
+        if job.stopped:
+            thread["stopped"] = job.question
+            job.events.append(("error", {"code": "stopped", "message": "stopped", "hint": ""}))
+        thread["running"] = None
+        job.ended = True

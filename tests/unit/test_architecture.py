@@ -50,6 +50,7 @@ HOME_OF = {
     "openvino_telemetry": set(),
     "pathspec": {"index/sync/ignore"},
     "typer": {"cli"},
+    "fastapi": {"server"},
     "starlette": {"server"},
     "uvicorn": {"server"},
     "anyio": {"server"},

@@ -1,9 +1,9 @@
-// The server's API: JSON by get and post, Server-Sent Events by stream. Paths are those below /api/.
+// The server's API: JSON by get and post, the events of a job by stream. Paths are those below /api/.
 import { shared } from "./html.js";
 
 const failure = (code, message, hint = "") => Object.assign(new Error(message), { code, hint });
 
-// path("documents", id, "place", {page: 3}) is "documents/ID/place?page=3": all URL-encoded, what is not known left out.
+// path("documents", id, "place", {page: 3}) is "documents/ID/place?page=3": URL-encoded, what is not known left out.
 export function path(...parts) {
   const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
   const kept = Object.entries(query).filter(([, value]) => value !== "" && value != null);
@@ -14,34 +14,20 @@ export const get = (path, signal) => json(path, { signal });
 
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
-// Sends `body` and hands each event of the reply to onEvent(name, value), until the stream ends or `signal` aborts it.
-// An `error` event is thrown with its code and hint, as is a stream that ends before `last` came.
-export async function stream(path, body, onEvent, signal, last) {
-  const response = await answered(path, posted(body, signal));
+// Hands each event of a job to onEvent(name, value) until its last one: of a job that `body` begins at a path, or
+// without a body of one that is there. An `error` is thrown with its code and hint, as is a stream that ends too early.
+export async function stream(path, body, onEvent, last) {
+  const response = await answered(path, body ? posted(body) : {});
   let ended = false;
-  for await (const { name, value } of events(response.body, signal)) {
+  for await (const { name, value } of events(response.body)) {
     if (name === "error") throw failure(value.code, value.message, value.hint);
     ended ||= name === last;
     onEvent(name, value);
   }
-  if (!ended && !signal.aborted) throw gone();
+  if (!ended) throw gone();
 }
 
-// Work that the server tells of until its event `last`: `job` is shared, and becomes {running, how, notes, result, error}.
-export async function work(job, path, body, last, signal) {
-  const tell = (change) => job.set({ ...job.value, ...change });
-  const note = (text) => tell({ notes: [...job.value.notes, text] });
-  const events = { begun: (how) => tell({ how }), progress: (how) => tell({ how }), note: ({ text }) => note(text), [last]: (result) => tell({ result }) };
-  job.set({ running: true, notes: [] });
-  try {
-    await stream(path, body, (name, value) => events[name]?.(value), signal, last);
-  } catch (error) {
-    if (signal.aborted) note("Stopped. What was done so far is kept.");
-    else if (error.code === "stopped") note(error.message);
-    else tell({ error });
-  }
-  tell({ running: false });
-}
+export const stopJob = (id) => post(path("jobs", id, "stop")).catch(() => {});
 
 const json = async (path, options) => (await answered(path, options)).json();
 
@@ -73,13 +59,13 @@ function gone() {
 export const reachable = shared(true);
 
 // The events of a stream as the server writes them, {name, value}; comments are heartbeats.
-async function* events(body, signal) {
+async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read().catch((error) => {
-        throw signal.aborted ? error : gone();
+      const { value, done } = await reader.read().catch(() => {
+        throw gone();
       });
       if (done) return;
       const blocks = (rest + value).split("\n\n");

@@ -3,28 +3,34 @@ import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from
 import { Dialog } from "./parts/dialog.js";
 import { Icon, IconButton } from "./parts/icon.js";
 import { lazy } from "./parts/lazy.js";
-import { SignIn, useToken } from "./parts/sign_in.js";
 import { Reconnect } from "./parts/reconnect.js";
+import { SignIn } from "./parts/sign_in.js";
 import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
 import { to, useRoute } from "./router.js";
 
-const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"], ["evaluation", "Evaluation"], ["runs", "Runs"], ["doctor", "Doctor"]];
+const PLACES = [
+  ["ask", "Ask"], ["search", "Search"], ["index", "Index"],
+  ["evaluation", "Evaluation"], ["runs", "Runs"], ["doctor", "Doctor"],
+];
 const VIEWS = new Map([...PLACES, ["file"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
 
-function App({ problem }) {
+function App() {
   const route = useRoute();
-  const [drawer, setDrawer] = useState(false), [keys, setKeys] = useState(false);
-  const [signedOut, setSignedOut] = useState(false), [refused, setRefused] = useState(problem);
+  const [drawer, setDrawer] = useState(false);
+  const [keys, setKeys] = useState(false);
+  const [signedOut, setSignedOut] = useState(false);
   const menu = useRef(null);
-  useWindow("signed-out", () => setSignedOut(true));
   const enter = () => {
     setSignedOut(false);
-    setRefused(null);
     window.dispatchEvent(new Event("server-back"));
   };
-  useWindow("hashchange", () => useToken().then((used) => used && enter(), setRefused));
-  useWindow("keydown", ({ key }) => drawer && key === "Escape" && (setDrawer(false), menu.current.focus()));
+  useWindow("signed-out", () => setSignedOut(true));
+  useWindow("keydown", ({ key }) => {
+    if (!drawer || key !== "Escape") return;
+    setDrawer(false);
+    menu.current.focus();
+  });
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => void (document.title = `${title(route)} · local-rag`), [route]);
   return html`
@@ -48,7 +54,7 @@ function App({ problem }) {
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}
     <main id="main" tabindex="-1">
       <${Reconnect} />
-      ${signedOut ? html`<${SignIn} refused=${refused} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
+      ${signedOut ? html`<${SignIn} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
     </main>
     ${keys && html`<${Keys} onClose=${() => setKeys(false)} />`}
     <${LiveRegion} />`;
@@ -66,7 +72,9 @@ function skipToMain(event) {
 
 function View({ route }) {
   const Known = VIEWS.get(route.view);
-  return Known ? html`<${Known} route=${route} />` : html`<div class="page"><h1>Not here</h1><p>This address names no view. <a href="#/ask">Ask a question</a></p></div>`;
+  if (Known) return html`<${Known} route=${route} />`;
+  return html`<div class="page"><h1>Not here</h1>
+    <p>This address names no view. <a href="#/ask">Ask a question</a></p></div>`;
 }
 
 // What the keyboard does.
@@ -80,12 +88,12 @@ const KEYS = [
 const STEPS = [["Alt + ↓, Alt + ↑", "the next and the previous quote"]];
 
 function Keys({ onClose }) {
+  const keys = document.querySelector("[aria-keyshortcuts]") ? [...KEYS, ...STEPS] : KEYS;
   return html`<${Dialog} title="Keys" onClose=${onClose}>
-    <dl class="facts">${[...KEYS, ...(document.querySelector("[aria-keyshortcuts]") ? STEPS : [])].map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
+    <dl class="facts">${keys.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
   <//>`;
 }
 
-const problem = await useToken().then(() => null, (error) => error);
 const root = document.getElementById("app");
 root.replaceChildren();
-render(html`<${App} problem=${problem} />`, root);
+render(html`<${App} />`, root);

@@ -1,6 +1,6 @@
-// The question that this tab is asking: one reducer from the server's events to what is seen. It lives outside of the
-// views, so that a look at another view does not stop it.
-import { path, post, stream } from "./api.js";
+// The question that this tab shows at work: one reducer from the events of its job to what is seen. It lives outside of
+// the views, so that a look at another view does not lose it; the job itself is the server's.
+import { path, post, stopJob, stream } from "./api.js";
 import { shared } from "./html.js";
 
 const NOTHING = {
@@ -16,13 +16,26 @@ const NOTHING = {
 const RUNNING = new Set(["sent", "queued", "running"]);
 export const isUnderWay = ({ phase }) => RUNNING.has(phase);
 
+// While a model is loaded this node works; nothing says that it has ended, but that another one begins.
+const LOADING = "load";
+
 const EVENTS = {
   queued: (state, { id, position }) => ({ phase: position > 0 ? "queued" : state.phase, id, position }),
-  begun: (state, { id, thread, graph, question }) => ({ phase: "running", id, thread: thread || state.thread, graph, question: question || state.question, position: 0 }),
-  node_started: (state, { node, doing }) => ({ stages: [...state.stages, { node, doing, seconds: null }], webQuery: null }),
-  node_ended: (state, { node, seconds }) => ({ stages: ended(state.stages, node, seconds) }),
+  begun: (state, { id, thread, graph, question }) => ({
+    phase: "running", id, graph, position: 0,
+    thread: thread || state.thread,
+    question: question || state.question,
+  }),
+  started: (state, { node, doing }) => ({
+    stages: [...ended(state.stages, LOADING, 0), { node, doing, seconds: null }],
+    webQuery: null,
+  }),
+  step: (state, { node, seconds }) => ({ stages: ended(state.stages, node, seconds) }),
   retrieved: (state, value) => ({ retrieved: [...state.retrieved, value] }),
-  graded: (state, verdict) => ({ verdicts: [...state.verdicts, verdict], drafts: graded(state.drafts, verdict) }),
+  graded: (state, verdict) => ({
+    verdicts: [...state.verdicts, verdict],
+    drafts: graded(state.drafts, verdict),
+  }),
   note: (state, { text }) => ({ notes: [...state.notes, text] }),
   token: (state, value) => ({ drafts: written(state.drafts, value) }),
   web_query: (state, value) => ({ webQuery: value }),
@@ -48,10 +61,10 @@ function ended(stages, node, seconds) {
 // A draft of another attempt takes back the one before; one that begins anew takes back its own text.
 function written(drafts, { text, attempt, candidate, restart }) {
   const last = drafts.at(-1);
-  const goesOn = last && last.attempt === attempt && last.candidate === candidate && !restart;
-  if (goesOn) return [...drafts.slice(0, -1), { ...last, text: last.text + text }];
-  const before = restart && last?.attempt === attempt && last.candidate === candidate ? drafts.slice(0, -1) : drafts;
-  return [...before.map((draft) => ({ ...draft, withdrawn: true })), { attempt, candidate, text, withdrawn: false, why: "" }];
+  const isSame = last && last.attempt === attempt && last.candidate === candidate;
+  if (isSame && !restart) return [...drafts.slice(0, -1), { ...last, text: last.text + text }];
+  const before = (isSame ? drafts.slice(0, -1) : drafts).map((draft) => ({ ...draft, withdrawn: true }));
+  return [...before, { attempt, candidate, text, withdrawn: false, why: "" }];
 }
 
 const REJECTIONS = new Set(["not supported", "not useful", "max retries"]);
@@ -63,7 +76,9 @@ function graded(drafts, { verdict, why, chunk_id }) {
 }
 
 export const asking = shared(NOTHING);
-let controller = null, waiting = [], frame = 0;
+let shown = null; // what is followed now: events of anything else are left aside
+let waiting = [];
+let frame = 0;
 
 // Many answer deltas come between two frames: they are put together before anything is drawn.
 function dispatch(name, value) {
@@ -80,32 +95,36 @@ function flush() {
   asking.set(events.reduce(reduce, asking.value));
 }
 
-// Asks, and shows what comes until the answer, an error, or the stop. Leaving the connection stops the question.
-export async function ask(request) {
-  const mine = (controller = new AbortController());
-  const current = () => controller === mine;
-  dispatch("sent", request);
+// Asks, and shows what comes until the answer, an error, or the stop.
+export const ask = (request) => follow(request, "ask", { ...request, detail: true });
+
+// Shows a question that is at work already, from its beginning on.
+export const join = ({ job, question }, thread) =>
+  follow({ question, thread }, path("jobs", job, "events", { detail: true }));
+
+async function follow(request, address, body) {
+  const mine = (shown = {});
+  const tell = (name, value) => shown === mine && dispatch(name, value);
+  tell("sent", request);
   try {
-    await stream("ask", request, (name, value) => current() && dispatch(name, value), mine.signal, "answer");
+    await stream(address, body, tell, "answer");
   } catch (error) {
-    if (!current()) return;
-    if (mine.signal.aborted || error.code === "stopped") dispatch("stopped");
-    else dispatch("failed", error);
+    if (error.code === "stopped") tell("stopped");
+    else tell("failed", error);
   }
 }
 
 export function stop() {
   if (!isUnderWay(asking.value)) return;
-  const { id } = asking.value;
-  if (id) post(path("questions", id, "stop")).catch(() => {});
-  controller.abort();
+  if (asking.value.id) stopJob(asking.value.id);
+  shown = null;
   dispatch("stopped");
 }
 
 export async function consent(send) {
   const { id, webQuery: { query } } = asking.value;
   dispatch("consented");
-  await post(path("questions", id, "web"), { send, query }).catch((error) => dispatch("failed", error));
+  await post(path("jobs", id, "web"), { send, query }).catch((error) => dispatch("failed", error));
 }
 
 export const clear = () => dispatch("cleared");

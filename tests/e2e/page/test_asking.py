@@ -95,7 +95,7 @@ def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, s
     tab.see("Writing the answer")
     tab.page.get_by_role("button", name="Stop").click()
     tab.see("Stopped")
-    assert server.left.wait(60)
+    assert server.stopped.wait(60)
     tab.page.get_by_role("button", name="Ask again").click()
     tab.see("Grounded in your files")
     thread = next(iter(server.threads))
@@ -109,31 +109,37 @@ def test_escape_stops(tab, server):
     tab.page.get_by_role("heading", level=1, name=f"2026-11-23 {QUESTION}").wait_for()
     tab.box.press("Escape")
     tab.see("Stopped")
-    assert server.left.wait(60)
+    assert server.stopped.wait(60)
 
 
-def test_a_reload_in_mid_answer_shows_the_question_as_stopped(tab, server):
-    server.script(started("generate", "writing the answer"), HOLD, answer())
+def test_a_reload_in_mid_answer_joins_the_question_again(tab, server):
+    server.script(started("generate", "writing the answer"), token("The rent is 900"), HOLD, answer())
     tab.ask(QUESTION)
     tab.see("Writing the answer")
     tab.page.reload()
     tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
-    tab.see("Stopped")
-    tab.page.get_by_role("button", name="Rename, save or delete").click()
-    assert tab.page.get_by_role("dialog").get_by_role("link").count() == 0, "nothing is there to be saved"
-    tab.page.keyboard.press("Escape")
-    tab.page.get_by_role("button", name="Ask again").click()
+    tab.see("Writing the answer")
+    tab.see("The rent is 900")
+    server.release()
     tab.see("Grounded in your files")
-    tab.see("No language model wrote this")
+    assert tab.page.locator("article").count() == 1 and len([path for path, _ in server.posted if path == "ask"]) == 1
+
+
+def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
+    server.script(started("generate", "writing the answer"), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("Writing the answer")
+    with browser.tab(tab.page.url, beside=tab) as second:
+        second.see("Writing the answer")
+        second.page.get_by_role("button", name="Stop").click()
+        second.see("Stopped")
+        tab.see("Stopped")
+        second.page.get_by_role("button", name="Rename, save or delete").click()
+        assert second.page.get_by_role("dialog").get_by_role("link").count() == 0, "nothing is there to be saved"
+        second.page.keyboard.press("Escape")
+        second.page.get_by_role("button", name="Ask again").click()
+        second.see("Grounded in your files")
     assert server.posted[-1][1]["question"] == QUESTION
-
-
-def test_a_question_of_another_tab_is_shown_as_being_worked_on(browser, tab, server):
-    server.threads["lease"] = {"name": "lease", "turns": [], "stopped": None, "running": QUESTION}
-    with browser.tab(server.url + "#/ask/lease", beside=tab) as second:
-        second.see("This question is being worked on")
-        server.threads["lease"] |= {"running": None, "stopped": QUESTION}
-        second.page.get_by_role("button", name="Ask again").wait_for()
 
 
 def test_a_follow_up_goes_on_in_the_thread_and_says_how_it_was_understood(tab, server):
@@ -164,12 +170,12 @@ def test_words_leave_only_after_a_click(tab, server):
     server.script(started("web_search_node", "searching the web"), ("web_query", query), HOLD, answer())
     tab.ask(QUESTION)
     tab.see("rent in Vienna")
-    assert not [path for path, _ in server.posted if path == "questions/q1/web"]
+    assert not [path for path, _ in server.posted if path == "jobs/q1/web"]
     tab.page.get_by_role("button", name="Send these words").click()
     tab.gone("rent in Vienna")
     server.release()
     tab.see("Grounded in your files")
-    assert ("questions/q1/web", {"send": True, "query": "rent in Vienna"}) in server.posted
+    assert ("jobs/q1/web", {"send": True, "query": "rent in Vienna"}) in server.posted
 
 
 def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server):
@@ -216,7 +222,7 @@ def test_a_look_at_another_view_does_not_stop_the_question(tab, server):
     tab.see("Writing the answer")
     server.release()
     tab.see("Grounded in your files")
-    assert not server.left.is_set()
+    assert not server.stopped.is_set()
 
 
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server):

@@ -11,12 +11,11 @@ import pytest
 from support.fakes_index import HashingEmbedder
 from support.hostile import make_pdf
 from support.page_server import passage
-from support.serving import a_place, served
+from support.serving import a_workspace, served
 
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
-from local_rag.server.file_ids import file_id
-from local_rag.server.sessions import new_token
+from local_rag.server.answers import file_id
 
 LEASE = "The notice period is three months.\nThe deposit is 1,200 euros.\nThe landlord repairs the roof."
 QUOTE = "The deposit is 1,200 euros."
@@ -46,21 +45,15 @@ def opened(notes, browser):
     settings = Settings.load()
     with Index.open(settings.index_path, HashingEmbedder(window=300), create=True) as index:
         index.sync([notes])
-    place = a_place()
+    workspace = a_workspace()
 
     @contextmanager
     def at(hash_, **options):
-        session = place.sessions.start(new_token(settings.data_folder, place.sessions.port))
-        with browser.tab(f"{address}/favicon.ico", **options) as tab:
-            tab.page.context.add_cookies([{"name": place.sessions.cookie, "value": session, "url": address}])
-            tab.page.goto(f"{address}/{hash_}")
+        with browser.tab(f"{address}/?key={workspace.access.key}{hash_}", **options) as tab:
             yield tab
 
-    try:
-        with served(place) as address:
-            yield at
-    finally:
-        place.close()
+    with served(workspace) as address:
+        yield at
 
 
 def at_quote(path, text, quote, page=None):

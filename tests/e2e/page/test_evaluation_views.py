@@ -7,12 +7,11 @@ import re
 import pytest
 from support.evaluation_cases import cases_file
 from support.garden import enter, notes_in
-from support.serving import a_place, served
+from support.serving import a_workspace, served
 
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.history import History
-from local_rag.server.sessions import new_token
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -42,18 +41,9 @@ def here(asked, monkeypatch):
 @pytest.fixture
 def tab(browser, here):
     """A tab that is signed in to a server."""
-    place = a_place()
-    with served(place) as address, browser.tab(f"{address}/", axe=True, storage_state=session_of(place)) as opened:
+    workspace = a_workspace()
+    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}", axe=True) as opened:
         yield opened
-    place.close()
-
-
-def session_of(place):
-    """What a browser keeps that is signed in."""
-    session = place.sessions.start(new_token(place.settings.data_folder, place.sessions.port))
-    cookie = {"name": place.sessions.cookie, "value": session, "domain": "127.0.0.1", "path": "/"}
-    cookie |= {"expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}
-    return {"cookies": [cookie], "origins": []}
 
 
 def show(tab, view, heading):
@@ -130,9 +120,9 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
     assert run(["index", str(tmp_path / "notes")]) == 0
     assert run(["ask", question]) in (0, 3, 4)
     assert run(["eval", str(tmp_path / "data/cases/mine.jsonl"), "--graph", "plain"]) == 0
-    place = a_place()
-    place.history.judge("last", False, note=HOSTILE, expected=HOSTILE)
-    with served(place) as address, browser.tab(f"{address}/", storage_state=session_of(place)) as tab:
+    workspace = a_workspace()
+    workspace.history.judge("last", False, note=HOSTILE, expected=HOSTILE)
+    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}") as tab:
         report_problems = []
         tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
         tab.page.context.on("request", lambda request: watch_request(request.url, address, report_problems))
@@ -150,7 +140,6 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
         assert report.locator("img").count() == 0
         assert tab.page.locator("main img, main script").count() == 0
         assert report_problems == []
-    place.close()
 
 
 def watch_request(url, address, problems):

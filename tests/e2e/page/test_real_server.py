@@ -6,12 +6,13 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
-from support.asking import Gated, place_of
+from support.asking import Gated, scripted
 from support.garden import enter
-from support.serving import a_place, served
+from support.serving import a_workspace, served
 
 from local_rag.cli.app import run
-from local_rag.server.sessions import new_token
+from local_rag.server.auth import read_key
+from local_rag.server.serving import noted
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
 FILES = {
@@ -45,19 +46,19 @@ def files(indexed, tmp_path, monkeypatch):
 
 
 @contextmanager
-def opened(browser, place):
-    """A signed-in tab of a server of this place."""
-    with served(place) as address, browser.tab(with_token(place, address)) as tab:
+def opened(browser, workspace):
+    """A signed-in tab of a server of this workspace."""
+    with served(workspace) as address, browser.tab(with_key(workspace, address)) as tab:
         yield tab
 
 
-def with_token(place, address):
-    return f"{address}/#token={new_token(place.settings.data_folder, place.sessions.port)}"
+def with_key(workspace, address):
+    return f"{address}/?key={workspace.access.key}"
 
 
 def test_ask_follow_up_and_find_the_thread_again(browser, files):
-    with opened(browser, a_place()) as tab:
-        assert "token" not in tab.page.url
+    with opened(browser, a_workspace()) as tab:
+        assert "key" not in tab.page.url
         tab.ask(RENT)
         tab.see("Grounded in your files")
         assert "900 euros" in tab.page.locator(".answer").inner_text()
@@ -74,7 +75,7 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
 
 
 def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
-    with opened(browser, a_place()) as tab:
+    with opened(browser, a_workspace()) as tab:
         tab.ask("Which costs and deposits does the flat in Elm Street have?")
         tab.page.locator("article .status").wait_for()
         source = tab.page.locator(".source")
@@ -97,7 +98,7 @@ def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files
 
 
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
-    with opened(browser, a_place()) as tab:
+    with opened(browser, a_workspace()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
             tab.page.get_by_role("button", name="Settings").click()
             tab.page.get_by_role("combobox", name="Graph").select_option(graph)
@@ -109,7 +110,7 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
 
 
 def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
-    with opened(browser, a_place()) as tab:
+    with opened(browser, a_workspace()) as tab:
         tab.ask("Where does the cellar key hang?")
         tab.page.locator("article .status").wait_for()
         shown = tab.page.locator("article").inner_text()
@@ -121,8 +122,8 @@ def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
 
 def test_stop_reaches_the_engine(browser):
     engine = Gated()
-    place = place_of(engine)
-    with opened(browser, place) as tab:
+    workspace = scripted(engine)
+    with opened(browser, workspace) as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
         tab.page.get_by_role("button", name="Stop").click()
@@ -130,25 +131,28 @@ def test_stop_reaches_the_engine(browser):
         engine.gate.set()
         tab.page.get_by_role("button", name="Ask again").click()
         tab.see("Grounded in your files")
-    assert place.questions.queue() == []
+    assert workspace.jobs.questions() == []
 
 
-def test_a_reload_in_mid_answer_ends_as_stopped(browser):
+def test_a_reload_in_mid_answer_and_another_tab_join_the_question(browser):
     engine = Gated()
-    with opened(browser, place_of(engine)) as tab:
+    with opened(browser, scripted(engine)) as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
         tab.page.wait_for_url("**/#/ask/*")  # the browser knows the thread by now
         tab.page.reload()
-        tab.page.get_by_role("button", name="Ask again").wait_for()
-        engine.gate.set()
-        tab.page.get_by_role("button", name="Ask again").click()
+        tab.see("Draft, not checked yet")
+        with browser.tab(tab.page.url, beside=tab) as second:
+            second.see("Draft, not checked yet")
+            engine.gate.set()
+            second.see("Grounded in your files")
         tab.see("Grounded in your files")
+        assert tab.page.locator("article").count() == 1
 
 
 def test_the_second_tab_waits_for_the_first(browser):
     engine = Gated()
-    with opened(browser, place_of(engine)) as first:
+    with opened(browser, scripted(engine)) as first:
         first.ask("What does the plan cost?")
         assert engine.working.wait(60)
         with browser.tab(f"http://{first.origin}/", beside=first) as second:
@@ -159,37 +163,42 @@ def test_the_second_tab_waits_for_the_first(browser):
             second.see("Grounded in your files")
 
 
-def test_an_address_opens_the_page_once(browser):
-    place = place_of()
-    with served(place) as address:
-        used = with_token(place, address)
-        with browser.tab(used) as tab:
-            tab.see("What do you want to know?")
+def test_the_address_with_the_key_signs_a_browser_in(browser):
+    workspace = scripted()
+    with served(workspace) as address:
         with browser.tab(address) as stranger:
             stranger.expected.append("status of 401")
             stranger.see("This page is not signed in")
-            stranger.page.goto(used)
-            stranger.see("this address was used or is too old")
-            assert "token" not in stranger.page.url
-            stranger.page.goto(with_token(place, address))
+            stranger.page.goto(with_key(workspace, address))
             stranger.see("What do you want to know?")
-            stranger.page.goto(used)
+            assert "key" not in stranger.page.url
+            stranger.page.reload()
             stranger.see("What do you want to know?")
-            assert "token" not in stranger.page.url
-        with browser.tab(used) as late:
+        with browser.tab(f"{address}/?key=wrong") as late:
             late.expected.append("status of 401")
-            late.see("this address was used or is too old")
+            late.see("This page is not signed in")
+
+
+def test_the_page_that_a_browser_is_started_with_leads_to_the_signed_in_page(browser, tmp_path):
+    workspace = scripted()
+    with served(workspace) as address, noted(tmp_path, int(address.rpartition(":")[2])) as page:
+        kept = page.read_text().replace(read_key(tmp_path), workspace.access.key)
+        page.write_text(kept)
+        with browser.tab(page.as_uri()) as tab:
+            tab.origin = address.removeprefix("http://")
+            tab.see("What do you want to know?")
 
 
 def test_runs_are_listed_to_the_last(browser):
-    place = place_of()
-    with opened(browser, place) as tab:
+    workspace = scripted()
+    with opened(browser, workspace) as tab:
         tab.ask("What does the plan cost?")
         tab.see("Grounded in your files")
-        conditions = place.history.run("last").conditions
+        history = workspace.history
+        conditions = history.run("last").conditions
         for number in range(119):
-            run, _ = place.history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
-            place.history.end(run, "stopped", 0.5)
+            run, _ = history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
+            history.end(run, "stopped", 0.5)
         tab.page.get_by_role("link", name="Runs").click()
         rows = tab.page.locator("main ul.list > li")
         for shown in (50, 100):

@@ -9,11 +9,11 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.asking import eventually, place_of, streamed, until
+from support.asking import eventually, scripted, streamed, until
 from support.remembering import Recalling
-from support.serving import served, signed_in
+from support.serving import asking
 
-FIRST, MORE = 20, 100
+FIRST, MORE = 40, 100  # as many jobs that have ended are kept
 PER_QUESTION = 2_000
 """Bytes that may stay of a question; a leak of its events, passages or state would be tens of thousands.
 
@@ -29,7 +29,7 @@ def ask_many(client, count):
             if number % 5 == 4:
                 continue
             if number % 7 == 6:
-                client.post(f"/api/questions/{id_}/stop", json={})
+                client.post(f"/api/jobs/{id_}/stop")
                 continue
             assert until(events, "answer")["status"] == "grounded"
 
@@ -41,18 +41,18 @@ def descriptors():
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
 def test_a_hundred_questions_leave_nothing_behind():
     engine = Recalling()
-    place = place_of(engine)
-    with served(place) as address, signed_in(place, address) as client:
+    workspace = scripted(engine)
+    with asking(workspace) as client:
         tracemalloc.start()
         try:
             ask_many(client, FIRST)
-            assert eventually(lambda: not place.questions.queue())
-            threads, files, before = threading.active_count(), descriptors(), traced(engine, place)
+            assert eventually(lambda: not workspace.jobs.questions())
+            threads, files, before = threading.active_count(), descriptors(), traced(engine, workspace)
             ask_many(client, MORE)
-            assert eventually(lambda: not place.questions.queue())
+            assert eventually(lambda: not workspace.jobs.questions())
             assert eventually(lambda: threading.active_count() <= threads), threading.enumerate()
             assert eventually(lambda: descriptors() <= files)
-            growth = traced(engine, place) - before
+            growth = traced(engine, workspace) - before
         finally:
             tracemalloc.stop()
     print(f"{growth / MORE:.0f} bytes stay of a question", file=sys.stderr)
@@ -60,9 +60,9 @@ def test_a_hundred_questions_leave_nothing_behind():
     assert threading.active_count() <= threads
 
 
-def traced(engine, place):
+def traced(engine, workspace):
     """Bytes that Python objects hold, without what the scripted parts note down of each question."""
-    for notes in (engine.asked, place.rag().index.queries, place.opened):
+    for notes in (engine.asked, workspace.rag().index.queries, workspace.opened):
         notes.clear()
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

@@ -9,11 +9,11 @@ import pytest
 from support.fakes_index import HashingEmbedder
 from support.garden import enter
 from support.hostile import docx_members, docx_paragraph, make_pdf, make_zip
-from support.serving import Client, a_place
+from support.serving import a_workspace, asking
 
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
-from local_rag.server.file_ids import file_id
+from local_rag.server.answers import file_id
 from local_rag.text.citations import quotation
 from local_rag.text.sentences import Span
 
@@ -54,9 +54,8 @@ def client_of(folder):
     settings = Settings.load()
     with Index.open(settings.index_path, HashingEmbedder(window=300), create=True) as index:
         index.sync([folder])
-    place = a_place()
-    yield Client(place)
-    place.close()
+    with asking(a_workspace()) as client:
+        yield client
 
 
 @pytest.fixture
@@ -135,7 +134,7 @@ def test_numbers_that_nothing_counts_to_are_refused(there):
     ):
         response = client.get(path, params={name: 2**64, **more})
         assert (response.status_code, response.json()["error"]["code"]) == (400, "usage"), (path, name)
-    assert client.get(f"{plan}/pages/{2**64}").status_code == 400
+    assert client.get(f"{plan}/pages/{2**64}").status_code == 404
     assert client.get(f"{plan}/place", params={"document": 2**53, "start": 1, "end": 2}).status_code == 404
     assert client.get(f"{plan}/text", params={"document": 0}).status_code == 200
     assert client.get(f"{plan}/text", params={"document": 99_999}).status_code == 404
@@ -189,7 +188,7 @@ def test_of_several_messages_the_one_with_the_quote_is_shown(there):
 def test_a_quote_that_stands_alike_in_several_messages_is_shown_in_the_one_that_is_cited(there):
     client, notes = there
     mails = notes / "mails.mbox"
-    with Index.open(client.place.settings.index_path, HashingEmbedder(window=300)) as index:
+    with Index.open(client.workspace.settings.index_path, HashingEmbedder(window=300)) as index:
         (second,) = index.search("spare key shed", 1, mode="words")
     cited = quotation(1, second, Span(0, 5)).chunk_id
     assert "shed" in second.page_content
@@ -332,6 +331,6 @@ def test_names_that_would_turn_a_line_around_are_shown_harmless(client, notes):
     assert file["label"] == "notes/agpj.txt" and client.get(f"/api/documents/{file['file_id']}").json()["file"] == file
 
 
-def test_without_an_index_there_are_no_files_and_a_hint(home):
-    error = Client(a_place()).get("/api/files").json()["error"]
+def test_without_an_index_there_are_no_files_and_a_hint(serve, home):
+    error = serve().get("/api/files").json()["error"]
     assert error["code"] == "index_missing" and error["hint"].startswith("local-rag index")

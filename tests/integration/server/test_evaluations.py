@@ -7,7 +7,6 @@ import shutil
 import pytest
 from support.evaluation_cases import CASES, cases_file
 from support.garden import enter, put_back
-from support.serving import Client, a_place
 
 from local_rag.cli.app import run
 
@@ -33,10 +32,8 @@ def here(evaluated, here, monkeypatch):
 
 
 @pytest.fixture
-def client(here):
-    place = a_place()
-    yield Client(place)
-    place.close()
+def client(here, serve):
+    return serve()
 
 
 def got(client, path, status=200):

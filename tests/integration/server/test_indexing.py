@@ -1,15 +1,19 @@
 """What a page sees of an index and does to it."""
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
+from support.asking import joined, until
 from support.garden import notes_in
-from support.serving import Client, a_place, events_of
+from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.settings import Settings
 from local_rag.core.progress import Silent
-from local_rag.index.index import Index
 from local_rag.runtime.index_request import Request
 from local_rag.runtime.indexing import index_files
-from local_rag.server.file_ids import file_id
+from local_rag.server.answers import file_id
 
 
 @pytest.fixture
@@ -24,17 +28,10 @@ def notes(tmp_path, converted):
 
 
 @pytest.fixture
-def place(notes):
-    made = a_place()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def indexed(notes, place):
+def indexed(notes, serve):
     """A client of a server whose index somebody made at the terminal."""
     index_files(Settings.load(), Request([notes]), Silent())
-    return Client(place)
+    return serve()
 
 
 def events(response):
@@ -52,7 +49,7 @@ def test_the_state_of_an_index(indexed, notes):
     (root,) = state["roots"]
     assert root["file_id"] == file_id(str(notes)) and root["files"] == 2 and root["there"]
     assert root["not_read"] == "2 .mp4 and 1 .sav"
-    assert {each["file_id"] for each in state["allowed"]} == {file_id(str(notes))} and state["syncing"] is None
+    assert {each["file_id"] for each in state["allowed"]} == {file_id(str(notes))} and state["job"] == ""
     skipped = {each["label"]: each for each in state["skipped"]}
     assert "is damaged" in skipped["notes/broken.pdf"]["reason"]
     assert skipped["notes/broken.pdf"]["fix"] == "open it in the program that made it, and save it anew"
@@ -61,11 +58,11 @@ def test_the_state_of_an_index(indexed, notes):
     }  # fmt: skip
 
 
-def test_without_an_index_its_state_says_how_to_make_one(place):
-    state = Client(place).get("/api/index").json()
+def test_without_an_index_its_state_says_how_to_make_one(serve, notes):
+    client = serve()
+    state = client.get("/api/index").json()
     assert not state["exists"] and state["hint"] == "local-rag index FOLDER" and state["files"] == 0
-    response = Client(place).post("/api/index/sync")
-    assert response.status_code == 404 and response.json()["error"]["code"] == "index_missing"
+    assert error_of(client.post("/api/index/sync")) == (404, "index_missing")
     assert not Settings.load().index_path.exists(), "nothing was made"
 
 
@@ -73,7 +70,7 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
     (notes / "well.txt").write_text("The well is 12 metres deep.")
     (notes / "plan.md").unlink()
     told = events(indexed.post("/api/index/sync"))
-    assert {name for name, _ in told} == {"progress", "note", "report"}
+    assert {name for name, _ in told} == {"begun", "progress", "note", "report"}
     assert all(value["line"] for name, value in told if name == "progress")
     name, report = told[-1]
     assert (name, report["new"], report["removed"], report["removed_files"]) == ("report", 1, 1, ["notes/plan.md"])
@@ -81,26 +78,22 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
     assert labels(indexed) == ["notes/letters/tenant.txt", "notes/well.txt"]
 
 
-def test_the_first_index_is_made_below_a_root_of_the_command_line(notes):
-    place = a_place(roots=[notes])
-    client = Client(place)
-    try:
-        (allowed,) = client.get("/api/index").json()["allowed"]
-        root = allowed["file_id"]
-        listed = client.get("/api/index/folders", params={"root": root}).json()
-        assert [(folder["name"], folder["indexed"]) for folder in listed["folders"]] == [("letters", False)]
-        below = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()
-        assert [folder["below"] for folder in below["folders"]] == ["letters/old"]
-        told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
-        assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
-        assert client.get("/api/index/folders", params={"root": root}).json()["folders"][0]["indexed"]
-        (notes / "letters" / "skipped").mkdir()
-        (notes / "letters" / ".ragignore").write_text("skipped/")
-        inside = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()["folders"]
-        marks = [(folder["name"], folder["indexed"], folder["coming"]) for folder in inside]
-        assert marks == [("old", False, True), ("skipped", False, False)], "nothing of them is in the index"
-    finally:
-        place.close()
+def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
+    client = serve(a_workspace(roots=[notes]))
+    (allowed,) = client.get("/api/index").json()["allowed"]
+    root = allowed["file_id"]
+    listed = client.get("/api/index/folders", params={"root": root}).json()
+    assert [(folder["name"], folder["indexed"]) for folder in listed["folders"]] == [("letters", False)]
+    below = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()
+    assert [folder["below"] for folder in below["folders"]] == ["letters/old"]
+    told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
+    assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
+    assert client.get("/api/index/folders", params={"root": root}).json()["folders"][0]["indexed"]
+    (notes / "letters" / "skipped").mkdir()
+    (notes / "letters" / ".ragignore").write_text("skipped/")
+    inside = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()["folders"]
+    marks = [(folder["name"], folder["indexed"], folder["coming"]) for folder in inside]
+    assert marks == [("old", False, True), ("skipped", False, False)], "nothing of them is in the index"
 
 
 def test_no_path_leads_out_of_an_allowed_root(indexed, notes):
@@ -122,22 +115,18 @@ def test_a_link_is_no_folder_and_another_root_is_none(indexed, notes, tmp_path):
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_root_that_has_become_a_link_is_none(notes, tmp_path, named):
+def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
     index_files(Settings.load(), Request([notes]), Silent())
-    place = a_place(roots=[notes] if named else [])
-    client = Client(place)
-    try:
-        root = {"root": file_id(str(notes))}
-        assert client.get("/api/index/folders", params=root).status_code == 200
-        (tmp_path / "elsewhere" / "letters").mkdir(parents=True)
-        notes.rename(tmp_path / "moved")
-        notes.symlink_to(tmp_path / "elsewhere")
-        assert client.get("/api/index").json()["allowed"] == []
-        for body in (root, {**root, "below": "letters"}, {"root": file_id(str(tmp_path / "elsewhere"))}):
-            assert client.get("/api/index/folders", params=body).status_code == 403
-            assert client.post("/api/index/add", body).status_code == 403
-    finally:
-        place.close()
+    client = serve(a_workspace(roots=[notes] if named else []))
+    root = {"root": file_id(str(notes))}
+    assert client.get("/api/index/folders", params=root).status_code == 200
+    (tmp_path / "elsewhere" / "letters").mkdir(parents=True)
+    notes.rename(tmp_path / "moved")
+    notes.symlink_to(tmp_path / "elsewhere")
+    assert client.get("/api/index").json()["allowed"] == []
+    for body in (root, {**root, "below": "letters"}, {"root": file_id(str(tmp_path / "elsewhere"))}):
+        assert client.get("/api/index/folders", params=body).status_code == 403
+        assert client.post("/api/index/add", body).status_code == 403
 
 
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
@@ -167,33 +156,55 @@ def test_what_is_not_indexed_cannot_be_forgotten(indexed):
     assert response.status_code == 404 and len(labels(indexed)) == 2, "nothing of it was done"
 
 
-def test_one_job_at_a_time(indexed, place):
-    from local_rag.server.indexing import indexing_of
+def test_without_a_stream_the_report_alone_is_sent(indexed, notes):
+    (notes / "well.txt").write_text("The well is 12 metres deep.")
+    report = indexed.post("/api/index/sync", {"stream": False}).json()
+    assert (report["new"], report["embedded"], report["not_embedded"]) == (1, 1, 0)
+    assert error_of(indexed.post("/api/index/sync", {"index": "none", "stream": False})) == (404, "not_found")
 
-    with indexing_of(place).alone():
-        for path, body in (("sync", {}), ("forget", {"files": ["0" * 20]})):
-            response = indexed.post(f"/api/index/{path}", body)
-            assert response.status_code in (404, 409)
-        assert indexed.post("/api/index/sync").json()["error"]["code"] == "index_busy"
+
+def test_an_index_is_changed_by_one_at_a_time(indexed):
+    plan = indexed.get("/api/files").json()["files"][0]["file_id"]
+    with indexed.workspace.jobs.writing():
+        for path, body in (("sync", {}), ("forget", {"files": [plan]})):
+            assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
     assert events(indexed.post("/api/index/sync"))[-1][0] == "report"
 
 
-def test_a_job_ends_when_nobody_listens(indexed, place, notes):
-    from local_rag.server.indexing import indexing_of
-
-    for number in range(30):
+def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_one_goes_on(indexed, notes):
+    for number in range(80):
         (notes / f"new{number}.txt").write_text(f"Note {number} is about lamp {number}.")
-    waiting = indexing_of(place)
+    with indexed.stream("POST", "/api/index/sync", json={}) as stream:
+        assert next(stream.iter_lines()) == "event: begun"
+    job = indexed.get("/api/index").json()["job"]
+    (listed,) = indexed.get("/api/jobs").json()["jobs"]
+    assert (listed["id"], listed["kind"], listed["about"]) == (job, "index", {"index": "default"})
+    with joined(indexed, job) as told:
+        assert until(told, "begun")["id"] == job
+        assert until(told, "progress")["line"]
+        indexed.post(f"/api/jobs/{job}/stop")
+        assert until(told, "error")["code"] == "stopped"
+    assert indexed.get("/api/index").json()["job"] == ""
+    assert indexed.post("/api/index/sync", {"stream": False}).json()["not_embedded"] == 0
+    assert indexed.get("/api/index").json()["files"] == 82
 
-    def work(display):
-        return index_files(Settings.load(), Request(), display)
 
-    told = waiting.events(work)
-    next(told.events)
-    told.stop()
-    with pytest.raises(Exception, match="stopped"):
-        list(told.events)
-    assert waiting.progress is None
-    assert events(indexed.post("/api/index/sync"))[-1][1]["not_embedded"] == 0, "the next one goes on"
-    with Index.open(Settings.load().index_path, place.rag().embedder) as index:
-        assert len(index.files()) == 32
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the process in /proc")
+def test_what_indexes_is_another_process_and_ends_with_its_server(indexed, notes):
+    (notes / "well.txt").write_text("The well is 12 metres deep.")
+    with indexed.stream("POST", "/api/index/sync", json={}) as stream:
+        next(line for line in stream.iter_lines() if line == "event: progress")
+        assert len(indexing()) == 1
+        indexed.workspace.close()
+        assert indexing() == []
+
+
+def indexing():
+    """The processes that index for a server of this one."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            mine = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+            if mine and b"local_rag.server.indexing" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from support.asking import asked
-from support.serving import Client, a_place
 
 from local_rag.cli.app import run
 
@@ -11,14 +10,13 @@ BEFORE = "The garden has a greenhouse and a shed. " * 30
 AFTER = " The hedge is cut in June." * 40
 
 
-def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(tmp_path, capsys):
+def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(serve, tmp_path, capsys):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "lease.md").write_text(f"# Lease\n\n{BEFORE}The deposit for the flat is 1,200 euros.{AFTER}\n")
     assert run(["index", str(notes)]) == 0
     capsys.readouterr()
-    place = a_place()
-    client = Client(place)
+    client = serve()
     events = asked(client, "How high is the deposit for the flat?", thread="flat", engine="extractive")
     answer = events[-1][1]
     assert "1,200 euros" in answer["text"], events[-1]
@@ -26,22 +24,12 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(t
     assert (citation["label"], citation["where"]) == ("notes/lease.md", "§ Lease")
     place_ = client.get(f"/api/documents/{citation['file_id']}/place?start={citation['start']}&end={citation['end']}")
     assert [each["text"] for each in place_.json()["segments"] if each["mark"]] == [citation["quote"]]
-    works, ended = (
-        [value["node"] for name, value in events if name == kind] for kind in ("node_started", "node_ended")
-    )
+    works, ended = ([value["node"] for name, value in events if name == kind] for kind in ("started", "step"))
     assert works[0] == "open" and set(works) <= set(ended), "whatever begins has ended"
     passages = [each for name, value in events if name == "retrieved" for each in value["passages"]]
     assert passages[0]["file_id"] == citation["file_id"] and passages[0]["dense"] > 0
-    page = client.get("/api/threads/flat/turns/1/export?format=html").text
+    page = client.get("/api/thread/export?thread=flat&turn=1&format=html").text
     marked = page.partition("<blockquote>")[2].partition("</blockquote>")[0]
     before, _, rest = marked.partition("<mark>")
     quote, _, after = rest.partition("</mark>")
     assert quote == citation["quote"] and before.endswith("a greenhouse and a shed. ") and "hedge is cut" in after
-    place.close()
-
-
-def test_an_index_that_is_not_there_is_an_error_of_the_stream():
-    place = a_place()
-    assert asked(Client(place))[-1][1]["code"] == "index_missing"
-    assert not place.questions.queue()
-    place.close()

@@ -6,18 +6,15 @@ import os
 
 import pytest
 from support.garden import BEGIN, CUP, GREENHOUSE
-from support.serving import Client, a_place
 
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.history import History
-from local_rag.server.file_ids import file_id
+from local_rag.server.answers import file_id
 
 
 @pytest.fixture
-def client(here):
-    place = a_place()
-    yield Client(place)
-    place.close()
+def client(here, serve):
+    return serve()
 
 
 @pytest.fixture
@@ -55,9 +52,10 @@ def test_a_run_is_shown_with_its_path_verdicts_passages_timings_and_answer(clien
     assert nodes == shown["path"] == ["retrieve", "grade_documents", "discard_documents", "give_up"]
     began = [step["at"] for step in shown["steps"]]
     assert began == sorted(began) and all(step["seconds"] >= 0 for step in shown["steps"][:4])
-    (retrieved,) = [event for event in shown["steps"][0]["events"] if event["kind"] == "retrieved"]
-    assert retrieved["passages"] == [passage["chunk_id"] for passage in shown["passages"]]
-    graded = [event["verdict"] for event in shown["steps"][1]["events"] if event["kind"] == "graded"]
+    (retrieved,) = [event for event in shown["steps"][0]["events"] if event["event"] == "retrieved"]
+    chunks = [passage["chunk_id"] for passage in shown["passages"]]
+    assert [passage["chunk_id"] for passage in retrieved["documents"]] == chunks
+    graded = [event for event in shown["steps"][1]["events"] if event["event"] == "graded"]
     assert {verdict["kind"] for verdict in graded} >= {"relevance"} and shown["prompts"] == {}
     passages = {passage["label"]: passage for passage in shown["passages"]}
     plan = passages["notes/plan.md"]
@@ -68,7 +66,7 @@ def test_a_run_is_shown_with_its_path_verdicts_passages_timings_and_answer(clien
     assert answered["answer"]["citations"][0]["label"] == "notes/plan.md" and answered["run"]["thread"] == "garden"
     assert got(client, "/api/runs/zzzz", 404)["code"] == "not_found"
     assert got(client, "/api/runs/last")["run"]["id"] == ids[CUP]
-    assert got(client, "/api/runs/..%2Fx", 400)
+    assert got(client, "/api/runs/..%2Fx", 404)
 
 
 def test_a_run_becomes_a_case_in_a_file_of_the_data_folder(client, ids, here):
@@ -107,6 +105,6 @@ def test_feedback_is_given_listed_made_into_cases_and_taken_back(client, ids):
 
 def test_a_thread_that_is_renamed_takes_its_feedback_along(client, ids):
     posted(client, "/api/feedback", {"run": ids[GREENHOUSE], "good": True})
-    posted(client, "/api/threads/garden/rename", {"to": "yard"})
-    posted(client, "/api/threads/yard/delete")
+    posted(client, "/api/thread/rename", {"thread": "garden", "to": "yard"})
+    posted(client, "/api/thread/delete", {"thread": "yard"})
     assert got(client, "/api/feedback")["feedback"] == []

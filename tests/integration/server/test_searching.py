@@ -2,12 +2,12 @@
 
 import pytest
 from support.garden import enter, notes_in
-from support.serving import Client, a_place
+from support.serving import a_workspace, asking
 
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
 from local_rag.runtime.opening import open_embedder
-from local_rag.server.file_ids import file_id
+from local_rag.server.answers import file_id
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +20,8 @@ def garden(tmp_path_factory, converted):
         settings = Settings.load()
         with Index.open(settings.index_path, open_embedder(settings), create=True) as index:
             index.sync([notes])
-        place = a_place()
-        yield Client(place), notes
-        place.close()
+        with asking(a_workspace()) as client:
+            yield client, notes
 
 
 def test_a_search_brings_passages_with_their_scores(garden):
@@ -71,12 +70,8 @@ def test_what_cannot_be_searched_is_told_in_a_line(garden, body, message):
     assert "--" not in "".join(error.values()), "there is no command line"
 
 
-def test_a_search_asks_no_model(garden, monkeypatch):
+def test_a_search_asks_no_model(garden, serve, monkeypatch):
     _, notes = garden
     enter(monkeypatch, notes.parent)
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "ollama")  # and nothing answers there
-    place = a_place()
-    try:
-        assert Client(place).post("/api/search", {"query": "greenhouse"}).json()["passages"]
-    finally:
-        place.close()
+    assert serve().post("/api/search", {"query": "greenhouse"}).json()["passages"]

@@ -1,7 +1,7 @@
 // The server's tree of an answer as elements. Only the kinds of this table are drawn, and nothing is ever markup.
 import { h, html, useState } from "../html.js";
-import { CopyButton } from "./problem.js";
 import { Dialog } from "./dialog.js";
+import { CopyButton } from "./problem.js";
 
 const TAGS = {
   p: "p", ul: "ul", ol: "ol", li: "li", strong: "strong", em: "em", table: "table", tr: "tr", th: "th", td: "td",
@@ -23,8 +23,13 @@ function Node({ node, onCite, active }) {
   if (t === "cite") return html`<${Mark} number=${n} onCite=${onCite} active=${active} />`;
   const inner = c ? html`<${Blocks} nodes=${c} onCite=${onCite} active=${active} />` : s;
   if (t === "link") return html`<${Link} href=${node.href}>${inner}<//>`;
-  if (t === "table") return html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><tbody>${inner}</tbody></table></div>`;
+  if (t === "table") return html`<${Scrolled}>${inner}<//>`;
   return t in TAGS ? h(TAGS[t], OF_THEIR_OWN_DIRECTION.has(t) ? { dir: "auto" } : null, inner) : null;
+}
+
+function Scrolled({ children }) {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table">
+    <table><tbody>${children}</tbody></table></div>`;
 }
 
 function Mark({ number, onCite, active }) {
@@ -37,10 +42,15 @@ function Link({ href, children }) {
   const [open, setOpen] = useState(false);
   const allowed = /^(https?:|mailto:)/i.test(href);
   if (!allowed) return html`<bdi>${children}</bdi>`;
-  return html`<a href="#" role="button" onClick=${(event) => (event.preventDefault(), setOpen(true))}><bdi>${children}</bdi></a>${open && html`
+  const show = (event) => {
+    event.preventDefault();
+    setOpen(true);
+  };
+  return html`<a href="#" role="button" onClick=${show}><bdi>${children}</bdi></a>${open && html`
     <${Dialog} title="This address is not on your machine" onClose=${() => setOpen(false)}>
       <p class="words"><bdi>${href}</bdi></p>
       <div class="row"><a class="button primary" href=${href} target="_blank" rel="noopener noreferrer"
-        onClick=${() => setOpen(false)}>Open it in a new tab</a><${CopyButton} text=${href} label="Copy the address" /></div>
+        onClick=${() => setOpen(false)}>Open it in a new tab</a>
+        <${CopyButton} text=${href} label="Copy the address" /></div>
     <//>`}`;
 }

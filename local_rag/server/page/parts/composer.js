@@ -7,13 +7,16 @@ const SETTINGS = ["index", "within", "types", "authors", "after", "before", "gra
 const LONGEST = 4000;
 
 export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onStop, follow }) {
-  const [question, setQuestion] = useState(""), [sent, setSent] = useState(0);
-  const box = useRef(null), form = useRef(null);
+  const [question, setQuestion] = useState("");
+  const [sent, setSent] = useState(0);
+  const box = useRef(null);
+  const form = useRef(null);
   const length = [...question.trim()].length;
   const focus = () => box.current.focus({ preventScroll: true });
   useLayoutEffect(focus, []); // before anything can be clicked: the focus is not taken from what a person chose
   useWindow("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, dialog")) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey) return;
+    if (event.target.closest("input, textarea, select, dialog")) return;
     event.preventDefault();
     focus();
   });
@@ -30,15 +33,19 @@ export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onS
     event.preventDefault();
     form.current.requestSubmit();
   };
+  const stopLabel = elsewhere ? "Stop the other question" : "Stop";
   return html`<div class="composer"><form ref=${form} onSubmit=${submit}>
-    <textarea ref=${box} rows="1" aria-label="Question" value=${question}
-      placeholder=${follow ? "Ask a follow-up" : "Ask your files"} onInput=${(event) => setQuestion(event.target.value)} onKeyDown=${onKeyDown}></textarea>
-    ${length > LONGEST && html`<p class="notice" role="alert">A question has at most ${LONGEST.toLocaleString()} characters; this one has ${length.toLocaleString()}.</p>`}
+    <textarea ref=${box} rows="1" aria-label="Question" value=${question} onKeyDown=${onKeyDown}
+      placeholder=${follow ? "Ask a follow-up" : "Ask your files"}
+      onInput=${(event) => setQuestion(event.target.value)}></textarea>
+    ${length > LONGEST && html`<p class="notice" role="alert">A question has at most ${LONGEST.toLocaleString()}
+      ${" "}characters; this one has ${length.toLocaleString()}.</p>`}
     <div class="row">
       <${Settings} key=${sent} names=${SETTINGS} settings=${settings} onChange=${onSettings} />
       ${underWay
-        ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />${elsewhere ? "Stop the other question" : "Stop"}</button>`
-        : html`<button class="primary send" disabled=${!length || length > LONGEST}><${Icon} name="send" />Ask</button>`}
+        ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />${stopLabel}</button>`
+        : html`<button class="primary send" disabled=${!length || length > LONGEST}>
+            <${Icon} name="send" />Ask</button>`}
     </div>
   </form></div>`;
 }

@@ -27,7 +27,11 @@ export function Dialog({ title, onClose, children }) {
 // A dialog with a form: `send` keeps it or throws what went wrong, then it is closed.
 export function Form({ title, send, onClose, children }) {
   const [error, setError] = useState(null);
-  return html`<${Dialog} title=${title} onClose=${onClose}><form class="stack" onSubmit=${submitted(() => send().then(onClose, setError))}>${children}
-    <${Problem} error=${error} />
-    <div class="row"><button class="primary">Keep</button><button type="button" class="quiet" onClick=${onClose}>Cancel</button></div></form><//>`;
+  const submit = submitted(() => send().then(onClose, setError));
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form class="stack" onSubmit=${submit}>${children}
+      <${Problem} error=${error} />
+      <div class="row"><button class="primary">Keep</button>
+        <button type="button" class="quiet" onClick=${onClose}>Cancel</button></div>
+    </form><//>`;
 }

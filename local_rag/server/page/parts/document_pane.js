@@ -10,31 +10,46 @@ const LONGEST_QUOTE = 3000;
 const MORE = 8000;
 
 export default function DocumentPane({ citation, position, onClose, onPrevious, onNext }) {
-  const [turned, setTurned] = useState({}), isTurned = turned.of === citation;
+  const [turned, setTurned] = useState({});
+  const isTurned = turned.of === citation;
   const { of, file_id, ...place } = isTurned ? turned : placed(citation);
   const [{ value, error, busy }, load] = useReply(file_id && path("documents", file_id, "place", place));
   const spread = value?.file_id === file_id && value;
   useEffect(() => value && say(value.placed ? "The quote is marked" : value.why), [value]);
   return html`<div class="pane" aria-busy=${Boolean(busy)}>
     <header class="pane-head">
-      <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && !spread.label.endsWith(spread.title) && html` · <bdi>${spread.title}</bdi>`}</h2>
+      <div class="row"><${Title} spread=${spread} citation=${citation} />
         ${position && html`<span class="small">Quote ${position}</span>
-          <${Step} icon="up" label="Previous quote" onClick=${onPrevious} /><${Step} icon="down" label="Next quote" onClick=${onNext} />`}
+          <${Step} icon="up" label="Previous quote" onClick=${onPrevious} />
+          <${Step} icon="down" label="Next quote" onClick=${onNext} />`}
         <${IconButton} icon="close" label="Close the document" onClick=${onClose} /></div>
-      ${spread && html`<div class="row"><${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
+      ${spread && html`<div class="row">
+        <${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
         ${isTurned && html`<button class="small" onClick=${() => setTurned({})}>Back to the quote</button>`}
         <span class="fill"></span><${Original} spread=${spread} /></div>`}
     </header>
     <${Problem} error=${error} retry=${load} />
     ${!citation.file_id && html`<${Elsewhere} citation=${citation} />`}
-    ${spread && html`<${Spread} key=${[file_id, spread.page, spread.document, place.start, place.end].join()} spread=${spread} />`}
+    ${spread && html`<${Spread} spread=${spread}
+      key=${[file_id, spread.page, spread.document, place.start, place.end].join()} />`}
   </div>`;
+}
+
+function Title({ spread: { label, title, documents }, citation }) {
+  const named = documents > 1 && !label.endsWith(title);
+  return html`<h2 class="fill"><bdi>${label || citation.label || "Document"}</bdi>
+    ${named && html` · <bdi>${title}</bdi>`}</h2>`;
 }
 
 // What the server is asked for a citation or a passage: its place, and its text, by which the server checks that.
 function placed({ file_id, page, document, chunk_id, start = 0, end = 0, quote, text, located, index }) {
-  return { file_id, page, document, chunk_id, start: start || 0, end: (located === "property" ? start : end) || 0, index: index || null,
-    quote: [...(quote || text || "")].slice(0, LONGEST_QUOTE).join("") || null };
+  return {
+    file_id, page, document, chunk_id,
+    start: start || 0,
+    end: (located === "property" ? start : end) || 0,
+    index: index || null,
+    quote: [...(quote || text || "")].slice(0, LONGEST_QUOTE).join("") || null,
+  };
 }
 
 // Other pages of a PDF, other messages or chapters of a file.
@@ -42,43 +57,64 @@ function Turn({ spread: { kind, page, pages, document, documents, file_id }, tur
   const [name, now, last] = kind === "pdf" ? ["Page", page, pages] : ["Part", document + 1, documents];
   if (!now || last < 2) return null;
   const to = (number) => turn(kind === "pdf" ? { file_id, page: number } : { file_id, document: number - 1 });
-  return html`<${IconButton} icon="left" label=${`${name} before`} disabled=${now <= 1} onClick=${() => to(now - 1)} />
+  return html`
+    <${IconButton} icon="left" label=${`${name} before`} disabled=${now <= 1} onClick=${() => to(now - 1)} />
     <span class="small">${name} ${now} of ${last}</span>
     <${IconButton} icon="right" label=${`${name} after`} disabled=${now >= last} onClick=${() => to(now + 1)} />`;
 }
 
 function Original({ spread: { original, file_id, page } }) {
+  if (!original) return null;
   const saved = original === "attachment";
   const place = original === "pdf" && page ? `#page=${page}` : "";
-  return original && html`<a class="button small" href=${`/api/${path("documents", file_id, "original")}${place}`} target="_blank" rel="noopener noreferrer">
+  const address = `/api/${path("documents", file_id, "original")}${place}`;
+  return html`<a class="button small" href=${address} target="_blank" rel="noopener noreferrer">
     <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original</a>`;
 }
 
 // A button that a key works, too: Alt and the arrow of its icon.
-const Step = ({ icon, label, ...rest }) => html`<${IconButton} icon=${icon} label=${label} title=${`${label} (Alt + ${icon === "up" ? "↑" : "↓"})`} aria-keyshortcuts=${`Alt+Arrow${capital(icon)}`} ...${rest} />`;
+function Step({ icon, label, ...rest }) {
+  const title = `${label} (Alt + ${icon === "up" ? "↑" : "↓"})`;
+  return html`<${IconButton} icon=${icon} label=${label} title=${title}
+    aria-keyshortcuts=${`Alt+Arrow${capital(icon)}`} ...${rest} />`;
+}
 
 // A quote of the web, or of a source that is not indexed: its words, and the address, which nothing opens by itself.
 function Elsewhere({ citation: { quote, text, url } }) {
   return html`<div class="pane-body stack"><p class="muted">This is not from an indexed file.</p>
     <blockquote class="stored"><mark>${quote || text}</mark></blockquote>
-    ${/^https?:/.test(url) && html`<p>A click leaves this machine: <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a></p>`}</div>`;
+    ${/^https?:/.test(url) && html`<p>A click leaves this machine:${" "}
+      <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a></p>`}</div>`;
 }
 
 function Spread({ spread }) {
   const [large, setLarge] = useState(false);
   const [failed, setFailed] = useState(false);
   const body = useRef(null);
-  const { image, why, label, page, file_id, rectangles } = spread;
-  useEffect(() => body.current.querySelector(".spot, .stored mark")?.scrollIntoView({ block: "center", inline: "center" }), [large]);
+  const { image, why, rectangles } = spread;
+  useEffect(() => {
+    const marked = body.current.querySelector(".spot, .stored mark");
+    marked?.scrollIntoView({ block: "center", inline: "center" });
+  }, [large]);
   const stored = html`<${Stored} spread=${spread} />`;
   return html`<div class="pane-body stack" ref=${body}>
     ${(why || failed) && html`<p class="notice" role="note">${why} ${failed && "The page could not be drawn."}</p>`}
-    ${image && !failed ? html`<div class=${large ? "sheet large" : "sheet"}><div>
-        <img src=${`/api/${path("documents", file_id, "pages", page)}`} width=${image.width} height=${image.height} alt=${`Page ${page} of ${label}`} onError=${() => setFailed(true)} />
-        <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${rectangles.map(([x, y, width, height]) => html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div></div>
-      <p><button class="small" aria-pressed=${large ? "true" : "false"} onClick=${() => setLarge(!large)}>Twice as large</button></p>
+    ${image && !failed ? html`
+      <div class=${large ? "sheet large" : "sheet"}>
+        <${Sheet} spread=${spread} onError=${() => setFailed(true)} /></div>
+      <p><button class="small" aria-pressed=${large ? "true" : "false"}
+        onClick=${() => setLarge(!large)}>Twice as large</button></p>
       <details open=${!rectangles.length}><summary>Text of this page</summary>${stored}</details>` : stored}
   </div>`;
+}
+
+// The picture of a page, and rectangles over it where the quote stands.
+function Sheet({ spread: { image, label, page, file_id, rectangles }, onError }) {
+  return html`<div>
+    <img src=${`/api/${path("documents", file_id, "pages", page)}`} width=${image.width} height=${image.height}
+      alt=${`Page ${page} of ${label}`} onError=${onError} />
+    <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${rectangles.map(([x, y, width, height]) =>
+      html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div>`;
 }
 
 // The stored text around the quote; what stands before and after it is fetched on request.
@@ -92,10 +128,12 @@ function Stored({ spread: { file_id, document, segments, before, after } }) {
       setMore({ ...more, error });
     }
   };
-  const earlier = () => add(more.before - MORE, more.before, ({ before }, text) => ({ before, head: text + more.head }));
+  const earlier = () =>
+    add(more.before - MORE, more.before, ({ before }, text) => ({ before, head: text + more.head }));
   const later = () => add(more.after, more.after + MORE, ({ after }, text) => ({ after, tail: more.tail + text }));
   if (!segments.length) return html`<p class="muted">There is no stored text for this page.</p>`;
-  return html`<div class="stored">${more.before && html`<p><button class="small" onClick=${earlier}>Earlier text</button></p>`}
+  return html`<div class="stored">
+    ${more.before && html`<p><button class="small" onClick=${earlier}>Earlier text</button></p>`}
     ${more.head}${segments.map(({ text, mark }) => (mark ? html`<mark>${text}</mark>` : text))}${more.tail}
     ${more.after && html`<p><button class="small" onClick=${later}>Later text</button></p>`}
     <${Problem} error=${more.error} /></div>`;

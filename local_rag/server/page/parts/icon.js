@@ -23,7 +23,8 @@ const DRAWINGS = {
   down: "M5 8l5 5 5-5",
   right: "M8 5l5 5-5 5",
   left: "M12 5l-5 5 5 5",
-  sun: "M10 6.5a3.5 3.5 0 1 1 0 7 3.5 3.5 0 0 1 0-7zM10 2v1.5M10 16.5V18M2 10h1.5M16.5 10H18M4.5 4.5l1 1M14.5 14.5l1 1M15.5 4.5l-1 1M5.5 14.5l-1 1",
+  sun: "M10 6.5a3.5 3.5 0 1 1 0 7 3.5 3.5 0 0 1 0-7zM10 2v1.5M10 16.5V18M2 10h1.5M16.5 10H18"
+    + "M4.5 4.5l1 1M14.5 14.5l1 1M15.5 4.5l-1 1M5.5 14.5l-1 1",
   moon: "M16 12A6.5 6.5 0 0 1 8 4a6.5 6.5 0 1 0 8 8z",
   auto: "M10 3a7 7 0 1 1 0 14zM10 3a7 7 0 1 0 0 14",
   keys: "M2.5 5.5h15v9h-15zM5.5 8.5h.01M8.5 8.5h.01M11.5 8.5h.01M14.5 8.5h.01M6.5 11.5h7",
@@ -32,6 +33,9 @@ const DRAWINGS = {
   bad: "M13 11V3h3v8zM13 11l-3 6c-1.2 0-2-.8-2-2v-3H4l1.2-7.5C5.3 3.6 6 3 6.9 3H13",
 };
 
-export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${DRAWINGS[name]} /></svg>`;
+export const Icon = ({ name }) => html`
+  <svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${DRAWINGS[name]} /></svg>`;
 
-export const IconButton = ({ icon, label, ...rest }) => html`<button type="button" class="quiet icon" aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
+export const IconButton = ({ icon, label, ...rest }) => html`
+  <button type="button" class="quiet icon" aria-label=${label} title=${label} ...${rest}>
+    <${Icon} name=${icon} /></button>`;

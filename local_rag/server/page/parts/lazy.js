@@ -7,9 +7,16 @@ export function lazy(address) {
   return function Lazy(props) {
     const [state, setState] = useState(module && { Part: module.default });
     useEffect(() => {
+      if (state) return;
+      const arrived = (loaded) => {
+        module = loaded;
+        setState({ Part: module.default });
+      };
       const failed = () => setState({ error: { message: "A part of the page could not be loaded." } });
-      if (!state) import(address).then((loaded) => setState({ Part: (module = loaded).default }), failed);
+      import(address).then(arrived, failed);
     }, []);
-    return state && (state.error ? html`<${Problem} error=${state.error} retry=${() => location.reload()} />` : html`<${state.Part} ...${props} />`);
+    if (!state) return null;
+    if (state.error) return html`<${Problem} error=${state.error} retry=${() => location.reload()} />`;
+    return html`<${state.Part} ...${props} />`;
   };
 }

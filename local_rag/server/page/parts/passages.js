@@ -9,15 +9,21 @@ export const placeOf = ({ label, where, page, heading }) =>
   joined([label, where || (page ? `p. ${page}` : heading && `§ ${heading}`)], ", ");
 
 export function Passages({ passages, verdicts = [], onOpen }) {
-  return html`<ol class="stack">${passages.map((passage) => {
-    const graded = verdicts.filter((verdict) => verdict.chunk_id === passage.chunk_id);
-    return html`<li key=${passage.chunk_id} class=${`passage ${toneOf(graded.at(-1)?.verdict)}`}>
-      <span class="row"><button onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
-        <bdi class="small">${joined([passage.title, passage.date?.slice(0, 10)])}</bdi><span class="small">${scoresOf(passage)}</span></span>
-      ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
-      <p class="text">${passage.text}</p>
-    </li>`;
-  })}</ol>${passages.some(scoresOf) && html`<${Facts} title="What the numbers mean" facts=${SCORES} />`}`;
+  const gradesOf = ({ chunk_id }) => verdicts.filter((verdict) => verdict.chunk_id === chunk_id);
+  return html`<ol class="stack">${passages.map((passage) => html`
+      <${Passage} key=${passage.chunk_id} passage=${passage} graded=${gradesOf(passage)} onOpen=${onOpen} />`)}</ol>
+    ${passages.some(scoresOf) && html`<${Facts} title="What the numbers mean" facts=${SCORES} />`}`;
+}
+
+function Passage({ passage, graded, onOpen }) {
+  return html`<li class=${`passage ${toneOf(graded.at(-1)?.verdict)}`}>
+    <span class="row">
+      <button onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
+      <bdi class="small">${joined([passage.title, passage.date?.slice(0, 10)])}</bdi>
+      <span class="small">${scoresOf(passage)}</span></span>
+    ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
+    <p class="text">${passage.text}</p>
+  </li>`;
 }
 
 const SCORES = [
@@ -26,4 +32,7 @@ const SCORES = [
   ["sparse", "how many words of the question it has, rare ones counting most; 1 is about all"],
 ];
 
-const scoresOf = (passage) => joined(SCORES.map(([name]) => passage[name] != null && `${name} ${passage[name].toFixed(passage[name] < 0.1 ? 4 : 2)}`));
+const number = (value) => value.toFixed(value < 0.1 ? 4 : 2);
+
+const scoresOf = (passage) =>
+  joined(SCORES.map(([name]) => passage[name] != null && `${name} ${number(passage[name])}`));

@@ -12,38 +12,33 @@ export function Problem({ error, retry }) {
   </div>`;
 }
 
+const COMMAND = /^(local-rag|ollama|pip|python3?|chmod|sudo|mkdir|mv|ls|[A-Z_]+=\S+) /;
+
 // A hint is a command to copy where it begins like one ("local-rag index   brings it up to date"), else a sentence.
 export function Hint({ text }) {
   const [command, ...about] = text.replace(/^then: /, "").split(/ {2,}/);
-  if (!/^(local-rag|ollama|pip|python3?|chmod|sudo|mkdir|mv|ls|[A-Z_]+=\S+) /.test(command)) return html`<p class="muted"><bdi>${capital(text)}</bdi></p>`;
-  return html`<div class="hint"><${Command} text=${command} />${about.length > 0 && html`<span class="muted"><bdi>${about.join(" ")}</bdi></span>`}</div>`;
+  if (!COMMAND.test(command)) return html`<p class="muted"><bdi>${capital(text)}</bdi></p>`;
+  return html`<div class="hint"><${Command} text=${command} />
+    ${about.length > 0 && html`<span class="muted"><bdi>${about.join(" ")}</bdi></span>`}</div>`;
 }
 
-export const NoIndex = ({ hint }) => html`<div class="card stack"><p>Nothing is indexed yet. Type this at the terminal, with a folder of yours in place of FOLDER:</p><${Hint} text=${hint} /></div>`;
+export const NoIndex = ({ hint }) => html`<div class="card stack">
+  <p>Nothing is indexed yet. Type this at the terminal, with a folder of yours in place of FOLDER:</p>
+  <${Hint} text=${hint} /></div>`;
+
+const COPIED = "Copied";
 
 export function CopyButton({ text, label = "Copy" }) {
   const [done, setDone] = useState("");
   useLater(2000, done === COPIED && (() => setDone("")), [done]);
-  const copy = async ({ currentTarget }) => {
-    const copied = (await navigator.clipboard?.writeText(text).then(() => true, () => false)) || copySelected(text, currentTarget);
-    const report = copied ? COPIED : "Not copied: select the text and press Ctrl + C";
-    setDone(report);
-    say(report);
-  };
-  return html`<button type="button" class="quiet small" onClick=${copy}><${Icon} name=${done === COPIED ? "check" : "copy"} />${done || label}</button>`;
-}
-
-const COPIED = "Copied";
-
-// Without the clipboard, as in the local network: what is selected, within the dialog if there is one, is copied.
-function copySelected(text, button) {
-  const area = Object.assign(document.createElement("textarea"), { className: "unseen", value: text });
-  button.after(area);
-  area.select();
-  const copied = document.execCommand("copy");
-  area.remove();
-  button.focus();
-  return copied;
+  const copy = () => navigator.clipboard.writeText(text)
+    .then(() => COPIED, () => "Not copied: select the text and press Ctrl + C")
+    .then((report) => {
+      setDone(report);
+      say(report);
+    });
+  return html`<button type="button" class="quiet small" onClick=${copy}>
+    <${Icon} name=${done === COPIED ? "check" : "copy"} />${done || label}</button>`;
 }
 
 export function Command({ text }) {

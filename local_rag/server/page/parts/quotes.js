@@ -7,7 +7,8 @@ const NONE = { list: [], at: 0, opener: null };
 
 // Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it.
 export function useQuotes() {
-  const [{ list, at, opener }, setState] = useState(NONE), pane = useRef(null);
+  const [{ list, at, opener }, setState] = useState(NONE);
+  const pane = useRef(null);
   const step = (by) => setState({ list, at: (at + by + list.length) % list.length, opener });
   const open = (list, quote, opener) => setState({ list, at: list.indexOf(quote), opener });
   const close = () => {
@@ -43,7 +44,9 @@ const DocumentPane = lazy("/page/parts/document_pane.js");
 
 // A view, and beside it the document of the quote that is open.
 export function Beside({ quotes: { active, position, pane, close, previous, next }, scroller, children }) {
-  return html`<div class=${active ? "ask beside" : "ask"}><div class="conversation" ref=${scroller}>${children}</div>
+  return html`<div class=${active ? "ask beside" : "ask"}>
+    <div class="conversation" ref=${scroller}>${children}</div>
     ${active && html`<aside class="doc" ref=${pane} tabindex="-1" aria-label="Document">
-      <${DocumentPane} citation=${active} position=${position} onClose=${close} onPrevious=${previous} onNext=${next} /></aside>`}</div>`;
+      <${DocumentPane} citation=${active} position=${position}
+        onClose=${close} onPrevious=${previous} onNext=${next} /></aside>`}</div>`;
 }

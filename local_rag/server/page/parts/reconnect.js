@@ -6,7 +6,8 @@ import { Command } from "./problem.js";
 const EVERY_MS = 2000;
 
 export function Reconnect() {
-  const there = reachable.use(), was = useRef(true);
+  const there = reachable.use();
+  const was = useRef(true);
   useEffect(() => {
     if (there === was.current) return;
     was.current = there;
@@ -17,6 +18,7 @@ export function Reconnect() {
     const timer = setInterval(() => get("health").catch(() => {}), EVERY_MS);
     return () => clearInterval(timer);
   }, [there]);
-  return !there && html`<div class="banner" role="alert"><span>The server does not answer. It may have been stopped; this starts it again:</span>
+  return !there && html`<div class="banner" role="alert">
+    <span>The server does not answer. It may have been stopped; this starts it again:</span>
     <${Command} text="local-rag serve" /></div>`;
 }

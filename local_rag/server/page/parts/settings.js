@@ -18,59 +18,95 @@ const MODES = { hybrid: "meaning and words", dense: "meaning", words: "words" };
 // The index that is asked by default, empty where several are asked as one.
 const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
 
+function nameOfModel(value, { engine, model }) {
+  if (value === "extractive") return "none: quotes alone";
+  return value || (engine === "auto" ? "automatic" : model || engine);
+}
+
 // name: label, and either what a text is to look like (several with commas), or the attributes of an input, or the
 // values of a choice, the usual one, and how each is called.
 const FIELDS = {
-  index: ({ indexes, defaults }) => ({ label: "Index", usual: oneIndex(defaults), values: [...new Set([oneIndex(defaults), ...indexes])],
-    text: (value) => value || defaults.index.join(" + ") }),
+  index: ({ indexes, defaults }) => ({
+    label: "Index",
+    usual: oneIndex(defaults),
+    values: [...new Set([oneIndex(defaults), ...indexes])],
+    text: (value) => value || defaults.index.join(" + "),
+  }),
   within: () => ({ label: "Files", input: { placeholder: "all, or *.pdf" } }),
   types: () => ({ label: "File types", input: { placeholder: "all, or pdf, mail" } }),
   authors: () => ({ label: "Author or sender", input: { placeholder: "anybody" } }),
   after: (_, { before }) => ({ label: "Dated since", input: { type: "date", max: before } }),
   before: (_, { after }) => ({ label: "Dated before", input: { type: "date", min: after } }),
-  k: ({ defaults }) => ({ label: "Passages to read", about: () => "A passage is a stretch of a file; to read more of them takes longer.", input: { type: "number", min: 1, max: 100, placeholder: defaults.k } }),
+  k: ({ defaults }) => ({
+    label: "Passages to read",
+    about: () => "A passage is a stretch of a file; to read more of them takes longer.",
+    input: { type: "number", min: 1, max: 100, placeholder: defaults.k },
+  }),
   mode: () => ({ label: "Search by", usual: "hybrid", values: Object.keys(MODES), text: (value) => MODES[value] }),
-  graph: ({ graphs, defaults }) => ({ label: "Graph", usual: defaults.graph, values: graphs.map(({ name }) => name),
-    about: (value) => `The graph is the way to an answer. ${graphs.find(({ name }) => name === value)?.about}` }),
-  model: ({ models, defaults: { engine, model } }) => ({ label: "Model", usual: "", values: ["", ...new Set(["extractive", ...models])],
-    text: (value) => (value === "extractive" ? "none: quotes alone" : value || (engine === "auto" ? "automatic" : model || engine)) }),
+  graph: ({ graphs, defaults }) => ({
+    label: "Graph",
+    usual: defaults.graph,
+    values: graphs.map(({ name }) => name),
+    about: (value) => `The graph is the way to an answer. ${graphs.find(({ name }) => name === value)?.about}`,
+  }),
+  model: ({ models, defaults }) => ({
+    label: "Model",
+    usual: "",
+    values: ["", ...new Set(["extractive", ...models])],
+    text: (value) => nameOfModel(value, defaults),
+  }),
   web: ({ web, defaults }) => ({ label: "Web", usual: defaults.web, values: web, text: (value) => WEB[value] }),
 };
 const LISTS = ["within", "types", "authors"];
 
 export function Settings({ names, settings, onChange }) {
   const known = useChoices();
-  const [open, setOpen] = useState(false), button = useRef(null);
+  const [open, setOpen] = useState(false);
+  const button = useRef(null);
   if (!known) return null;
-  const fields = names.map((name) => ({ name, text: (value) => value, ...FIELDS[name](known, settings) }))
+  const fields = names
+    .map((name) => ({ name, text: (value) => value, ...FIELDS[name](known, settings) }))
     .filter(({ values }) => !values || values.length > 1);
   const set = (name, value, usual = "") => {
     const { [name]: _, ...others } = settings;
     onChange(value === usual ? others : { ...others, [name]: value });
   };
-  const putBack = (change) => () => (change(), button.current.focus());
+  const putBack = (change) => () => {
+    change();
+    button.current.focus();
+  };
   const changed = fields.filter(({ name }) => name in settings);
   return html`
-    <button ref=${button} type="button" class="quiet small" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Icon} name="settings" />Settings</button>
-    ${changed.map(({ name, label, text }) => html`<button key=${name} type="button" class="small changed" title="Put back to what is usual"
-      onClick=${putBack(() => set(name, ""))}><span>${label}: <bdi>${text(settings[name])}</bdi></span><${Icon} name="close" /></button>`)}
-    ${changed.length > 1 && html`<button type="button" class="quiet small" onClick=${putBack(() => onChange({}))}>All as usual</button>`}
-    ${open && html`<div class="settings">${fields.map((field) => html`<${Field} key=${field.name} ...${field} value=${settings[field.name]} onChange=${set} />`)}
-      ${fields.map(({ name, about, usual }) => about && html`<p class="small">${about(settings[name] ?? usual)}</p>`)}</div>`}`;
+    <button ref=${button} type="button" class="quiet small" aria-expanded=${open}
+      onClick=${() => setOpen(!open)}><${Icon} name="settings" />Settings</button>
+    ${changed.map(({ name, label, text }) => html`<button key=${name} type="button" class="small changed"
+      title="Put back to what is usual" onClick=${putBack(() => set(name, ""))}>
+      <span>${label}: <bdi>${text(settings[name])}</bdi></span><${Icon} name="close" /></button>`)}
+    ${changed.length > 1 && html`<button type="button" class="quiet small"
+      onClick=${putBack(() => onChange({}))}>All as usual</button>`}
+    ${open && html`<div class="settings">
+      ${fields.map((field) => html`
+        <${Field} key=${field.name} ...${field} value=${settings[field.name]} onChange=${set} />`)}
+      ${fields.map(({ name, about, usual }) => about && html`
+        <p class="small">${about(settings[name] ?? usual)}</p>`)}</div>`}`;
 }
 
 function Field({ name, label, usual, values, text, input, value = usual ?? "", onChange }) {
   const change = (event) => onChange(name, event.target.value, usual);
   return html`<label class="field">${label}${values
-    ? html`<select value=${value} onChange=${change}>${values.map((each) => html`<option value=${each}>${text(each)}</option>`)}</select>`
+    ? html`<select value=${value} onChange=${change}>
+        ${values.map((each) => html`<option value=${each}>${text(each)}</option>`)}</select>`
     : html`<input value=${value} ...${input} onInput=${change} />`}</label>`;
 }
 
+const listed = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
+
 // What a request says of settings.
 export function requested({ k, model, web, ...others }) {
-  const lists = LISTS.filter((name) => others[name]).map((name) => [name, others[name].split(",").map((part) => part.trim()).filter(Boolean)]);
+  const lists = LISTS.filter((name) => others[name]).map((name) => [name, listed(others[name])]);
   return {
-    ...others, ...Object.fromEntries(lists),
+    ...others,
+    ...Object.fromEntries(lists),
     ...(k && { k: Number(k) }),
     ...(model && (model === "extractive" ? { engine: model } : { engine: "ollama", model })),
     ...(web && { web: web !== "off" }),

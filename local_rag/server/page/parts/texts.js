@@ -20,4 +20,7 @@ export function duration(seconds) {
 
 export const Notes = ({ lines = [] }) => lines.map((line) => html`<p class="small"><bdi>${line}</bdi></p>`);
 
-export const Time = ({ at }) => html`<time datetime=${at}>${new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time>`;
+export function Time({ at }) {
+  const shown = new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return html`<time datetime=${at}>${shown}</time>`;
+}

@@ -3,7 +3,11 @@ import { html, useEffect, useState } from "../html.js";
 import { IconButton } from "./icon.js";
 
 // The theme -> how it is called, its icon, the next one.
-const THEMES = { auto: ["as the system is", "auto", "light"], light: ["light", "sun", "dark"], dark: ["dark", "moon", "auto"] };
+const THEMES = {
+  auto: ["as the system is", "auto", "light"],
+  light: ["light", "sun", "dark"],
+  dark: ["dark", "moon", "auto"],
+};
 
 // A browser that keeps nothing refuses to be asked.
 function stored(use) {

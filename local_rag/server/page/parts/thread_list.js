@@ -1,10 +1,10 @@
 // The threads at the side: the one that was used last first; each can be renamed, saved and deleted.
 import { get, path, post } from "../api.js";
 import { bound, html, say, submitted, useEffect, useState, useWindow } from "../html.js";
+import { go, to } from "../router.js";
 import { Dialog } from "./dialog.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
-import { go, to } from "../router.js";
 
 // Told after every question, so that the list shows it.
 export const threadsChanged = () => window.dispatchEvent(new Event("threads"));
@@ -20,12 +20,14 @@ export function ThreadList({ current }) {
   useWindow("threads focus server-back", load);
   return html`<section class="threads" aria-label="Threads">
     <header class="row"><h2 class="small fill">Threads</h2>
-      <a class="button quiet icon" href="#/ask" aria-label="New thread" title="New thread"><${Icon} name="plus" /></a></header>
+      <a class="button quiet icon" href="#/ask" aria-label="New thread" title="New thread"><${Icon} name="plus" /></a>
+    </header>
     ${threads.length === 0 && html`<p class="small">Your questions will stand here.</p>`}
     <ul>${threads.map((thread) => html`<li key=${thread.name}>
       <a href=${to("ask", [thread.name])} aria-current=${thread.name === current ? "page" : null}
         title=${thread.name}><bdi>${nameOf(thread)}</bdi></a>
-      <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} /></li>`)}</ul>
+      <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} />
+    </li>`)}</ul>
     ${open && html`<${ThreadDialog} thread=${open} current=${current} onClose=${() => setOpen(null)} />`}
   </section>`;
 }
@@ -37,10 +39,9 @@ function ThreadDialog({ thread, current, onClose }) {
   const [name, setName] = useState(thread.name);
   const [sure, setSure] = useState(false);
   const [error, setError] = useState(null);
-  const base = path("threads", thread.name);
   const change = async (action, body, done, place) => {
     try {
-      await post(`${base}/${action}`, body);
+      await post(`thread/${action}`, { thread: thread.name, ...body });
       say(done);
       if (current === thread.name) go("ask", place);
       threadsChanged();
@@ -49,17 +50,20 @@ function ThreadDialog({ thread, current, onClose }) {
       setError(problem);
     }
   };
+  const saved = `/api/${path("thread", "export", { thread: thread.name })}`;
   return html`<${Dialog} title=${thread.name} onClose=${onClose}>
     <form class="stack" onSubmit=${submitted(() => change("rename", { to: name }, "Renamed", [name]))}>
       <label class="field">Name<input maxlength="80" ...${bound(name, setName)} /></label>
       <div class="row"><button class="primary" disabled=${!name.trim() || name === thread.name}>Rename</button>
-        ${thread.turns > 0 && html`<a class="button" href=${`/api/${base}/export`} download>Save as Markdown</a>`}
+        ${thread.turns > 0 && html`<a class="button" href=${saved} download>Save as Markdown</a>`}
         <span class="fill"></span>
         ${sure
-          ? html`<button type="button" class="danger" onClick=${() => change("delete", {}, "Deleted", [])}>Delete for good</button>`
+          ? html`<button type="button" class="danger"
+              onClick=${() => change("delete", {}, "Deleted", [])}>Delete for good</button>`
           : html`<button type="button" class="quiet danger" onClick=${() => setSure(true)}>Delete …</button>`}
       </div>
-      ${sure && html`<p class="small">The records of its questions go with it, and how you judged the answers.</p>`}
+      ${sure && html`<p class="small">
+        The records of its questions go with it, and how you judged the answers.</p>`}
       <${Problem} error=${error} />
     </form>
   <//>`;

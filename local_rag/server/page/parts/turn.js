@@ -2,11 +2,11 @@
 import { path } from "../api.js";
 import { html, memo, useState } from "../html.js";
 import { Blocks } from "./blocks.js";
-import { CopyButton } from "./problem.js";
 import { How } from "./how.js";
 import { Icon } from "./icon.js";
 import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
+import { CopyButton } from "./problem.js";
 import { beginning, Question } from "./question.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
@@ -15,15 +15,18 @@ const TONES = { grounded: "good", ungrounded: "bad" };
 
 // Every quote of an answer in the order of the page.
 export function quotesOf(answer) {
-  const sides = answer.conflicts.flatMap((conflict) => conflict.positions.flatMap((position) => position.citations));
+  const sides = answer.conflicts.flatMap(({ positions }) => positions.flatMap(({ citations }) => citations));
   const shown = new Set(answer.citations.map((citation) => `${citation.number} ${citation.start}`));
   const others = sides.filter((citation) => !shown.has(`${citation.number} ${citation.start}`));
   return [...[...answer.citations].sort((a, b) => a.number - b.number), ...others, ...answer.nearest];
 }
 
-// `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens one.
+// `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens
+// one.
 export const Turn = memo(function Turn({ answer, active, onOpen }) {
-  const lines = answer.lines || {}, quotes = quotesOf(answer), silent = answer.status === "abstained";
+  const lines = answer.lines || {};
+  const quotes = quotesOf(answer);
+  const silent = answer.status === "abstained";
   const line = (name) => lines[name] && html`<p class="small">${lines[name]}</p>`;
   const open = (quote, opener) => onOpen(answer, quote, opener);
   const cite = (number, opener) => {
@@ -34,14 +37,18 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     <${Question} text=${answer.question} />
     ${line("understood")}
     <${Status} answer=${answer} />
-    ${!silent && answer.engine === "extractive" && html`<p class="small">No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}
-    ${!silent && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
+    ${!silent && answer.engine === "extractive" && html`<p class="small">
+      No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}
+    ${!silent && html`<div class="answer" lang=${answer.language}>
+      <${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
     ${line("removed")}
     ${answer.conflicts.map((conflict) => html`<${Conflict} conflict=${conflict} active=${active} open=${open} />`)}
-    <${Sources} title="Quotes" quotes=${quotes.filter((quote) => answer.citations.includes(quote))} active=${active} open=${open} />
+    <${Sources} title="Quotes" quotes=${quotes.filter((quote) => answer.citations.includes(quote))}
+      active=${active} open=${open} />
     ${line("dropped")}
-    ${silent && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest} active=${active} open=${open} numbered=${false} />`}
-    ${["nothing_near", "about", "unrecorded"].map(line)}
+    ${silent && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest}
+      active=${active} open=${open} numbered=${false} />`}
+    ${["nothing_near", "about"].map(line)}
     <${Actions} answer=${answer} />
   </article>`;
 });
@@ -49,39 +56,54 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
 function Status({ answer }) {
   const tone = TONES[answer.status] || "warn";
   const [, lead, reason] = (answer.status_text || answer.status).match(/^([^:]*):? ?([^]*)$/);
-  return html`<p class="status" lang=${answer.language}><span class=${`badge ${tone}`}><${Icon} name=${tone === "good" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
+  return html`<p class="status" lang=${answer.language}>
+    <span class=${`badge ${tone}`}><${Icon} name=${tone === "good" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
     <span>${reason}</span></p>`;
 }
 
 function Sources({ title, quotes, active, open, numbered = true }) {
   if (!quotes.length) return null;
-  return html`<section class="stack-tight"><h3 class="small">${title}</h3><ol class="stack-tight">${quotes.map((quote) => html`
-    <li><button class="source" aria-pressed=${quote === active} onClick=${(event) => open(quote, event.currentTarget)}>
-      <span class="number">${numbered ? quote.number : "·"}</span>
-      <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}${quote.origin === "web" && html` <span class="badge">web</span>`}
-        ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified"}</span>`}</span>
-      <span class="quote">${quote.quote}</span></button></li>`)}</ol></section>`;
+  return html`<section class="stack-tight"><h3 class="small">${title}</h3>
+    <ol class="stack-tight">${quotes.map((quote) => html`
+      <li><${Source} quote=${quote} active=${active} open=${open} numbered=${numbered} /></li>`)}</ol></section>`;
+}
+
+function Source({ quote, active, open, numbered }) {
+  const how = quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified";
+  return html`<button class="source" aria-pressed=${quote === active}
+    onClick=${(event) => open(quote, event.currentTarget)}>
+    <span class="number">${numbered ? quote.number : "·"}</span>
+    <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}
+      ${quote.origin === "web" && html` <span class="badge">web</span>`}
+      ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${how}</span>`}</span>
+    <span class="quote">${quote.quote}</span></button>`;
 }
 
 function Conflict({ conflict, active, open }) {
   return html`<section class="card conflict stack-tight"><h3>${conflict.line}</h3>
     <ul>${conflict.positions.map((position) => html`<li>
       <span class="row"><strong>${position.text}</strong><span class="small">${position.when}</span></span>
-      <span class="row">${position.citations.map((quote, at) => html`<button key=${at} class="quiet small" aria-pressed=${quote === active}
-        onClick=${(event) => open(quote, event.currentTarget)}><span>[${quote.number}] <bdi>${placeOf(quote)}</bdi></span></button>`)}</span></li>`)}</ul></section>`;
+      <span class="row">${position.citations.map((quote, at) => html`
+        <button key=${at} class="quiet small" aria-pressed=${quote === active}
+          onClick=${(event) => open(quote, event.currentTarget)}>
+          <span>[${quote.number}] <bdi>${placeOf(quote)}</bdi></span></button>`)}</span></li>`)}</ul></section>`;
 }
 
 function Actions({ answer }) {
   const [how, setHow] = useState(false);
-  const turn = answer.thread && answer.turn ? ["threads", answer.thread, "turns", String(answer.turn), "export"] : null;
-  const save = (format, label) => turn && html`<a class="button quiet small" href=${`/api/${path(...turn, { format })}`} download>${label}</a>`;
+  const { thread, turn } = answer;
+  const save = (format, label) => thread && turn && html`<a class="button quiet small" download
+    href=${`/api/${path("thread", "export", { thread, turn, format })}`}>${label}</a>`;
+  const copied = [answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n");
   return html`<div class="actions">
-      <${CopyButton} text=${[answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n")} />
+      <${CopyButton} text=${copied} />
       ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
       ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>
-      <button class="quiet small" aria-expanded=${how} onClick=${() => setHow(!how)}>${how ? "Hide how it came about" : "How it came about"}</button>
+      <button class="quiet small" aria-expanded=${how}
+        onClick=${() => setHow(!how)}>${how ? "Hide how it came about" : "How it came about"}</button>
     </div>
-    ${how && html`<${How} graph=${answer.graph} path=${answer.path} verdicts=${answer.decisions} retrieved=${answer.retrieved || []}
-      ended seconds=${answer.seconds} run=${answer.run} engine=${answer.engine} />`}`;
+    ${how && html`<${How} graph=${answer.graph} engine=${answer.engine} path=${answer.path} ended
+      verdicts=${answer.decisions} retrieved=${answer.retrieved || []}
+      seconds=${answer.seconds} run=${answer.run} />`}`;
 }

@@ -1,7 +1,9 @@
 // A thread, the question under way, the question box, and the document beside them.
 import { get, path } from "../api.js";
-import { ask, asking as shown, clear, isUnderWay, stop } from "../asking.js";
-import { html, say, shared, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { ask, asking as shown, clear, isUnderWay, join, stop } from "../asking.js";
+import {
+  html, say, shared, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
+} from "../html.js";
 import { Composer } from "../parts/composer.js";
 import { LiveTurn, Stopped } from "../parts/live_turn.js";
 import { NoIndex, Problem } from "../parts/problem.js";
@@ -14,7 +16,6 @@ import { quotesOf, Turn } from "../parts/turn.js";
 import { replace } from "../router.js";
 
 const EMPTY = { name: "", turns: [], stopped: null, running: null };
-const LOOK_AGAIN_MS = 1000;
 const AT_ONCE = 20;
 
 // What a person chose stays for the next question.
@@ -22,7 +23,8 @@ const chosen = shared({});
 
 export default function Ask({ route }) {
   const name = route.parts[0] || "";
-  const asking = shown.use(), settings = chosen.use();
+  const asking = shown.use();
+  const settings = chosen.use();
   const [thread, setThread, problem, reload] = useThread(name);
   const quotes = useQuotes();
   const turns = useGradually(thread);
@@ -30,6 +32,7 @@ export default function Ask({ route }) {
   const here = asking.phase !== "none" && asking.thread === name;
   const underWay = isUnderWay(asking);
 
+  useJoining(asking, name, thread);
   useFollowing(asking, name, thread, setThread);
   useScrolling(scroller, thread, asking, here, turns.length);
   useEscape(quotes, () => underWay && here && stop());
@@ -39,6 +42,7 @@ export default function Ask({ route }) {
   const again = () => send(asking.question);
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
+  const activeOf = (answer) => (quotesOf(answer).includes(quotes.active) ? quotes.active : null);
   const stoppedBefore = !here && thread.stopped;
 
   return html`<${Beside} quotes=${quotes} scroller=${scroller}>
@@ -46,22 +50,24 @@ export default function Ask({ route }) {
     <div class="turns">
       <${Problem} error=${problem} retry=${reload} />
       ${!name && !here && html`<${Welcome} />`}
-      ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer} onOpen=${openQuote}
-        active=${quotesOf(answer).includes(quotes.active) ? quotes.active : null} />`)}
-      ${!here && thread.running && html`<article class="turn" aria-busy="true"><${Question} text=${thread.running} />
-        <p class="muted">This question is being worked on, from another tab or program.</p></article>`}
+      ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer}
+        active=${activeOf(answer)} onOpen=${openQuote} />`)}
+      ${!here && thread.running && html`<article class="turn" aria-busy="true">
+        <${Question} text=${thread.running.question} /></article>`}
       ${stoppedBefore && html`<article class="turn"><${Question} text=${stoppedBefore} />
         <${Stopped} onAgain=${() => send(stoppedBefore)} /></article>`}
-      ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking} onOpen=${openPassage} onAgain=${again} />`}
+      ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
+        onOpen=${openPassage} onAgain=${again} />`}
     </div>
-    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay} elsewhere=${underWay && !here}
-      onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
+    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay}
+      elsewhere=${underWay && !here} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
 }
 
 function Welcome() {
   const [{ value: index }] = useReply("index");
   return html`<div class="welcome"><p class="question">What do you want to know?</p>
-    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine unasked.</p>
+    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say.
+      Nothing leaves this machine unasked.</p>
     ${index?.about && html`<p class="small">${index.about}</p>`}
     ${index && !index.exists && html`<${NoIndex} hint=${index.hint} />`}</div>`;
 }
@@ -72,7 +78,12 @@ function useThread(name) {
   const [problem, setProblem] = useState(null);
   const load = () => {
     const leaving = new AbortController();
-    if (name) get(path("threads", name), leaving.signal).then((loaded) => (setThread(loaded), setProblem(null)), (error) => leaving.signal.aborted || setProblem(error));
+    const loaded = (value) => {
+      setThread(value);
+      setProblem(null);
+    };
+    const failed = (error) => leaving.signal.aborted || setProblem(error);
+    if (name) get(path("thread", { thread: name, detail: true }), leaving.signal).then(loaded, failed);
     return () => leaving.abort();
   };
   useEffect(() => {
@@ -86,8 +97,24 @@ function useThread(name) {
     if (row && thread.name === name && row.turns !== thread.turns.length) load();
   });
   useWindow("server-back", load);
-  useLater(LOOK_AGAIN_MS, thread.running && thread.name === name && load, [thread]);
   return [thread, setThread, problem, load];
+}
+
+// A question that is at work in this thread, as after a reload or in another tab, is joined; so is one that waits and
+// will begin a thread of its own.
+function useJoining(asking, name, thread) {
+  const free = !isUnderWay(asking);
+  useEffect(() => {
+    const { running } = thread;
+    if (free && running && thread.name === name && running.job !== asking.id) join(running, name);
+  }, [free, thread]);
+  useEffect(() => {
+    if (name || !free) return;
+    get("jobs").then(({ jobs }) => {
+      const first = jobs.find(({ kind, caller, about }) => kind === "question" && caller === "cookie" && !about.thread);
+      if (first && !isUnderWay(shown.value)) join({ job: first.id, question: first.about.question }, "");
+    }, () => {});
+  }, [name]);
 }
 
 // The last turns of a thread at once, the others a few at a time while nothing else is to be done.
@@ -108,11 +135,12 @@ function useFollowing(asking, name, thread, setThread) {
       setThread({ ...EMPTY, name: to });
       replace("ask", [to]);
     }
-    if (phase === "running") threadsChanged();
+    if (phase === "running" || phase === "stopped") threadsChanged();
     if (phase !== "answered") return;
     if (to === name) {
       const turn = { ...answer, retrieved: asking.retrieved };
-      setThread({ ...thread, name, stopped: null, turns: [...thread.turns.filter(({ turn: number }) => !number || number !== answer.turn), turn] });
+      const others = thread.turns.filter(({ turn: number }) => !number || number !== answer.turn);
+      setThread({ ...thread, name, stopped: null, running: null, turns: [...others, turn] });
       say(`${answer.status_text || answer.status} ${answer.text}`.slice(0, 2000));
     }
     clear();

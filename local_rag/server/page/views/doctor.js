@@ -9,9 +9,15 @@ const FITS = { yes: "", tight: ", a tight fit", no: ", too large for this machin
 const badge = ([tone, label]) => html`<span class=${`badge ${tone}`}>${label}</span>`;
 
 export default function Doctor() {
-  const [doctor, again] = useReply("doctor"), [models, askAgain] = useReply("models");
+  const [doctor, again] = useReply("doctor");
+  const [models, askAgain] = useReply("models");
+  const check = () => {
+    again();
+    askAgain();
+  };
   return html`<div class="page">
-    <div class="row"><h1 class="fill">Doctor</h1><button disabled=${doctor.busy} onClick=${() => (again(), askAgain())}>Check again</button></div>
+    <div class="row"><h1 class="fill">Doctor</h1>
+      <button disabled=${doctor.busy} onClick=${check}>Check again</button></div>
     <p class="muted">Whether this machine has all that local-rag needs, and what to do where it has not.</p>
     ${[doctor, models].map(({ error }) => error && html`<${Problem} error=${error} />`)}
     ${doctor.busy && html`<p class="muted" role="status">Checking this machine…</p>`}
@@ -20,8 +26,12 @@ export default function Doctor() {
 }
 
 function Checks({ checks }) {
-  const well = checks.filter(({ state }) => state === "ok"), wrong = checks.filter(({ state }) => state !== "ok");
-  return html`<p>${wrong.length ? `${wrong.length} of ${checks.length} checks found something.` : `All ${checks.length} checks are well.`}</p>
+  const well = checks.filter(({ state }) => state === "ok");
+  const wrong = checks.filter(({ state }) => state !== "ok");
+  const sum = wrong.length
+    ? `${wrong.length} of ${checks.length} checks found something.`
+    : `All ${checks.length} checks are well.`;
+  return html`<p>${sum}</p>
     <ul class="list">${[...wrong, ...well].map(({ name, state, found, fix }) => html`<li class="stack-tight">
       <span class="row">${badge(STATES[state])}<strong>${name}</strong><bdi>${found}</bdi></span>
       ${fix.split("\n").filter(Boolean).map((line) => html`<${Hint} text=${line} />`)}</li>`)}</ul>`;
@@ -29,14 +39,25 @@ function Checks({ checks }) {
 
 function Models({ report: { models, problem, hint, profile, in_use, answering, why, version, server } }) {
   const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
+  const use = badge(answering ? ["good", "in use"] : ["", "would be used"]);
+  const row = (model) => [
+    html`<bdi>${model.name}</bdi> ${model.in_use && use}`,
+    (model.memory === null ? "–" : size(model.memory)) + FITS[model.fits],
+    stateOf(model),
+    model.about,
+  ];
+  const answers = problem ? "" : ` Ollama ${version} answers at ${server}.`;
+  const next = missing
+    ? "local-rag models pull   installs what is missing"
+    : "local-rag models try   gives the model each of its tasks once";
   return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
-      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(answering ? ["good", "in use"] : ["", "would be used"])}`, (model.memory === null ? "–" : size(model.memory)) + FITS[model.fits], stateOf(model), model.about])}
-      over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${problem ? "" : ` Ollama ${version} answers at ${server}.`}`} />
+      rows=${models.map(row)} over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${answers}`} />
     ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
-    <${Hint} text=${problem ? hint : missing ? "local-rag models pull   installs what is missing" : "local-rag models try   gives the model each of its tasks once"} />`;
+    <${Hint} text=${problem ? hint : next} />`;
 }
 
 function stateOf({ remote_host, loaded, installed, download }) {
   if (remote_host) return `answers from ${remote_host}`;
-  return loaded ? "loaded" : installed === null ? `download ${size(download)}` : `installed, ${size(installed)}`;
+  if (loaded) return "loaded";
+  return installed === null ? `download ${size(download)}` : `installed, ${size(installed)}`;
 }

@@ -3,5 +3,6 @@ import { html } from "../html.js";
 import DocumentPane from "../parts/document_pane.js";
 
 export default function File({ route: { parts: [file_id], query } }) {
-  return html`<${DocumentPane} key=${location.hash} citation=${{ ...query, file_id }} onClose=${() => history.back()} />`;
+  return html`<${DocumentPane} key=${location.hash} citation=${{ ...query, file_id }}
+    onClose=${() => history.back()} />`;
 }

@@ -1,98 +1,157 @@
 // What is indexed and what was skipped; bringing it up to date, adding, forgetting.
-import { path, post, work } from "../api.js";
-import { html, say, shared, useLater, useState } from "../html.js";
+import { path, post, stopJob, stream } from "../api.js";
+import { html, say, shared, useEffect, useState } from "../html.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Hint, NoIndex, Problem } from "../parts/problem.js";
 import { Paged, useFilter, useReply } from "../parts/reply.js";
-import { capital, duration, joined, many, Notes, size, Time } from "../parts/texts.js";
 import { useChoices } from "../parts/settings.js";
+import { capital, duration, joined, many, Notes, size, Time } from "../parts/texts.js";
 import { go, to } from "../router.js";
 
 const AT_ONCE = 200;
 const NAMED = 20;
 
-// What this page has begun goes on while one looks at other views.
-const job = shared({});
-let leaving = null;
+// The job that writes to an index, as far as this page follows it: {running, id, at, notes, report, error}.
+const job = shared({ notes: [] });
 
-async function begin(name, body) {
-  leaving = new AbortController();
-  await work(job, `index/${name}`, body, "report", leaving.signal);
-  say(job.value.result ? "The index is up to date" : "Indexing has stopped");
+// Begins a job, or without a body follows one that is there; it goes on while one looks at other views.
+async function follow(address, body) {
+  const tell = (change) => job.set({ ...job.value, ...change });
+  const note = (text) => tell({ notes: [...job.value.notes, text] });
+  const events = {
+    begun: ({ id }) => tell({ id }),
+    progress: (at) => tell({ at }),
+    note: ({ text }) => note(text),
+    report: (report) => tell({ report }),
+  };
+  job.set({ running: true, notes: [] });
+  try {
+    await stream(address, body, (name, value) => events[name]?.(value), "report");
+  } catch (error) {
+    if (error.code === "stopped") note("Stopped. What was done so far is kept.");
+    else tell({ error });
+  }
+  tell({ running: false });
+  say(job.value.report ? "The index is up to date" : "Indexing has stopped");
 }
 
 export default function Index({ route: { query: { index } } }) {
   const body = index ? { index } : {};
-  const [forgetting, setForgetting] = useState(null), [adding, setAdding] = useState(false), [notes, setNotes] = useState([]);
+  const [forgetting, setForgetting] = useState(null);
+  const [adding, setAdding] = useState(false);
+  const [notes, setNotes] = useState([]);
   const now = job.use();
   const [{ value: about, error }, load] = useReply(path("index", body), now.running);
-  useLater(1000, about?.syncing && !now.running && load, [about]);
+  useEffect(() => {
+    if (about?.job && !job.value.running) follow(path("jobs", about.job, "events"));
+  }, [about]);
   const forgotten = ({ removed, kept_out, notes }) => {
     setForgetting(null);
     if (!job.value.running) job.set({ notes: [] });
-    setNotes([`${many(removed, "file")} left the index.`, ...(kept_out.length ? [`Left out from now on: ${kept_out.join(", ")}`] : []), ...notes]);
+    const keptOut = kept_out.length ? [`Left out from now on: ${kept_out.join(", ")}`] : [];
+    setNotes([`${many(removed, "file")} left the index.`, ...keptOut, ...notes]);
     load();
+  };
+  const add = (folder) => {
+    setAdding(false);
+    follow("index/add", { ...body, ...folder });
   };
   return html`<div class="page">
     <div class="row"><h1 class="fill">Index</h1><${IndexChoice} value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
     ${about && html`<${About} about=${about} />
-      <${Work} job=${now} about=${about} onSync=${() => begin("sync", body)} onAdd=${() => setAdding(true)} />
+      <${Work} job=${now} about=${about} onSync=${() => follow("index/sync", body)} onAdd=${() => setAdding(true)} />
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
-      ${about.roots.length > 0 && html`<h2>From where</h2><ul class="list">${about.roots.map((root) => html`<${Root} root=${root} onForget=${setForgetting} />`)}</ul>`}
+      ${about.roots.length > 0 && html`<h2>From where</h2>
+        <ul class="list">${about.roots.map((root) => html`<${Root} root=${root} onForget=${setForgetting} />`)}</ul>`}
       <${Skipped} title="Skipped" files=${about.skipped.filter((file) => !file.partly)} />
       <${Skipped} title="Indexed in part" files=${about.skipped.filter((file) => file.partly)} />
-      ${about.exists && html`<${Files} key=${`${index} ${about.last_sync} ${about.files}`} index=${index} onForget=${setForgetting} />`}`}
-    ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten} onClose=${() => setForgetting(null)} />`}
-    ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onClose=${() => setAdding(false)} onAdd=${(folder) => (setAdding(false), begin("add", { ...body, ...folder }))} />`}
+      ${about.exists && html`<${Files} key=${`${index} ${about.last_sync} ${about.files}`} index=${index}
+        onForget=${setForgetting} />`}`}
+    ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten}
+      onClose=${() => setForgetting(null)} />`}
+    ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onAdd=${add}
+      onClose=${() => setAdding(false)} />`}
   </div>`;
 }
 
 // Which index this is about, where there are several.
 function IndexChoice({ value }) {
   const { indexes = [], defaults } = useChoices() || {};
-  return indexes.length > 1 && html`<select aria-label="Index" value=${value || defaults.index[0]} onChange=${(event) => go("index", [], { index: event.target.value })}>
+  if (indexes.length < 2) return null;
+  return html`<select aria-label="Index" value=${value || defaults.index[0]}
+    onChange=${(event) => go("index", [], { index: event.target.value })}>
     ${indexes.map((name) => html`<option value=${name}>${name}</option>`)}</select>`;
 }
 
 function About({ about }) {
-  const { exists, hint, files, pages, chunks, embedded, seconds_left, bytes, last_sync, embedder } = about;
+  const { exists, hint, files, pages, chunks, embedded, bytes, last_sync, embedder } = about;
   if (!exists) return html`<${NoIndex} hint=${hint} />`;
   const waiting = embedded < chunks;
-  return html`<div class="card stack"><p><strong>${joined([many(files, "file"), pages > 0 && many(pages, "web page"), many(chunks, "passage"), size(bytes)])}</strong></p>
+  const counts = [many(files, "file"), pages > 0 && many(pages, "web page"), many(chunks, "passage"), size(bytes)];
+  return html`<div class="card stack"><p><strong>${joined(counts)}</strong></p>
     <p class="muted">${about.about}</p>
-    ${waiting && html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means that they can be searched by meaning; the others by their words only${seconds_left && `, about ${duration(seconds_left)} left`}<progress max=${chunks} value=${embedded}></progress></label>`}
-    <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p></div>`;
+    ${waiting && html`<${Waiting} about=${about} />`}
+    <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
+      ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p></div>`;
 }
 
-function Work({ job: { running, how, notes, result: report, error }, about: { exists, allowed, syncing }, onSync, onAdd }) {
-  const going = running || syncing, at = (running && how) || syncing;
-  return html`<p class="row">${exists && html`<button class="primary" disabled=${going} onClick=${onSync}>Bring up to date</button>`}
-      ${allowed.length > 0 && html`<button disabled=${going} onClick=${onAdd}>Add a folder</button>`}
-      ${running && html`<button class="danger" onClick=${() => leaving.abort()}>Stop</button>`}</p>
-    ${going && html`<label class="field"><bdi>${at?.line || "Beginning…"}</bdi><progress value=${at?.share ?? undefined}></progress></label>`}
+function Waiting({ about: { chunks, embedded, seconds_left } }) {
+  return html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means
+    that they can be searched by meaning; the others by their words only
+    ${seconds_left && `, about ${duration(seconds_left)} left`}
+    <progress max=${chunks} value=${embedded}></progress></label>`;
+}
+
+function Work({ job: { running, id, at, notes, report, error }, about: { exists, allowed }, onSync, onAdd }) {
+  return html`<p class="row">
+      ${exists && html`<button class="primary" disabled=${running} onClick=${onSync}>Bring up to date</button>`}
+      ${allowed.length > 0 && html`<button disabled=${running} onClick=${onAdd}>Add a folder</button>`}
+      ${running && id && html`<button class="danger" onClick=${() => stopJob(id)}>Stop</button>`}</p>
+    ${running && html`<label class="field"><bdi>${at?.line || "Beginning…"}</bdi>
+      <progress value=${at?.share ?? undefined}></progress></label>`}
     <${Notes} lines=${notes} />
     <${Problem} error=${error} />
-    ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong> <span class="muted">in ${duration(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
+    ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong>${" "}
+      <span class="muted">in ${duration(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
 }
 
-const counts = (report) => joined(["new", "updated", "moved", "removed", "unchanged"].map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
+const COUNTED = ["new", "updated", "removed", "unchanged"];
+
+const counts = (report) =>
+  joined(COUNTED.map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
 function Root({ root: { file_id, label, files, excludes, again, there, not_read }, onForget }) {
-  return html`<li class="row"><span class="fill"><bdi>${label}</bdi> <span class="small">${joined([many(files, "file"), excludes.length > 0 && `without ${excludes.join(", ")}`, not_read && `of kinds that are not read: ${not_read}`], ", ")}</span></span>
+  const about = [
+    many(files, "file"),
+    excludes.length > 0 && `without ${excludes.join(", ")}`,
+    not_read && `of kinds that are not read: ${not_read}`,
+  ];
+  return html`<li class="row">
+    <span class="fill"><bdi>${label}</bdi> <span class="small">${joined(about, ", ")}</span></span>
     ${!there && html`<span class="badge warn">not there now</span>`}
-    <button class="quiet small danger" aria-label=${`Forget ${label}`} onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
+    <button class="quiet small danger" aria-label=${`Forget ${label}`}
+      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>
+    ${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
 }
 
 function Skipped({ title, files }) {
   if (!files.length) return null;
   const groups = new Map();
   for (const file of files) groups.set(file.reason, [...(groups.get(file.reason) || []), file]);
-  return html`<h2>${title} <span class="badge warn">${new Set(files.map((file) => file.label)).size.toLocaleString()}</span></h2><ul class="list">${[...groups].map(([reason, files]) => html`<li class="stack-tight">
+  const count = new Set(files.map((file) => file.label)).size;
+  return html`<h2>${title} <span class="badge warn">${count.toLocaleString()}</span></h2>
+    <ul class="list">${[...groups].map(([reason, files]) => html`
+      <${SkippedGroup} key=${reason} reason=${reason} files=${files} />`)}</ul>`;
+}
+
+function SkippedGroup({ reason, files }) {
+  return html`<li class="stack-tight">
     <p><strong><bdi>${capital(reason)}</bdi></strong> <span class="small">${many(files.length, "file")}</span></p>
     ${files[0].fix && html`<${Hint} text=${files[0].fix} />`}
-    <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`)}</ul>`;
+    <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}
+      ${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`;
 }
 
 function Files({ index, onForget }) {
@@ -104,46 +163,73 @@ function Files({ index, onForget }) {
     setChosen(next);
   };
   const count = many(chosen.size, "file");
+  const forget = () => onForget({
+    ids: [...chosen.keys()],
+    label: chosen.size === 1 ? [...chosen.values()][0] : count,
+  });
   return html`<div class="row"><h2>Files</h2>${field}</div>
     <${Paged} at="files" query=${{ index, filter, limit: AT_ONCE }}>${({ files, total, matching }, isFirst) => html`
-      ${isFirst && html`<p class="row small"><span class="fill" role="status">${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
-        ${chosen.size > 0 && html`<button class="small danger" onClick=${() => onForget({ ids: [...chosen.keys()], label: chosen.size === 1 ? [...chosen.values()][0] : count })}>Forget ${count}</button>`}</p>`}
-      <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
+      ${isFirst && html`<p class="row small">
+        <span class="fill" role="status">
+          ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
+        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>Forget ${count}</button>`}</p>`}
+      <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file}
+        chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
 }
 
-function File({ file: { file_id, label, title, author, date, chunks, modified, warnings, size: bytes }, chosen, onChoose }) {
-  return html`<li class="row"><input type="checkbox" aria-label=${`Choose ${label}`} checked=${chosen} onChange=${onChoose} />
-    <span class="fill"><a href=${to("file", [file_id])}><bdi>${label}</bdi></a> <bdi class="small">${joined([title, author, date.slice(0, 10)])}</bdi>
+function File({ file, chosen, onChoose }) {
+  const { file_id, label, title, author, date, chunks, modified, warnings } = file;
+  const changed = modified && new Date(modified * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
+  return html`<li class="row">
+    <input type="checkbox" aria-label=${`Choose ${label}`} checked=${chosen} onChange=${onChoose} />
+    <span class="fill"><a href=${to("file", [file_id])}><bdi>${label}</bdi></a>${" "}
+      <bdi class="small">${joined([title, author, date.slice(0, 10)])}</bdi>
       ${warnings.map((warning) => html` <span class="badge warn"><bdi>${warning}</bdi></span>`)}</span>
-    <span class="small">${joined([size(bytes), many(chunks, "passage"), modified && new Date(modified * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })])}</span></li>`;
+    <span class="small">${joined([size(file.size), many(chunks, "passage"), changed])}</span></li>`;
 }
 
 function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
-  const [keepOut, setKeepOut] = useState(false), [error, setError] = useState(null);
+  const [keepOut, setKeepOut] = useState(false);
+  const [error, setError] = useState(null);
   const forget = () => post("index/forget", { ...body, files: ids, keep_out: keepOut }).then(onDone, setError);
   return html`<${Dialog} title="Take this out of the index?" onClose=${onClose}>
     <p><strong><bdi>${label}</bdi></strong></p>
-    <p>Its text leaves the index; the files stay as they are.${root && " To index the folder again: local-rag index FOLDER."}</p>
-    ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut} onChange=${(event) => setKeepOut(event.target.checked)} />Leave it out from now on; else the next update takes it in again</label>`}
+    <p>Its text leaves the index; the files stay as they are.
+      ${root && " To index the folder again: local-rag index FOLDER."}</p>
+    ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut}
+      onChange=${(event) => setKeepOut(event.target.checked)} />
+      Leave it out from now on; else the next update takes it in again</label>`}
     <${Problem} error=${error} />
-    <p class="row"><button class="danger" onClick=${forget}>Forget</button><button onClick=${onClose}>Cancel</button></p><//>`;
+    <p class="row"><button class="danger" onClick=${forget}>Forget</button>
+      <button onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 // Choosing a folder below one that a person named at the terminal.
 function AddFolder({ allowed, index, onAdd, onClose }) {
-  const [place, setPlace] = useState({ root: allowed[0].file_id, below: "" }), { root, below } = place;
-  const [{ value: { label = "…", folders, more } = {}, error, busy }] = useReply(path("index", "folders", { root, below, index }));
-  const enter = (name, below, icon, badge) => html`<li class="row"><button class="quiet" onClick=${() => setPlace({ root, below })}><${Icon} name=${icon} /><bdi>${name}</bdi></button>${badge}</li>`;
+  const [place, setPlace] = useState({ root: allowed[0].file_id, below: "" });
+  const { root, below } = place;
+  const [{ value, error, busy }] = useReply(path("index", "folders", { root, below, index }));
+  const { label = "…", folders, more } = value || {};
+  const enter = (name, below, icon, badge) => html`<li class="row">
+    <button class="quiet" onClick=${() => setPlace({ root, below })}>
+      <${Icon} name=${icon} /><bdi>${name}</bdi></button>${badge}</li>`;
+  const badgeOf = ({ indexed, coming }) => {
+    if (indexed) return html`<span class="badge good">indexed</span>`;
+    return coming && html`<span class="badge">comes with the next update</span>`;
+  };
+  const above = below.split("/").slice(0, -1).join("/");
   return html`<${Dialog} title="Add a folder" onClose=${onClose}>
-    ${allowed.length > 1 && html`<label class="field">Below<select value=${root} onChange=${(event) => setPlace({ root: event.target.value, below: "" })}>
+    ${allowed.length > 1 && html`<label class="field">Below<select value=${root}
+      onChange=${(event) => setPlace({ root: event.target.value, below: "" })}>
       ${allowed.map(({ file_id, label }) => html`<option value=${file_id}>${label}</option>`)}</select></label>`}
     <p><strong><bdi>${label}</bdi></strong></p>
     <${Problem} error=${error} />
-    <ul class="list folders">${below && enter("The folder above", below.split("/").slice(0, -1).join("/"), "up")}
-      ${folders?.map(({ name, below, indexed, coming }) => enter(name, below, "index", indexed ? html`<span class="badge good">indexed</span>` : coming && html`<span class="badge">comes with the next update</span>`))}
+    <ul class="list folders">${below && enter("The folder above", above, "up")}
+      ${folders?.map((folder) => enter(folder.name, folder.below, "index", badgeOf(folder)))}
       ${folders?.length === 0 && html`<li class="muted">There is no folder in it.</li>`}
       ${more > 0 && html`<li class="muted">and ${more} more</li>`}</ul>
     <p class="small">Nothing is copied. At the terminal, other places: local-rag serve --root FOLDER.</p>
-    <p class="row"><button class="primary" disabled=${busy || error} onClick=${() => onAdd(place)}>Index this folder</button>
+    <p class="row">
+      <button class="primary" disabled=${busy || error} onClick=${() => onAdd(place)}>Index this folder</button>
       <button onClick=${onClose}>Cancel</button></p><//>`;
 }

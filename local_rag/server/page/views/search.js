@@ -12,40 +12,53 @@ const SETTINGS = ["index", "mode", "within", "types", "authors", "after", "befor
 const MOST = 50;
 
 export default function Search({ route: { query: { q = "", ...given } } }) {
-  const [query, setQuery] = useState(q), [settings, setSettings] = useState(given);
+  const [query, setQuery] = useState(q);
+  const [settings, setSettings] = useState(given);
   const [{ passages, notes, error, busy, k }, setState] = useState({});
   const quotes = useQuotes();
-  const going = useRef(null), box = useRef(null);
+  const going = useRef(null);
+  const box = useRef(null);
   const search = (k = 10) => {
     quotes.close();
     going.current?.abort();
     if (!query.trim()) return setState({});
     replace("search", [], { q: query, ...settings });
-    const { signal } = (going.current = new AbortController());
+    going.current = new AbortController();
+    const { signal } = going.current;
+    const found = (reply) => {
+      setState({ ...reply, k });
+      say(reply.passages.length ? `${reply.passages.length} passages` : "Nothing matches");
+    };
     setState({ passages, busy: true });
-    post("search", { query, k, ...requested(settings) }, signal).then(
-      (reply) => (setState({ ...reply, k }), say(reply.passages.length ? `${reply.passages.length} passages` : "Nothing matches")),
-      (error) => signal.aborted || setState({ error }),
-    );
+    post("search", { query, k, ...requested(settings) }, signal)
+      .then(found, (error) => signal.aborted || setState({ error }));
   };
   useEscape(quotes);
-  useLater(400, (passages || error) && (() => box.current.form.checkValidity() && search()), [settings]);
+  const searchAgain = () => box.current.form.checkValidity() && search();
+  useLater(400, (passages || error) && searchAgain, [settings]);
   useEffect(() => {
     box.current.focus();
     search();
     return () => going.current?.abort();
   }, []);
+  const open = (passage, opener) => quotes.open(passages, passage, opener);
   return html`<${Beside} quotes=${quotes}><div class="page">
     <h1>Search</h1>
     <form class="row" role="search" onSubmit=${submitted(() => search())}>
-      <input class="fill" type="search" aria-label="Search your files" placeholder='Words, "a phrase", -without' ref=${box} maxlength="4000" ...${bound(query, setQuery)} />
+      <input class="fill" type="search" aria-label="Search your files" placeholder='Words, "a phrase", -without'
+        ref=${box} maxlength="4000" ...${bound(query, setQuery)} />
       <button class="primary">Search</button>
       <div class="row wide"><${Settings} names=${SETTINGS} settings=${settings} onChange=${setSettings} /></div>
     </form>
     <${Problem} error=${error} retry=${() => search()} />
     <${Notes} lines=${notes} />
-    ${passages?.length ? html`<${Passages} passages=${passages} onOpen=${(passage, opener) => quotes.open(passages, passage, opener)} />`
-      : !error && html`<p class="empty">${busy ? "Searching…" : passages ? "Nothing in these files matches." : "The passages of your files that fit best, without an answer."}</p>`}
+    ${passages?.length > 0 && html`<${Passages} passages=${passages} onOpen=${open} />`}
+    ${!passages?.length && !error && html`<p class="empty">${emptiness(busy, passages)}</p>`}
     ${passages?.length >= k && k < MOST && html`<p><button onClick=${() => search(MOST)}>More passages</button></p>`}
   </div><//>`;
+}
+
+function emptiness(busy, passages) {
+  if (busy) return "Searching…";
+  return passages ? "Nothing in these files matches." : "The passages of your files that fit best, without an answer.";
 }

@@ -1,0 +1,156 @@
+"""What a client is sent of answers, passages and events: what the core has, with what a page needs beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from local_rag.core.answer import Answer, Citation
+from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.serialization import to_plain
+from local_rag.core.verdicts import Graded
+from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.export import conflict_line, document_line, position_date
+from local_rag.server.markdown import answer_tree, same_length
+from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
+from local_rag.text.display import is_url, local_iso, short_path
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+SHORT = (
+    *("question", "text", "short", "status", "status_text", "citations", "nearest", "conflicts"),
+    *("thread", "turn", "run", "seconds"),
+)
+"""What an answer is without `detail`."""
+
+NAMES: Mapping[type[Event], str] = {
+    Started: "started",
+    Step: "step",
+    Retrieved: "retrieved",
+    Graded: "graded",
+    Called: "called",
+    Note: "note",
+    Token: "token",
+    WebQuery: "web_query",
+}
+"""How the events of a question are called; the last one is `answer`."""
+
+
+def file_id(path: str) -> str:
+    """The ID by which a client names a file, for paths never come from one: of its SHA-256 the first 20 hex digits."""
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:20]
+
+
+def id_of(source: str, origin: str, fallback_corpus: str = "") -> str:
+    """The ID of a file of the index; empty for what is none."""
+    return file_id(source) if origin == "files" and source and not fallback_corpus else ""
+
+
+def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
+    """An answer with its status in words, its text as a tree (`blocks`), and where each quote stands.
+
+    `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
+    """
+    texts = texts_in(answer.language)
+    view: dict[str, Any] = to_plain(answer)
+    for citations in (view["citations"], view["nearest"]):
+        originals = answer.citations if citations is view["citations"] else answer.nearest
+        _place(citations, originals, label, texts)
+    for conflict, plain in zip(answer.conflicts, view["conflicts"], strict=True):
+        plain["line"] = conflict_line(conflict, texts)
+        for side, position in zip(conflict.positions, plain["positions"], strict=True):
+            position["when"] = position_date(side, texts)
+            _place(position["citations"], side.citations, label, texts)
+    return view | {
+        "text": same_length(answer.text),  # others count code points of it
+        "blocks": answer_tree(answer),
+        "status_text": _status_text(answer, texts),
+        "lines": _lines(answer, texts),
+        "turn": turn,
+        "at": at,
+    }
+
+
+def short(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of an answer."""
+    return {name: answer[name] for name in SHORT}
+
+
+def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: PathLabel, texts: AnswerTexts) -> None:
+    """Add where each citation stands in words, what its document says of itself, and how its quote was found."""
+    for view, citation in zip(plain, citations, strict=True):
+        heading = citation.heading and f"§ {citation.heading}"
+        view |= {
+            "file_id": id_of(citation.source, citation.origin, citation.fallback_corpus),
+            "label": citation.url if is_url(citation.url) else label(citation.source),
+            "where": heading if citation.page is None else texts.page.format(page=citation.page),
+            "line": document_line(citation),
+            "how": texts.how(citation),
+        }
+
+
+def _status_text(answer: Answer, texts: AnswerTexts) -> str:
+    """The status in words, with the reason: "Probably: your files disagree"."""
+    if answer.status == "grounded":
+        return texts.grounded
+    late = answer.status == "abstained" and ran_out_of_time(answer.reason)
+    lead = texts.no_answer if late else texts.lead(answer)
+    return f"{lead}: {answer.reason}" if answer.reason else lead
+
+
+def _lines(answer: Answer, texts: AnswerTexts) -> dict[str, str]:
+    """Sentences about an answer in its language, empty where they do not apply."""
+    silent = answer.status == "abstained"
+    lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
+    removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
+    understood = answer.asked not in ("", answer.question)
+    return {
+        "understood": texts.understood.format(question=answer.asked) if understood else "",
+        "removed": texts.removed.format(sentences=removed) if removed else "",
+        "nearest": texts.nearest if silent and answer.nearest else "",
+        "nothing_near": texts.nothing_near if lacks else "",
+        "about": texts.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
+        "dropped": texts.count(texts.dropped, answer.dropped_citations) if answer.dropped_citations else "",
+    }
+
+
+def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
+    """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
+
+    `start` and `end` are code points of its document.
+    """
+    known = passage.metadata
+    url, source = str(known.get("url") or ""), str(known.get("source", ""))
+    return {
+        "chunk_id": str(known.get("chunk_id", "")),
+        "file_id": id_of(source, known.get("origin", "files"), known.get("fallback_corpus", "")),
+        "label": url if is_url(url) else label(source),
+        "page": known.get("page"),
+        "heading": str(known.get("heading", "")),
+        "text": passage.page_content,
+        "score": known.get("rank_score"),
+        "dense": known.get("score"),
+        "sparse": known.get("sparse"),
+        "url": url,
+        "start": int(known.get("start", 0)),
+        "end": int(known.get("end", 0)),
+        "title": str(known.get("title") or ""),
+        "date": local_iso(str(known.get("date") or "")),
+        "origin": str(known.get("origin", "files")),
+    }
+
+
+def event_view(event: Event, label: PathLabel) -> tuple[str, dict[str, Any]]:
+    """The name of an event and its fields: a passage as `passage_view` has it, no state after a node."""
+    fields: dict[str, Any]
+    if isinstance(event, Retrieved):
+        fields = {"query": event.query, "passages": [passage_view(passage, label) for passage in event.documents]}
+    elif isinstance(event, Step):
+        fields = {"node": event.node, "seconds": event.seconds}
+    else:
+        fields = to_plain(event)
+    if isinstance(event, Graded) and event.source:
+        fields["label"] = event.source if is_url(event.source) else label(event.source)
+    return NAMES[type(event)], fields

@@ -1,0 +1,200 @@
+"""Questions, and the jobs of the server: asked, watched, stopped, and allowed to search the web."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import Response
+from pydantic import Field
+
+from local_rag.config.settings import Settings
+from local_rag.config.values import EngineName, GraphName
+from local_rag.core.errors import ModelMissing
+from local_rag.core.events import Done, WebQuery
+from local_rag.core.narrowing import Narrowing
+from local_rag.runtime.kept import thread_name
+from local_rag.runtime.question import LONGEST_QUESTION, check_question
+from local_rag.server.answers import answer_view, event_view
+from local_rag.server.auth import Asking, Caller, person_only
+from local_rag.server.errors import ApiError
+from local_rag.server.jobs import Event, Job, WebConsent
+from local_rag.server.responses import Body, event_stream, job_response
+from local_rag.server.workspace import Here, Workspace
+
+OPENING = "open"
+"""What works, as a node does, before the first one: the index and the models are opened, once."""
+
+router = APIRouter()
+
+
+class Ask(Body):
+    """A question. What is left out is as the settings have it; `within`, dates, types and authors narrow it to files.
+
+    `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
+    `web`: whether a page may ask its person to let words leave; a program's question never searches the web.
+    Without `stream` the answer alone is sent, once it stands; `detail` adds how it came about.
+    """
+
+    question: str = Field(max_length=4 * LONGEST_QUESTION)
+    index: str | list[str] | None = None
+    graph: GraphName | None = None
+    within: tuple[str, ...] = ()
+    after: str = ""
+    before: str = ""
+    types: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    web: bool | None = None
+    k: int | None = Field(None, ge=1, le=100)
+    thread: str | None = None
+    engine: EngineName | None = None
+    model: str | None = None
+    stream: bool = True
+    detail: bool = False
+
+    @property
+    def narrowing(self) -> Narrowing:
+        return Narrowing(self.within, self.after, self.before, self.types, self.authors)
+
+
+class Consent(Body):
+    """Whether the words that were shown, `query` of the event, may leave."""
+
+    send: bool
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job: `position` counts the questions before it, `about` has its question, thread and graph, or its index."""
+
+    id: str
+    kind: str
+    caller: str
+    state: str
+    position: int
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    jobs: Sequence[JobView]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What was asked for is done."""
+
+    done: bool = True
+
+
+def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
+    """The question in the queue. Raises what is wrong with it, before anything begins."""
+    check_question(asked.question)
+    question, narrowing, settings = asked.question.strip(), asked.narrowing, _settings(workspace, asked, caller)
+    _check_model(workspace.settings_of(asked.index, **settings), asked.model)
+    thread = thread_name(asked.thread) if asked.thread else ""
+    graph = asked.graph or workspace.settings.values.graph
+    about = {"question": question, "thread": thread, "graph": graph}
+    return workspace.jobs.ask(
+        Job("question", caller, about, lambda job: _events(job, workspace, asked, narrowing, settings))
+    )
+
+
+@router.post("/api/ask")
+async def ask(asked: Ask, job: Annotated[Job, Depends(entered)], workspace: Here) -> Any:
+    """Ask a question: its events as they happen, the answer last; or the answer alone."""
+    return await job_response(job, workspace.limits.heartbeat, stream=asked.stream, detail=asked.detail)
+
+
+@router.get("/api/jobs")
+def jobs(workspace: Here) -> JobList:
+    """The questions that run or wait, and the indexing that runs."""
+    questions, indexing = workspace.jobs.questions(), workspace.jobs.indexing
+    listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
+    return JobList([JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed])
+
+
+@router.get("/api/jobs/{id}/events")
+async def events(id: str, workspace: Here, detail: bool = False) -> Response:
+    """The events of a job, from the first one on and then as they come."""
+    return event_stream(workspace.jobs.get(id), workspace.limits.heartbeat, detail=detail)
+
+
+@router.post("/api/jobs/{id}/stop")
+def stop(id: str, workspace: Here) -> Confirmed:
+    """Stop a job."""
+    workspace.jobs.stop(id)
+    return Confirmed()
+
+
+@router.post("/api/jobs/{id}/web", dependencies=[Depends(person_only)])
+def consent(id: str, given: Consent, workspace: Here) -> Confirmed:
+    """Let the words of a web query leave, or not; for a page alone."""
+    waiting = workspace.jobs.get(id).consent
+    if waiting is None:
+        raise ApiError(409, "conflict", "this job asks for no consent")
+    waiting.give(given.send, given.query)
+    return Confirmed()
+
+
+def _events(
+    job: Job, workspace: Workspace, asked: Ask, narrowing: Narrowing, settings: dict[str, Any]
+) -> Generator[Event]:
+    about = job.about
+    if asked.thread == "":
+        about["thread"] = workspace.history.fresh(about["question"])
+    yield "begun", {"id": job.id, **about}
+    began = time.monotonic()
+    yield "started", {"node": OPENING, "doing": "opening the index"}
+    with ExitStack() as using:
+        rag = using.enter_context(workspace.using(asked.index, **settings))
+        yield "step", {"node": OPENING, "seconds": time.monotonic() - began}
+        label = rag.index.path_labels()
+        asks = job.consent = WebConsent(job.cancel) if job.caller == "cookie" else None
+        stream = rag.stream(
+            about["question"],
+            graph=about["graph"],
+            k=asked.k,
+            within=narrowing,
+            thread=about["thread"] or None,
+            may_search=asks.may_search if asks else lambda query: False,
+            cancel=job.cancel,
+        )
+        for event in using.enter_context(closing(cast("Generator[Any]", stream))):
+            if isinstance(event, Done):
+                yield "answer", answer_view(event.answer, label, turn=_turn(workspace, about["thread"]))
+                return
+            if isinstance(event, WebQuery) and asks:
+                asks.proposed(event)
+            name, value = event_view(event, label)
+            yield name, value | ({"asks": asks is not None} if name == "web_query" else {})
+
+
+def _turn(workspace: Workspace, thread: str) -> int:
+    """The number of the last turn of a thread; 0 where it has none."""
+    return next((each.turns for each in workspace.history.threads() if each.name == thread), 0)
+
+
+def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any]:
+    """What the question sets besides the index. The web is off for a program, whatever the settings say."""
+    configured = workspace.settings.values.web.enabled != "off"
+    wanted = caller == "cookie" and (configured if asked.web is None else asked.web)
+    web = None if wanted == configured else "ask" if wanted else "off"
+    given = {"engine": asked.engine, "model": asked.model or None, "web__enabled": web}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _check_model(settings: Settings, model: str | None) -> None:
+    """Raises ApiError (400) for a model that a client names and that is not there; UsageError, ServerDown, NotLocal."""
+    from local_rag.runtime.engine_choice import check_named
+
+    if model:
+        try:
+            check_named(settings)
+        except ModelMissing as error:
+            raise ApiError(400, "model_missing", str(error), error.hint) from error

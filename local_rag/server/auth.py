@@ -1,0 +1,208 @@
+"""Who may ask: the one layer that every request passes before anything answers it.
+
+Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the cookie of a page,
+which a browser gets for the key and which ends with the process. Behind `TrustedHostMiddleware`, which refuses every
+`Host` but loopback, this layer refuses:
+
+- a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
+- a path below /api without the key or the cookie: 401;
+- a POST that is not JSON: 415; a body of more than 1 MiB: 413; one that does not come in time: 408;
+- a request beside a hundred others: 429.
+
+A client that takes nothing of its response for half a minute is left.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import anyio
+from fastapi import Depends, Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from local_rag.core.private_files import make_folder, replace_file
+from local_rag.server.errors import ApiError, error_response
+
+FOLDER = "server"
+KEY_BYTES = 32
+HOSTS = ("localhost", "127.0.0.1", "[::1]")
+AGAIN = "local-rag serve --print-url   prints the address of the running server"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+"""Of every response that does not have another one of its own."""
+
+Caller = Literal["cookie", "key"]
+"""Who asks: a page, by the cookie of its browser, or a program, by the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds one server. Seconds, bytes, and counts of what is under way at the same time.
+
+    `waiting` questions wait behind the one that runs; `heavy` searches and drawn pages work, `heavy_waiting` wait.
+    """
+
+    requests: int = 100
+    waiting: int = 8
+    heavy: int = 4
+    heavy_waiting: int = 16
+    body: int = 1 << 20
+    request: float = 20.0
+    slow_reader: float = 30.0
+    heartbeat: float = 10.0
+
+
+class Access:
+    """The key of whoever owns the data folder, and the session of this server, which every signed-in page shares."""
+
+    def __init__(self, data_folder: Path, port: int) -> None:
+        self.key, self.session = read_key(data_folder), secrets.token_urlsafe(KEY_BYTES)
+        self.cookie = f"local-rag-{port}"  # browsers do not tell the ports of a host apart
+
+    def is_key(self, given: str) -> bool:
+        """Whether somebody gave the key; compared in constant time."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.key.encode())
+
+    def caller(self, headers: Headers) -> Caller:
+        """Who asks. A header that names a key is conclusive. Raises ApiError for who may not."""
+        if (given := headers.get("authorization")) is not None:
+            scheme, _, key = given.partition(" ")
+            if scheme.lower() == "bearer" and self.is_key(key.strip()):
+                return "key"
+            raise ApiError(401, "unauthorized", "this is not the key of this server", "local-rag serve --print-key")
+        session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
+        if secrets.compare_digest(session.encode("utf-8", "replace"), self.session.encode()):
+            return "cookie"
+        raise ApiError(401, "unauthorized", "this page is not signed in to the running server", AGAIN)
+
+
+def read_key(data_folder: Path) -> str:
+    """The key; made when it is asked for first, or where its file is damaged. Raises OSError."""
+    path = data_folder / FOLDER / "key"
+    key = path.read_text(encoding="ascii", errors="replace").strip() if path.exists() else ""
+    if len(key) < KEY_BYTES:
+        key = secrets.token_urlsafe(KEY_BYTES)
+        make_folder(path.parent)
+        replace_file(path, f"{key}\n".encode())
+    return key
+
+
+def caller_of(request: Request) -> Caller:
+    caller: Caller = request.scope["local_rag.caller"]
+    return caller
+
+
+def person_only(request: Request) -> None:
+    """Raises ApiError for a program: what it guards is for a person who looks at the page."""
+    if caller_of(request) != "cookie":
+        raise ApiError(403, "forbidden", "this is for a person at the page; the key cannot do it")
+
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+class Guard:
+    """The layer; `origins` are those of other pages that may use the key."""
+
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits, origins: Collection[str] = ()) -> None:
+        self.app, self.access, self.limits, self.origins = app, access, limits, frozenset(origins) - {"*"}
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        response = _Response(send, self.limits.slow_reader)
+        self._under_way += 1
+        try:
+            scope["local_rag.caller"] = self._admitted(scope, Headers(scope=scope))
+            request = _Whole(receive, await self._body(receive))
+            await self.app(scope, request, response)
+        except Exception as error:
+            if response.started and isinstance(error, TimeoutError):
+                return  # the client takes nothing: the connection is closed
+            answer = error_response(error, "a request")
+            if not response.started:
+                await answer(scope, receive, response)
+        finally:
+            self._under_way -= 1
+
+    def _admitted(self, scope: Scope, headers: Headers) -> Caller | None:
+        """Who asks, None for the files of the page, which everybody may have. Raises ApiError for what is refused."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        listed = origin in self.origins
+        foreign = origin not in (None, f"http://{headers.get('host')}") or site not in ("same-origin", "none")
+        navigates = scope["path"] == "/" and origin is None and headers.get("sec-fetch-mode") == "navigate"
+        if foreign and not (listed or navigates):
+            raise ApiError(403, "forbidden", "a page of another site asked for this, and none may")
+        if self._under_way > self.limits.requests:
+            raise ApiError(429, "busy", f"{self.limits.requests} requests are under way", "close a page, or try again")
+        if not scope["path"].startswith("/api/"):
+            return None
+        caller = self.access.caller(headers)
+        if listed and caller != "key":
+            raise ApiError(403, "forbidden", "a page of another origin needs the key: Authorization: Bearer KEY")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and kind != "application/json":
+            raise ApiError(415, "media_type", "a POST is JSON here: Content-Type: application/json")
+        return caller
+
+    async def _body(self, receive: Receive) -> bytes:
+        """The body of a request, which is small and comes in time whatever it says of its length. Raises ApiError."""
+        body, limits = bytearray(), self.limits
+        try:
+            with anyio.fail_after(limits.request):
+                while (message := await receive())["type"] == "http.request":
+                    body += message.get("body", b"")
+                    if len(body) > limits.body:
+                        raise ApiError(413, "too_large", f"a request has at most {limits.body:,} bytes")
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError as error:
+            why = f"the body of this request did not come within {limits.request:g} seconds"
+            close = {"Connection": "close"}  # what comes later cannot be told from the next request
+            raise ApiError(408, "too_late", why, "send the request again, whole", close) from error
+        return bytes(body)
+
+
+class _Whole:
+    """Receives a body that has come, and then what the client does."""
+
+    def __init__(self, receive: Receive, body: bytes) -> None:
+        self._receive, self._messages = receive, [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def __call__(self) -> Message:
+        return self._messages.pop() if self._messages else await self._receive()
+
+
+class _Response:
+    """Sends a response with the headers of each. Raises TimeoutError for a client that does not take it."""
+
+    def __init__(self, send: Send, patience: float) -> None:
+        self._send, self._patience, self.started = send, patience, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        with anyio.fail_after(self._patience):
+            await self._send(message)

@@ -1,0 +1,301 @@
+"""The indexed files, and one of them: its documents, where a quote stands in it, its pages, and the file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from local_rag.core.errors import FileSkipped, LocalRagError
+from local_rag.index.parse.pdf_page import PlacedQuote, Rectangle
+from local_rag.index.store import reads
+from local_rag.index.store.folder import DATABASE
+from local_rag.runtime import fallback_corpus
+from local_rag.server.errors import NotFound
+from local_rag.server.listings import FileListing, FileView, shown
+from local_rag.server.originals import GONE, Original, original_of, original_or_why
+from local_rag.server.quotes import Segment, Spot, Window, around, number_of, part, spot_of
+from local_rag.server.responses import file_headers, file_response
+from local_rag.server.workspace import HEAVY, Here, Workspace
+
+MOST = 2**53
+"""Of a number: SQLite and a page can count that far."""
+PARTS = 2_000
+"""Documents of a file that are listed."""
+LONGEST_TEXT = 20_000
+"""Code points of a document that are given at once."""
+
+ORIGINAL_POLICY = "sandbox; default-src 'none'"
+PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'"
+"""What the viewers of browsers need to show a PDF that is opened by itself."""
+
+CHANGED = (
+    "This file has changed since it was indexed. The text shown is as it was then{page}; "
+    "to read it anew: Index, Bring up to date."
+)
+
+Opens = Literal["pdf", "text", "attachment", ""]
+"""How a browser may open the file itself, "" where it cannot be opened."""
+Number = Annotated[int, Query(ge=0, le=MOST)]
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """Of `total` files those that match, `matching` in all; `cursor` asks for the next, None after the last."""
+
+    files: Sequence[FileView]
+    matching: int
+    total: int
+    cursor: int | None
+
+
+@router.get("/api/files", dependencies=HEAVY)
+def files(
+    workspace: Here,
+    index: str | None = None,
+    filter: Annotated[str, Query(max_length=500)] = "",
+    cursor: Number = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> FileList:
+    """The indexed files with these words in name, title or author, from a cursor on."""
+    searched = [workspace.files.of(folder) for folder in workspace.settings_of(index).index_paths.values()]
+    matching = [(listing, file) for listing in searched for file in listing.filtered(filter)]
+    end = cursor + limit
+    shown = matching[cursor:end]
+    views = [view for listing in searched for view in listing.views([file for own, file in shown if own is listing])]
+    total = sum(len(listing.files) for listing in searched)
+    return FileList(views, len(matching), total, end if end < len(matching) else None)
+
+
+def located(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:
+    """The listing of a file or root by its ID, and its stored path: of the named index, else of any that is there.
+
+    What was asked another day may have been asked of another index. Raises NotFound.
+    """
+    for folder in _folders(workspace, index):
+        with suppress(LocalRagError):
+            listing = workspace.files.of(folder)
+            if identity in listing.paths:
+                return listing, listing.paths[identity]
+    raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
+
+
+def file_of(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:
+    """The listing and the path of a file. Raises NotFound, also for a root."""
+    listing, path = located(workspace, identity, index)
+    if path not in listing.files:
+        raise NotFound("this is a folder, not a file")
+    return listing, path
+
+
+def _folders(workspace: Workspace, index: str | None) -> Iterator[Path]:
+    settings = workspace.settings_of(index)
+    first = list(settings.index_paths.values())
+    yield from first
+    for below in ("indexes", fallback_corpus.FOLDER):
+        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
+            if database.parent not in first:
+                yield database.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A document of a file: a page, a message, a chapter. `number` counts from 0, `characters` are code points."""
+
+    number: int
+    page: int | None
+    title: str
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file with its documents, `parts` in all, of which the first are listed; `why` it cannot be opened itself."""
+
+    file: FileView
+    documents: Sequence[Part]
+    parts: int
+    original: Opens
+    changed: bool
+    why: str
+
+
+@router.get("/api/documents/{id}", dependencies=HEAVY)
+def document(id: str, workspace: Here, index: str | None = None) -> Document:
+    """A file and its documents."""
+    listing, path = file_of(workspace, id, index)
+    parts = listing.read(reads.documents, path)
+    original, why = original_or_why(listing, path)
+    file = next(iter(listing.views([listing.files[path]])), None)
+    if file is None:
+        raise NotFound(GONE)
+    return Document(
+        file=file,
+        documents=[Part(each.number, each.page, shown(each.title), len(each.text)) for each in parts[:PARTS]],
+        parts=len(parts),
+        original=original.opens_as if original else "",
+        changed=bool(original and original.changed),
+        why=why,
+    )
+
+
+@router.get("/api/documents/{id}/text")
+def text(
+    id: str, document: Number, workspace: Here, start: Number = 0, end: Number = LONGEST_TEXT, index: str | None = None
+) -> Window:
+    """Code points [start, end) of the stored text of a document."""
+    listing, path = file_of(workspace, id, index)
+    documents = listing.read(reads.documents, path)
+    if document >= len(documents):
+        raise NotFound("this file has no such part in the index")
+    return part(documents[document].text, start, min(end, start + LONGEST_TEXT))
+
+
+@router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
+def page(id: str, page: int, workspace: Here, index: str | None = None) -> Response:
+    """A page of a PDF, counted from 1, as PNG."""
+    listing, path = file_of(workspace, id, index)
+    original = original_of(listing, path)
+    if original.opens_as != "pdf" or not 0 < page <= MOST:
+        raise NotFound("only pages of PDFs are drawn")
+    picture = workspace.pages.picture(original.path, page)
+    return Response(picture.png, media_type="image/png")
+
+
+@router.get("/api/documents/{id}/original", response_class=Response)
+def original(id: str, workspace: Here, index: str | None = None) -> Response:
+    """The file itself: a PDF or a text to be shown, anything else to be saved."""
+    listing, path = file_of(workspace, id, index)
+    file = original_of(listing, path)
+    name, kind = file.path.name, file.opens_as
+    if kind == "text":
+        headers = file_headers(name, inline=True, policy=ORIGINAL_POLICY)
+        return Response(file.text(), media_type="text/plain; charset=utf-8", headers=headers)
+    if kind == "pdf":
+        return file_response(file.path, "application/pdf", file_headers(name, inline=True, policy=PDF_POLICY))
+    return file_response(file.path, "application/octet-stream", file_headers(name, policy=ORIGINAL_POLICY))
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The size of the picture of a page in pixels."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotePlace:
+    """A quote in its document.
+
+    `segments` are the stored text around it; `before` and `after` are the code points where that begins and ends,
+    None where the document does. Of a PDF `image` is the picture of the page, of `pages`, and `rectangles` are where
+    the quote stands on it (left, top, width, height as shares of the page), empty unless that is certain. `placed`:
+    something is marked. `changed`: the file is another than when it was indexed. `why` says in sentences what is
+    missing.
+    """
+
+    file_id: str
+    label: str
+    title: str
+    kind: Literal["pdf", "text"]
+    document: int | None
+    documents: int
+    page: int | None
+    pages: int | None
+    segments: Sequence[Segment]
+    before: int | None
+    after: int | None
+    image: Picture | None
+    rectangles: Sequence[Rectangle]
+    placed: bool
+    changed: bool
+    original: Opens
+    why: str
+
+
+@router.get("/api/documents/{id}/place", dependencies=HEAVY)
+def place(
+    id: str,
+    workspace: Here,
+    index: str | None = None,
+    document: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    page: Annotated[int | None, Query(ge=1, le=MOST)] = None,
+    chunk_id: Annotated[str, Query(max_length=500)] = "",
+    start: Number = 0,
+    end: Number = 0,
+    quote: Annotated[str, Query(max_length=20_000)] = "",
+) -> QuotePlace:
+    """Where a quote stands: its document by number, page or a passage of it, its code points there, and its text.
+
+    In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
+    """
+    listing, path = file_of(workspace, id, index)
+    documents = listing.read(reads.documents, path)
+    number = number_of(listing, documents, chunk_id) if document is None else document
+    spot = spot_of(documents, number, page, start, end, quote)
+    file, missing = original_or_why(listing, path)
+    is_pdf = path.lower().endswith(".pdf")
+    if spot is None and not (is_pdf and page):
+        raise NotFound("this file has no such page or part in the index")
+    stored = documents[spot.number] if spot else None
+    number = stored.page if stored else page
+    on_page, undrawn = _on_page(workspace, file, stored.text if stored else "", spot, number) if is_pdf else (None, "")
+    window = around(stored.text, spot.start, spot.end) if stored and spot else Window((), None, None)
+    has_quote = spot is not None and spot.start < spot.end
+    changed = bool(file and file.changed)
+    as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
+    reasons = (as_today, missing, undrawn, _unplaced(quote, start < end, has_quote, on_page))
+    return QuotePlace(
+        file_id=id,
+        label=shown(listing.label(path)),
+        title=shown(stored.title) if stored else "",
+        kind="pdf" if is_pdf else "text",
+        document=spot.number if spot else None,
+        documents=len(documents),
+        page=number,
+        pages=on_page.pages if on_page else None,
+        segments=window.segments,
+        before=window.before,
+        after=window.after,
+        image=Picture(on_page.width, on_page.height) if on_page else None,
+        rectangles=on_page.rectangles if on_page else (),
+        placed=bool(on_page.rectangles) if on_page else has_quote,
+        changed=changed,
+        original=file.opens_as if file else "",
+        why=" ".join(filter(None, reasons)),
+    )
+
+
+def _on_page(
+    workspace: Workspace, original: Original | None, text: str, spot: Spot | None, number: int | None
+) -> tuple[PlacedQuote | None, str]:
+    """The quote on the picture of its page, or why there is none."""
+    if original is None or number is None:
+        return None, ""
+    start, end = (spot.start, spot.end) if spot else (0, 0)
+    try:
+        return workspace.pages.placed(original.path, number, text, start, end), ""
+    except (FileSkipped, OSError) as error:
+        return None, f"The page cannot be shown: it {error}."
+
+
+def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:
+    """Why nothing is marked where something was to be."""
+    if not has_span:
+        said = (
+            "What is quoted is what the file says of itself, such as its author, and not its text: nothing is marked."
+        )
+        return said if quote else ""
+    if not has_quote:
+        return "The quote does not stand in the indexed text any more, or more than once: nothing is marked."
+    if on_page and not on_page.rectangles:
+        return "Where the quote stands on the page is not certain, so nothing is marked there; the text below has it."
+    return ""

@@ -1,0 +1,283 @@
+"""An index: what it holds, from where, and what was skipped; brought up to date, and files taken out of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import Field
+
+from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.errors import IndexMissing
+from local_rag.core.serialization import to_plain
+from local_rag.index.store import reads
+from local_rag.index.store.schema import OF_OTHER_KINDS
+from local_rag.server.answers import file_id
+from local_rag.server.auth import Asking, Caller
+from local_rag.server.errors import NotFound
+from local_rag.server.folders import Below, allowed_folder, allowed_roots
+from local_rag.server.indexing import indexed
+from local_rag.server.jobs import Event, Job
+from local_rag.server.listings import FileListing, shown
+from local_rag.server.responses import Body, job_response
+from local_rag.server.workspace import Here, Workspace
+from local_rag.text.display import is_url, plural, short_path
+
+LISTED = 100
+"""Files of a report that are named."""
+
+FIXES = (
+    ("no text layer", "make its text readable first, for instance with ocrmypdf, then bring the index up to date"),
+    ("may hold secrets", "local-rag index --include-secrets {folder}"),
+    ("link out of the indexed folder", "local-rag index --follow-links {folder}"),
+    ("took longer than", "local-rag index --retry"),
+    ("the parser crashed", "local-rag index --retry"),
+    ("of memory to read", "local-rag index --retry"),
+    ("are read", "split it into smaller files"),
+    ("no loader for", "save it as PDF, DOCX, Markdown or text beside it"),
+    ("is damaged", "open it in the program that made it, and save it anew"),
+    ("could not be read (damaged)", "open it in the program that made it, and save it anew"),
+    ("is not Unicode", "rename it"),
+    ("cannot be opened", "allow this account to read it, then bring the index up to date"),
+    ("link leads in a circle", "remove the link"),
+    ("zip bomb", "unzip it yourself if you trust it, and index what is in it"),
+    ("DRM", "there is none: its publisher keeps programs from reading it"),
+)
+"""What stands in the reason of a skipped file, and what a person can do about it."""
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedView:
+    """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
+
+    label: str
+    reason: str
+    fix: str
+    partly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RootView:
+    """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
+
+    `again` has a command for each of `excludes`, and what it does. `not_read` counts its files of kinds that are not
+    read: "2 .pptx and 1 .odt".
+    """
+
+    file_id: str
+    label: str
+    files: int
+    excludes: Sequence[str]
+    again: Sequence[str]
+    follow_links: bool
+    secrets: bool
+    there: bool
+    not_read: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRoot:
+    """A folder below which the page may index."""
+
+    file_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexView:
+    """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
+
+    Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
+    `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
+    """
+
+    index: str
+    exists: bool
+    allowed: Sequence[AllowedRoot]
+    job: str
+    hint: str
+    about: str = ""
+    files: int = 0
+    pages: int = 0
+    documents: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    seconds_left: float | None = None
+    bytes: int = 0
+    embedder: str = ""
+    last_sync: str = ""
+    roots: Sequence[RootView] = ()
+    skipped: Sequence[SkippedView] = ()
+
+
+_SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
+"""What an index view has of the status as it is."""
+
+
+class Sync(Body):
+    """Which index is brought up to date; without `stream` the report alone is sent, at the end."""
+
+    index: str | None = None
+    stream: bool = True
+
+
+class Forget(Body):
+    """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too."""
+
+    files: Sequence[str] = Field(min_length=1, max_length=10_000)
+    keep_out: bool = False
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How many files have left the index, what is kept out from now on, and what still quotes them."""
+
+    removed: int
+    kept_out: Sequence[str]
+    notes: Sequence[str]
+
+
+@router.get("/api/index")
+def index(workspace: Here, index: str | None = None) -> IndexView:
+    """What is indexed, from where, and what was skipped."""
+    from local_rag.runtime.indexing import command_of
+    from local_rag.runtime.opening import missing
+
+    settings = workspace.settings_of(index)
+    name = shown(short_path(settings.values.index))
+    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in allowed_roots(workspace, index).items()]
+    indexing = workspace.jobs.indexing
+    job = indexing.id if indexing else ""
+    try:
+        listing = workspace.files.of(settings.index_path)
+        status, reported = listing.status, listing.read(reads.reported)
+    except IndexMissing:
+        return IndexView(name, False, allowed, job, missing(settings).hint)
+    kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
+    skipped = {(path, why) for path, why in reported if not why.startswith(OF_OTHER_KINDS)}
+    views = [_skipped(listing, path, why) for path, why in skipped]
+    return IndexView(
+        name,
+        True,
+        allowed,
+        job,
+        "",
+        about=shown(status.about or status.summary),
+        **{each: getattr(status, each) for each in _SAME},
+        embedder=shown(status.embedder),
+        roots=_roots(listing, command_of(settings), kinds),
+        skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
+    )
+
+
+def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
+    def again(pattern: str) -> str:
+        return shown(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again")
+
+    return [
+        RootView(
+            file_id(root.path),
+            shown(short_path(root.path)),
+            listing.counts.get(root.path, 0),
+            tuple(map(shown, root.excludes)),
+            tuple(map(again, root.excludes)),
+            root.follow_links,
+            root.secrets,
+            Path(root.path).exists(),
+            shown(not_read.get(root.path, "")),
+        )
+        for root in listing.roots
+    ]
+
+
+def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
+    """A file as a client sees it; what is in the index all the same was skipped in part."""
+    fix = next((fix for sign, fix in FIXES if sign in reason), "")
+    if "{folder}" in fix:
+        folders = (root.path for root in listing.roots if Path(path).is_relative_to(root.path))
+        fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
+    return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), path in listing.files)
+
+
+def _synced(workspace: Workspace, caller: Caller, name: str | None, paths: Sequence[Path]) -> Job:
+    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
+    settings = workspace.settings_of(name)
+    if not paths:
+        workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
+    flags = {**workspace.flags, **({} if name is None else {"index": name})}
+
+    def work(job: Job) -> Generator[Event]:
+        yield "begun", {"id": job.id, **job.about}
+        report = yield from indexed(job, flags, paths)
+        workspace.pages.forget()
+        yield "report", _report(report, workspace.files.of(settings.index_path))
+
+    return workspace.jobs.index(Job("index", caller, {"index": shown(short_path(settings.values.index))}, work))
+
+
+def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
+    """What a sync has done, in counts; files are named where something is wrong with them, and the first that left."""
+
+    def views(files: Sequence[Skipped]) -> list[SkippedView]:
+        return [_skipped(listing, file.path, file.reason) for file in files]
+
+    names = ("unchanged", "chunks", "embedded", "not_embedded", "seconds")
+    counts = {name: len(getattr(report, name)) for name in ("new", "updated", "removed")}
+    return {
+        **counts,
+        **{name: getattr(report, name) for name in names},
+        "skipped": to_plain(views(report.skipped)),
+        "kept": to_plain(views(report.kept)),
+        "removed_files": [shown(listing.label(path)) for path in report.removed[:LISTED]],
+    }
+
+
+def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
+    return _synced(workspace, caller, request.index, [])
+
+
+def _of_folder(request: Below, workspace: Here, caller: Asking) -> Job:
+    return _synced(workspace, caller, request.index, [allowed_folder(workspace, request)])
+
+
+@router.post("/api/index/sync")
+async def sync(request: Sync, job: Annotated[Job, Depends(_of_all)], workspace: Here) -> Any:
+    """Bring the index up to date."""
+    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+
+
+@router.post("/api/index/add")
+async def add(request: Below, job: Annotated[Job, Depends(_of_folder)], workspace: Here) -> Any:
+    """Index a folder."""
+    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+
+
+@router.post("/api/index/forget")
+def forget(request: Forget, workspace: Here) -> Forgotten:
+    """Take files out of the index."""
+    from local_rag.diagnostics.kept import about, kept
+    from local_rag.runtime.opening import open_index
+
+    settings = workspace.settings_of(request.index)
+    listing = workspace.files.of(settings.index_path)
+    if unknown := [identity for identity in request.files if identity not in listing.paths]:
+        raise NotFound(f"{plural(len(unknown), 'of these is', 'of these are')} not in the index (any more)")
+    names = [listing.paths[identity] for identity in request.files]
+    roots = {root.path for root in listing.roots}
+    files = [Path(name) for name in names if not is_url(name) and name not in roots]
+    with workspace.jobs.writing(), open_index(settings, reembed=True) as opened:
+        patterns = opened.keep_out(files) if request.keep_out and files else []
+        removed = opened.remove([name if is_url(name) else Path(name) for name in names], missing_ok=True)
+    workspace.pages.forget()
+    notes = []
+    if quoting := about(kept(settings), removed):
+        still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
+        notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
+    return Forgotten(len(removed), [shown(pattern) for pattern in patterns], notes)

@@ -1,0 +1,171 @@
+"""The text of an answer as a tree of allowed nodes, from which a page builds elements: no string of it is markup.
+
+It is read as Markdown (CommonMark with tables), without HTML, images and link definitions; that of the extractive
+engine quotes files, so only its tables and lists are read as such. Highlights and doubts are code points of the text,
+so a sign that no text has is put at each before it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from local_rag.core.answer import Answer, Sentence
+from local_rag.text.answer_texts import texts_in
+from local_rag.text.display import printable
+from local_rag.text.marks import marks
+
+Node = dict[str, Any]
+"""{"t": kind, "c": children, "s": text of text, code, pre and doubt, "n": number of a cite, "href": of a link}."""
+
+KINDS = {
+    "paragraph": "p",
+    "bullet_list": "ul",
+    "ordered_list": "ol",
+    "list_item": "li",
+    "blockquote": "quote",
+    "heading": "h",
+    "table": "table",
+    "tr": "tr",
+    "th": "th",
+    "td": "td",
+    "strong": "strong",
+    "em": "em",
+}
+"""What of Markdown becomes a node with children, by its name there; anything else gives its children in its place."""
+
+_LINKS = ("http://", "https://", "mailto:")
+_FALSE_FRIENDS = ("html_block", "html_inline", "code", "lheading", "reference")
+"""Rules of CommonMark that models and quotes break by accident or use for harm."""
+_OF_QUOTES = {"table", "list", "paragraph", "text", "newline", "text_join", "fragments_join", "block", "inline"}
+"""The rules under which sentences that are quoted from files are read: nothing within a line means anything."""
+
+BEGIN, END, DOUBT = "\ufdd0", "\ufdd1", "\u2e4f"
+"""Where a highlight begins and ends, noncharacters that stand for a letter to Markdown; where a doubt stands, a rare
+punctuation mark, for it follows the full stop of a sentence."""
+_SIGNS = re.compile(f"([{BEGIN}{END}{DOUBT}])")
+_LAST_BAR = re.compile(r"\s*\|\s*$")
+
+
+def answer_tree(answer: Answer) -> list[Node]:
+    """The text of an answer as nodes: cites in the place of its marks, highlights marked, doubts behind sentences."""
+    sides = (side for conflict in answer.conflicts for side in conflict.positions)
+    cited = [*answer.citations, *(each for side in sides for each in side.citations)]
+    doubts = texts_in(answer.language).doubts
+    return tree(
+        answer.text,
+        {citation.number for citation in cited},
+        [(highlight.start, highlight.end) for highlight in answer.highlights],
+        [
+            (_end(answer.text, sentence), {"t": "doubt", "s": doubts[sentence.support], "support": sentence.support})
+            for sentence in answer.sentences
+            if sentence.support in doubts
+        ],
+        quotes=answer.engine == "extractive",
+    )
+
+
+def _end(text: str, sentence: Sentence) -> int:
+    """Where a sentence ends; a row of a table does so before its last bar, in its last cell."""
+    last_bar = _LAST_BAR.search(text, sentence.start, sentence.end)
+    return last_bar.start() if last_bar else sentence.end
+
+
+def tree(
+    text: str,
+    numbers: Collection[int] = (),
+    highlights: Sequence[tuple[int, int]] = (),
+    doubts: Iterable[tuple[int, Node]] = (),
+    *,
+    quotes: bool = False,
+) -> list[Node]:
+    """Markdown as nodes. `numbers` are those that a mark [n] may cite; any other mark stays text.
+
+    `highlights` are code points [start, end) of the text, `doubts` are nodes, each with the code point before it.
+    """
+    doubts = sorted(doubts, key=lambda doubt: doubt[0])
+    signs = [(start, BEGIN) for start, end in highlights if start < end]
+    signs += [(end, END) for start, end in highlights if start < end]
+    text = _SIGNS.sub("\ufffd", same_length(text))
+    for at, sign in sorted([*signs, *((at, DOUBT) for at, _ in doubts)], reverse=True):
+        text = f"{text[:at]}{sign}{text[at:]}"
+    root = SyntaxTreeNode(_parser(quotes).parse(text))
+    return _Reader(numbers, [node for _, node in doubts]).nodes(root.children)
+
+
+def same_length(text: str) -> str:
+    """A text whose control and bidirectional characters are replaced, so that offsets stay what they are."""
+    if printable(text) == text:
+        return text
+    return "".join(" " if each == "\r" else each if printable(each) == each else "\ufffd" for each in text)
+
+
+@cache
+def _parser(quotes: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.validateLink = lambda url: url.lower().startswith(_LINKS)  # type: ignore[method-assign]
+    if quotes:
+        every = [rule for rules in parser.get_all_rules().values() for rule in rules]
+        parser.disable([rule for rule in every if rule not in _OF_QUOTES], ignoreInvalid=True)
+    return parser.disable([*_FALSE_FRIENDS])
+
+
+class _Reader:
+    """Makes nodes of what was parsed, in the order of the text."""
+
+    def __init__(self, numbers: Collection[int], doubts: Sequence[Node]) -> None:
+        self._numbers, self._doubts, self._highlighted = numbers, iter(doubts), 0
+
+    def nodes(self, parsed: Sequence[SyntaxTreeNode]) -> list[Node]:
+        return [node for each in parsed for node in self._node(each)]
+
+    def _node(self, parsed: SyntaxTreeNode) -> Iterator[Node]:
+        kind = parsed.type
+        if kind in ("text", "image"):
+            yield from self._text(parsed.content)
+        elif kind in ("softbreak", "hardbreak"):
+            yield {"t": "br"}
+        elif kind in ("code_inline", "fence", "code_block"):
+            code = _SIGNS.sub("", parsed.content).rstrip("\n")
+            yield {"t": "code" if kind == "code_inline" else "pre", "s": code}
+            yield from (node for node in self._pieces(parsed.content) if node["t"] == "doubt")
+        elif kind == "link":
+            yield self._link(parsed)
+        elif kind in KINDS and not parsed.hidden:
+            node = {"t": KINDS[kind], "c": self.nodes(parsed.children)}
+            yield node | ({"n": int(start)} if (start := parsed.attrs.get("start")) is not None else {})
+        else:
+            yield from self.nodes(parsed.children)
+
+    def _link(self, parsed: SyntaxTreeNode) -> Node:
+        """A link with its address; [1](address), where 1 is a citation, is a mark like any other."""
+        children = self.nodes(parsed.children)
+        shown = "".join(child.get("s", "") for child in children)
+        if shown.isdecimal() and int(shown) in self._numbers:
+            return {"t": "cite", "n": int(shown)}
+        return {"t": "link", "href": _SIGNS.sub("", str(parsed.attrs["href"])), "c": children}
+
+    def _text(self, content: str) -> Iterator[Node]:
+        """Text, cut where a mark, a highlight or a doubt stands in it."""
+        start = 0
+        for span, cited in marks(content):
+            if cited and all(number in self._numbers for number in cited):
+                yield from self._pieces(content[start : span.start])
+                yield from ({"t": "cite", "n": number} for number in cited)
+                start = span.end
+        yield from self._pieces(content[start:])
+
+    def _pieces(self, content: str) -> Iterator[Node]:
+        for piece in filter(None, _SIGNS.split(content)):
+            if piece == DOUBT:
+                yield from ([doubt] if (doubt := next(self._doubts, None)) else [])
+            elif piece in (BEGIN, END):
+                self._highlighted += 1 if piece == BEGIN else -1
+            else:
+                node = {"t": "text", "s": piece}
+                yield {"t": "mark", "c": [node]} if self._highlighted > 0 else node

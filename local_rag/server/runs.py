@@ -1,0 +1,239 @@
+"""Runs, the records of questions: listed, shown with the way to the answer, judged, and made into cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import UsageError
+from local_rag.core.private_files import make_folder
+from local_rag.runtime.history import LONGEST
+from local_rag.runtime.kept import Judgement, KeptRun, Line, RunStep, RunSummary
+from local_rag.runtime.run_passages import RunPassages
+from local_rag.server.answers import answer_view, id_of
+from local_rag.server.errors import NotFound
+from local_rag.server.responses import Body
+from local_rag.server.workspace import Here, Workspace
+from local_rag.text.display import is_url
+
+RUN_ID = r"^[2-9a-z]{4}$"
+"""The ID of a run, whole, or `last`."""
+CASES = "cases"
+"""The folder of the case files, in the data folder; they are named without their ending."""
+CASES_NAME = r"^[\w(+-][\w .()+-]{0,79}$"
+"""What a case file may be called: no path, nothing hidden."""
+SHOWN = ("retrieved", "graded", "called", "web_query", "note")
+"""What is shown of a step."""
+
+RunId = Annotated[str, Field(pattern=RUN_ID)]
+CasesName = Annotated[str, Field(pattern=CASES_NAME)]
+
+router = APIRouter()
+
+
+class MakeCase(Body):
+    """The case file for a run, and what is right: the run, expected answers, or that the files do not say."""
+
+    cases: CasesName
+    right: bool = False
+    answers: tuple[str, ...] = Field((), max_length=20)
+    unanswerable: bool = False
+
+
+class Judge(Body):
+    """Whether the answer of a run is good, and why; what a right answer says, or that the files do not answer."""
+
+    run: RunId
+    good: bool
+    note: str = Field("", max_length=LONGEST)
+    expected: str = Field("", max_length=LONGEST)
+    unanswerable: bool = False
+
+
+class IntoCases(Body):
+    """The case file to which the judged answers from an index are appended."""
+
+    cases: CasesName
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Runs, the last one first. `next` is the cursor of those that follow, None behind the last.
+
+    `good` maps the ID of a run to whether its answer was judged to be good.
+    """
+
+    runs: Sequence[RunSummary]
+    next: int | None
+    total: int
+    good: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCase:
+    """The case that was made, and how many its file has now."""
+
+    cases: str
+    question: str
+    answerable: bool
+    answers: Sequence[str]
+    sources: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCases:
+    """What came of the judgements, counted as in `evaluation.making.from_feedback`; `total`: of the file."""
+
+    cases: str
+    kept: int
+    known: int
+    unlabelled: int
+    elsewhere: int
+    total: int
+
+
+@router.get("/api/runs")
+def runs(
+    workspace: Here,
+    status: str = "",
+    filter: Annotated[str, Query(max_length=200)] = "",
+    index: str | None = None,
+    cursor: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> RunList:
+    """The questions that are recorded: with a status, with these words, of an index, from a cursor on."""
+    history, words = workspace.history, filter.casefold()
+    folder = None if index is None else workspace.settings_of(index).index_path
+    listed = [run for run in history.runs(index=folder, status=status) if words in run.question.casefold()]
+    end = cursor + limit
+    page = listed[cursor:end]
+    judged = {judgement.run: judgement.good for judgement in history.judgements()}
+    good = {run.id: judged[run.id] for run in page if run.id in judged}
+    return RunList(page, end if end < len(listed) else None, len(listed), good)
+
+
+@router.get("/api/runs/{run}")
+def run(run: RunId, workspace: Here) -> dict[str, Any]:
+    """A run with the way to its answer: `steps` with what happened in each, `passages` with their texts of today."""
+    kept = _kept(workspace, run)
+    passages, then = RunPassages.of(kept), kept.conditions
+    return {
+        "run": kept.summary(),
+        "understood": kept.standalone_question if kept.standalone_question != kept.question else "",
+        "engine": str(then["engine"].get("describe", "")),
+        "set": {name: then["settings"][name] for name in then.get("origins", ()) if name in then["settings"]},
+        "note": passages.note(then["index"].get("content", "")),
+        "path": kept.path,
+        "steps": [*_steps(kept)],
+        "passages": [_passage(passage, passages) for passage in kept.passages],
+        "verdicts": kept.decisions,
+        "prompts": kept.prompts,
+        "drafts": kept.drafts,
+        "answer": answer_view(kept.answer, passages.label) if kept.answer else None,
+        "hint": kept.hint,
+        "feedback": workspace.history.judgement(kept.id),
+    }
+
+
+def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
+    """Each node at work: when it began, in seconds from the question on, its seconds, and what happened in it."""
+    for step in run.steps:
+        events = [line for line in step.lines if line["event"] in SHOWN]
+        yield {"node": step.node, "at": _began(step), "seconds": step.seconds, "events": events}
+
+
+def _began(step: RunStep) -> float:
+    """Seconds from the question to its first line; a node that ended knows better."""
+    first, last = float(step.lines[0]["at"]), float(step.lines[-1]["at"])
+    return first if step.seconds is None else min(first, max(0.0, last - step.seconds))
+
+
+def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
+    """A passage by its line of the record, with its text of today, or why there is none."""
+    text, why = passages.text(passage)
+    url, source = str(passage.get("url") or ""), str(passage["source"])
+    return {
+        **passage,
+        "file_id": id_of(source, passage["origin"], passage.get("fallback_corpus", "")),
+        "label": url if is_url(url) else passages.label(source),
+        "text": text or "",
+        "why": why,
+    }
+
+
+@router.post("/api/runs/{run}/case")
+def make_case(run: RunId, request: MakeCase, workspace: Here) -> MadeCase:
+    """Make a case of a run; refused where nobody says what is right, and for a question that the file has already."""
+    from local_rag.evaluation.making.from_run import keep_case
+
+    answers = [answer.strip()[:LONGEST] for answer in request.answers if answer.strip()]
+    if not (answers or request.right or request.unanswerable):
+        raise UsageError("say what a right answer is: answers, right or unanswerable")
+    case, file = keep_case(
+        workspace.settings,
+        _kept(workspace, run),
+        _case_file(workspace.settings, request.cases),
+        answers=answers,
+        unanswerable=request.unanswerable,
+        yes=request.right,
+        labels_by=lambda run, cited: ((), cited, False),
+    )
+    sources, total = len(case.relevant), len(file.cases)
+    return MadeCase(request.cases, case.question, bool(case.answerable), case.answers, sources, total)
+
+
+@router.post("/api/feedback")
+def judge(request: Judge, workspace: Here) -> Judgement:
+    """Judge the answer of a run."""
+    judged = request.model_dump()
+    return workspace.history.judge(judged.pop("run"), judged.pop("good"), judged.pop("note"), **judged)
+
+
+@router.get("/api/feedback")
+def feedback(workspace: Here) -> dict[str, Sequence[Judgement]]:
+    """Every judged answer, that of the last run first."""
+    return {"feedback": workspace.history.judgements()}
+
+
+@router.post("/api/feedback/cases")
+def into_cases(request: IntoCases, workspace: Here) -> MadeCases:
+    """Make cases of the judged answers."""
+    from local_rag.evaluation.making.from_feedback import keep_feedback
+
+    settings = workspace.settings_of(request.index)
+    made = keep_feedback(settings, _case_file(settings, request.cases))
+    counts = (len(made.kept), made.known, made.unlabelled, made.elsewhere, len(made.file.cases))
+    return MadeCases(request.cases, *counts)
+
+
+@router.post("/api/feedback/{run}/delete")
+def take_back(run: RunId, workspace: Here) -> dict[str, Sequence[str]]:
+    """Take a judgement back."""
+    had = workspace.history.judgement(run)
+    workspace.history.delete(judgements=[run])
+    return {"deleted": [run] if had else []}
+
+
+def _kept(workspace: Workspace, run: str) -> KeptRun:
+    """A run by its ID. Raises NotFound."""
+    try:
+        return workspace.history.run(run)
+    except UsageError as error:
+        raise NotFound(str(error), "GET /api/runs lists them") from error
+
+
+def _case_file(settings: Settings, name: str) -> Path:
+    """The path of a case file, whose folder is made. Raises UsageError for a link."""
+    path = settings.data_folder / CASES / f"{name}.jsonl"
+    if path.is_symlink():
+        raise UsageError(f"the case file {name!r} is a link")
+    make_folder(path.parent)
+    return path

@@ -1,0 +1,182 @@
+"""Search without an answer, and what a question can set: choices, graphs, models, and the checks of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from fastapi import APIRouter
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from local_rag.config.values import EngineName, GraphName
+from local_rag.core.errors import EngineError, NotLocal, UsageError
+from local_rag.core.narrowing import Narrowing
+from local_rag.diagnostics.check import Check
+from local_rag.diagnostics.model_list import ModelReport, model_report
+from local_rag.server.answers import passage_view
+from local_rag.server.errors import in_fields
+from local_rag.server.responses import Body
+from local_rag.server.workspace import HEAVY, Here, Workspace
+from local_rag.text.display import for_terminal
+
+PATIENCE = 3.0
+"""Seconds that a model server may take to say what it has."""
+
+router = APIRouter()
+
+
+class Search(Body):
+    """Words or a question, with "exact phrases" and -words.
+
+    `within` are files, folders or globs, `after` and `before` dates (ISO 8601), `types` kinds of files.
+    """
+
+    query: str
+    index: str | None = None
+    k: int = Field(10, ge=1, le=100)
+    mode: Literal["hybrid", "dense", "words"] = "hybrid"
+    within: tuple[str, ...] = ()
+    after: str = ""
+    before: str = ""
+    types: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+
+
+@router.post("/api/search", dependencies=HEAVY)
+def search(request: Search, workspace: Here) -> dict[str, Any]:
+    """The `passages` that fit a query, best first; `notes` say what a search does not see."""
+    from local_rag.index.exact_words import typed_query
+    from local_rag.runtime.question import check_question
+
+    if not request.query.strip():
+        raise UsageError("the query is empty", hint="type words or a question")
+    check_question(request.query)
+    query = typed_query(request.query)
+    given = Narrowing(request.within, request.after, request.before, request.types, request.authors)
+    with ExitStack() as opened:
+        index = _index(workspace, request.index, opened)
+        passages = index.search(query.text, request.k, within=query.narrow(given), mode=request.mode)
+        label = index.path_labels()
+        notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
+    return {"passages": [passage_view(passage, label) for passage in passages], "notes": notes}
+
+
+def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
+    """The index of whoever answers questions; where nobody can, it is opened for this search alone."""
+    from local_rag.runtime.opening import open_indexes
+
+    try:
+        return opened.enter_context(workspace.using(name)).index
+    except (EngineError, NotLocal):  # a search asks no model
+        return opened.enter_context(open_indexes(workspace.settings_of(name)))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChoice:
+    """A graph, and in a line what it does."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a question can set, and what holds where it does not."""
+
+    indexes: Sequence[str]
+    graphs: Sequence[GraphChoice]
+    engines: Sequence[str]
+    models: Sequence[str]
+    web: Sequence[str]
+    defaults: dict[str, Any]
+
+
+@router.get("/api/choices")
+def choices(workspace: Here) -> Choices:
+    """What a question can set, and the defaults."""
+    from local_rag.graphs.explanations import OF_GRAPHS
+
+    values = workspace.settings.values
+    return Choices(
+        indexes=workspace.indexes(),
+        graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
+        engines=get_args(EngineName),
+        models=_models(workspace),
+        web=("off", "ask"),
+        defaults={
+            "index": [*workspace.settings.index_paths],
+            "graph": values.graph,
+            "engine": values.engine,
+            "model": values.model,
+            "web": "off" if values.web.enabled == "off" else "ask",
+            "k": values.k,
+        },
+    )
+
+
+def _models(workspace: Workspace) -> list[str]:
+    """The models that can answer without anything being fetched; none where no Ollama server answers."""
+    from local_rag.runtime.engine_choice import QUICK
+
+    try:
+        report = model_report(workspace.settings, QUICK)
+    except UsageError:
+        return []
+    return [model.name for model in report.models if model.installed is not None and not model.refused]
+
+
+EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
+"""An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node and the centre of its box, pixels of a page; `label` is its name for people, `about` what it does."""
+
+    id: str
+    label: str
+    about: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph, what it does, and its drawing."""
+
+    name: str
+    about: str
+    nodes: Sequence[NodeView]
+    edges: Sequence[EdgeView]
+
+
+@router.get("/api/graphs/{name}")
+def graph(name: GraphName, workspace: Here, memory: bool = True) -> GraphView:
+    """The nodes and edges of a graph as the settings wire it, laid out; without `memory` that of no chat."""
+    from local_rag.graphs.deps import Options
+    from local_rag.graphs.drawing import layout
+    from local_rag.graphs.explanations import OF_GRAPHS, OF_NODES
+
+    nodes, edges = layout(name, Options.of(workspace.settings.values, memory=memory))
+    views = [NodeView(node.id, node.label, OF_NODES.get(node.id, ""), node.x, node.y) for node in nodes]
+    arrows: list[EdgeView] = [
+        {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
+    ]
+    return GraphView(name, OF_GRAPHS[name], views, arrows)
+
+
+@router.get("/api/doctor", dependencies=HEAVY)
+def doctor(workspace: Here, index: str | None = None) -> dict[str, list[Check]]:
+    """The checks of this machine, in the order in which problems are best mended."""
+    from local_rag.diagnostics.doctor import run_checks
+
+    return {"checks": [*run_checks(workspace.settings_of(index))]}
+
+
+@router.get("/api/models")
+def models(workspace: Here, index: str | None = None) -> ModelReport:
+    """The language models."""
+    return model_report(workspace.settings_of(index), PATIENCE)

@@ -1,0 +1,15 @@
+"""Servers on loopback that end with the test."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from support.serving import a_workspace, asking
+
+
+@pytest.fixture
+def serve():
+    """Starts a server of a workspace, by default of the settings in force; a client of it, see `support.serving`."""
+    with ExitStack() as opened:
+        yield lambda workspace=None, who="cookie": opened.enter_context(asking(workspace or a_workspace(), who))

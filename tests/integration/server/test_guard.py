@@ -1,0 +1,184 @@
+"""The layer that every request passes: who is answered on every endpoint, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from starlette.testclient import TestClient
+from support.serving import Client, a_workspace, error_of, served
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import ConfigError
+from local_rag.server.app import application
+from local_rag.server.auth import POLICY, Access, read_key
+
+API = [
+    (method.upper(), re.sub("{[^}]*}", "xxxx", path))
+    for path, methods in application().openapi()["paths"].items()
+    for method in methods
+]
+PAGE = [("GET", "/"), ("GET", "/favicon.ico"), ("GET", "/page/app.js"), ("GET", "/page/none.js")]
+HOSTS = (
+    *("evil.example", "evil.example:8321", "localhost.evil.example", "127.0.0.1@evil.example", "x.localhost"),
+    *("0.0.0.0:8321", "[::]", "10.0.0.1", "2130706433", "127.1", ""),
+)
+FOREIGN = [
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://127.0.0.1:9999"},
+    {"origin": "https://127.0.0.1"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+]
+NAVIGATED = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A signed-in page, and who has neither a session nor the key."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LOCAL_RAG_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        workspace = a_workspace()
+        with (
+            served(workspace) as address,
+            Client(workspace, address) as page,
+            Client(workspace, address, "") as nobody,
+        ):
+            yield page, nobody
+
+
+def asked(client, method, path, headers=None):
+    """The response to a request that changes nothing: its body is no object."""
+    return client.request(method, path, headers=headers, **({"json": []} if method == "POST" else {}))
+
+
+@pytest.mark.parametrize(("method", "path"), API + PAGE)
+def test_every_address_is_guarded(server, method, path):
+    page, nobody = server
+    for host in HOSTS:
+        assert asked(page, method, path, {"host": host}).status_code == 400
+    for headers in FOREIGN:
+        assert error_of(asked(page, method, path, headers)) == (403, "forbidden")
+    for other in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert page.request(other, path, headers={"content-type": "application/json"}).status_code in (404, 405)
+    if path in ("/", "/favicon.ico", "/page/app.js"):
+        assert nobody.get(path).status_code == 200
+    if path.startswith("/api/"):
+        for headers in (
+            {},
+            {"cookie": "local-rag-8321=guess"},
+            {"authorization": "Bearer guess"},
+            {"authorization": ""},
+            {"authorization": f"Basic {page.workspace.access.key}"},
+        ):
+            assert error_of(asked(nobody, method, path, headers)) == (401, "unauthorized")
+        assert error_of(asked(page, method, path, {"authorization": "Bearer x"}))[0] == 401, "it is conclusive"
+    for headers in ({}, FOREIGN[0]):
+        response = asked(page, method, path, headers)
+        assert response.headers["content-security-policy"] == POLICY
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["cross-origin-opener-policy"] == "same-origin"
+        assert response.headers["cross-origin-resource-policy"] == "same-origin"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["cache-control"] == "no-store"
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("path", [path for method, path in API if method == "POST"])
+def test_a_post_is_json_and_small(server, path):
+    client, _ = server
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""):
+        response = client.request("POST", path, headers={"content-type": kind}, content=b"{}")
+        assert error_of(response) == (415, "media_type")
+    json = {"content-type": "application/json"}
+    for large in (b'"' + b"x" * (1 << 20) + b'"', (b"x" * 1_000 for _ in range(1_100))):
+        assert error_of(client.request("POST", path, headers=json, content=large)) == (413, "too_large")
+    if not path.endswith(("/stop", "/delete")) or path == "/api/thread/delete":
+        for body in (b"{", b"[]", b"1", b"[" * 100_000, b"\xff", rb'{"query": "\ud800"}', rb'{"\udfff": 1}'):
+            assert error_of(client.request("POST", path, headers=json, content=body)) == (400, "usage"), body
+
+
+def test_a_loopback_name_is_answered_under_with_any_port(server):
+    client, _ = server
+    for host in ("localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]:8321", "[::1]"):
+        headers = {"host": host, "origin": f"http://{host}"}
+        assert client.get("/api/health", headers=headers).status_code == 200
+
+
+def test_only_the_page_can_be_navigated_to_from_elsewhere(server):
+    _, nobody = server
+    assert nobody.get("/?utm_source=x", headers=NAVIGATED).status_code == 200
+    for path, headers in (
+        ("/page/app.js", NAVIGATED),
+        ("/api/health", NAVIGATED),
+        ("/", {**NAVIGATED, "sec-fetch-mode": "no-cors"}),
+        ("/", {**NAVIGATED, "origin": "http://evil.example"}),
+    ):
+        assert error_of(nobody.get(path, headers=headers)) == (403, "forbidden")
+
+
+def test_the_key_in_the_address_becomes_a_cookie_out_of_reach_of_scripts(server):
+    page, nobody = server
+    key = page.workspace.access.key
+    signed = nobody.get(f"/?key={key}", headers=NAVIGATED)
+    assert (signed.status_code, signed.headers["location"]) == (303, "/")
+    name, _, value = signed.headers["set-cookie"].partition(";")[0].partition("=")
+    assert name == "local-rag-8321" and value != key
+    parts = {part.split("=")[0].title() for part in signed.headers["set-cookie"].split("; ")[1:]}
+    assert "SameSite=strict" in signed.headers["set-cookie"] and parts == {"Httponly", "Path", "Samesite"}
+    assert nobody.get("/api/health", headers={"cookie": f"{name}={value}"}).json()["status"] == "ok"
+    for wrong in ("x", "", "é", key[:-1], value):
+        refused = nobody.get("/", params={"key": wrong})
+        assert refused.status_code == 200 and "set-cookie" not in refused.headers, "the page, not signed in"
+
+
+def test_the_key_is_for_its_owner_stays_and_sessions_end_with_the_server(tmp_path):
+    first, second = Access(tmp_path, 1), Access(tmp_path, 1)
+    assert first.key == second.key == read_key(tmp_path) and len(first.key) >= 43  # 32 bytes
+    assert first.session != second.session
+    file = tmp_path / "server" / "key"
+    for each in (file, file.parent):
+        assert each.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
+    file.write_text("")
+    assert not Access(tmp_path, 1).is_key("") and read_key(tmp_path) != first.key, "a damaged one is made anew"
+
+
+def test_a_listed_origin_uses_the_key(serve, monkeypatch):
+    origin = "http://localhost:3000"
+    monkeypatch.setenv("LOCAL_RAG_API_ALLOW_ORIGINS", origin)
+    program, page = serve(who="key"), serve()
+    elsewhere = {"origin": origin, "sec-fetch-site": "same-site"}
+    answered = program.get("/api/health", headers=elsewhere)
+    assert answered.status_code == 200 and answered.headers["access-control-allow-origin"] == origin
+    assert "access-control-allow-credentials" not in answered.headers
+    assert error_of(page.get("/api/health", headers=elsewhere)) == (403, "forbidden")
+    asks = {**elsewhere, "access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+    preflight = program.request("OPTIONS", "/api/search", headers=asks)
+    assert preflight.status_code == 200 and "authorization" in preflight.headers["access-control-allow-headers"].lower()
+    assert "access-control-allow-private-network" not in preflight.headers
+    assert program.request("OPTIONS", "/api/search", headers={**asks, "host": "evil.example"}).status_code == 400
+    other = program.get("/api/health", headers={"origin": "http://localhost:3001"})
+    assert error_of(other) == (403, "forbidden") and "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "localhost:3000", "http://a/b", "http://"])
+def test_an_origin_is_no_pattern(monkeypatch, origin):
+    monkeypatch.setenv("LOCAL_RAG_API_ALLOW_ORIGINS", origin)
+    with pytest.raises(ConfigError, match="an origin is"):
+        Settings.load()
+
+
+def test_nothing_is_reported_to_open_telemetry(monkeypatch):
+    """FastAPI tells what is asked to whatever a program or the environment has set up."""
+    from opentelemetry import trace
+
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: pytest.fail("a trace is begun"))
+    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: pytest.fail("a trace is begun"))
+    workspace = a_workspace()
+    with TestClient(application(workspace), base_url="http://localhost") as client:
+        key = {"authorization": f"Bearer {workspace.access.key}"}
+        assert client.get("/api/health", headers=key).status_code == 200
+    workspace.close()

@@ -1,0 +1,315 @@
+"""Questions over the API: their events, the queue, joining, stopping, and the consent to web queries."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
+from support.fakes import FakeCorpus, FakeWeb, passage
+from support.remembering import Recalling
+from support.serving import a_workspace, error_of, events_of
+
+from local_rag.config.values import Web
+from local_rag.server.auth import Limits
+from local_rag.web.search import DdgsSearch
+
+
+def test_a_question_is_answered_as_events(serve):
+    events = asked(serve(scripted()), graph="self-rag")
+    assert names(events)[:3] == ["queued", "begun", "started"] and names(events)[-1] == "answer"
+    assert {"step", "retrieved", "graded", "token"} <= {*names(events)}
+    begun, answer = events[1][1], events[-1][1]
+    assert (begun["graph"], begun["question"], begun["thread"]) == ("self-rag", "What does the plan cost?", "")
+    assert values(events, "retrieved")[0]["passages"][0]["label"] == "/notes/1.md"
+    assert {"relevance", "support", "usefulness"} <= {graded["kind"] for graded in values(events, "graded")}
+    assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
+    assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Grounded in your files", 0)
+    assert answer["blocks"] == [
+        {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}
+    ]
+    assert answer["citations"][0]["label"] == "/notes/1.md" and len(answer["citations"][0]["file_id"]) == 20
+
+
+@pytest.mark.parametrize("who", ["cookie", "key"])
+def test_without_a_stream_the_answer_alone_is_sent_and_short_unless_the_whole_is_wanted(serve, who):
+    client = serve(scripted(), who)
+    request = {"question": "What does the plan cost?", "stream": False}
+    answer = client.post("/api/ask", request).json()
+    assert (answer["text"], answer["status"]) == ("It costs 100 euros [1].", "grounded")
+    assert answer["citations"][0]["label"] == "/notes/1.md" and not {"blocks", "decisions", "path"} & set(answer)
+    whole = client.post("/api/ask", {**request, "detail": True}).json()
+    assert set(answer) < set(whole) and whole["blocks"] and whole["decisions"]
+    streamed = events_of(client.post("/api/ask", {"question": request["question"]}).text)[-1][1]
+    assert set(streamed) == set(answer)
+
+
+@pytest.mark.parametrize(
+    "request_, code, status",
+    [
+        ({"question": "  "}, "usage", 400),
+        ({"question": "x" * 5000}, "usage", 400),
+        ({"question": "Why?", "graph": "self"}, "usage", 400),
+        ({"question": "Why?", "index": "../secret"}, "not_found", 404),
+        ({"question": "Why?", "index": "/etc"}, "not_found", 404),
+        ({"question": "Why?", "after": "soon"}, "usage", 400),
+        ({"question": "Why?", "thread": "a\nb"}, "usage", 400),
+        ({"question": "Why?", "caller": "cookie"}, "usage", 400),
+        ({"question": "Why?", "colour": "blue"}, "usage", 400),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_streams(serve, request_, code, status):
+    client = serve(scripted(), "key")
+    assert error_of(client.post("/api/ask", request_)) == (status, code)
+    assert client.get("/api/jobs").json() == {"jobs": []}, "nothing waits for it"
+
+
+@pytest.mark.parametrize(
+    "given, code, hint",
+    [
+        ({"model": "none:7b"}, "model_missing", "local-rag models pull none:7b"),
+        ({"model": "tiny", "engine": "extractive"}, "usage", "--engine ollama"),
+    ],
+)
+def test_a_model_that_is_not_there_is_refused_before_anything_begins(serve, given, code, hint, ollama, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    workspace = scripted()
+    response = serve(workspace).post("/api/ask", {"question": "Why?", **given})
+    assert error_of(response) == (400, code) and hint in response.json()["error"]["hint"]
+    assert workspace.opened == [] and not ollama.chats
+
+
+def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
+    engine = Recalling()
+    engine.broken = True
+    client = serve(scripted(engine))
+    fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve"}
+    assert asked(client)[-1] == ("error", fell)
+    alone = client.post("/api/ask", {"question": "Why?", "stream": False})
+    assert error_of(alone) == (502, "engine") and alone.json() == {"error": fell}
+    engine.broken = False
+    assert asked(client)[-1][0] == "answer"
+
+
+def test_an_index_that_is_not_there_is_an_error_of_the_stream(serve):
+    client = serve(a_workspace())
+    assert asked(client)[-1][1]["code"] == "index_missing"
+
+
+def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
+    workspace = scripted()
+
+    def fails(*_, **__):
+        raise ValueError("my secret question")
+
+    workspace.rag = fails
+    (name, error) = asked(serve(workspace))[-1]
+    assert (name, error["code"]) == ("error", "internal") and "secret" not in str(error)
+    assert "ValueError" in caplog.text and "secret" not in caplog.text
+
+
+def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    workspace = scripted()
+    asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
+    assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
+    _, k, within, _ = workspace.rag().index.queries[-1]
+    assert (k, within) == (2, ("/notes/*.md",))
+
+
+def states(client):
+    return [(job["state"], job["position"], job["about"]["question"]) for job in client.get("/api/jobs").json()["jobs"]]
+
+
+def test_questions_wait_for_each_other_and_see_their_place_until_too_many_wait(serve):
+    engine = Gated()
+    client = serve(scripted(engine, limits=replace(Limits(), waiting=2)))
+    with streamed(client, "First?") as running, streamed(client, "Second?") as second, streamed(client) as third:
+        until(running, "token")
+        queued = until(second, "queued")
+        assert (queued["position"], until(third, "queued")["position"]) == (1, 2)
+        assert error_of(client.post("/api/ask", {"question": "One more?"})) == (429, "busy")
+        assert states(client) == [
+            ("running", 0, "First?"),
+            ("waiting", 1, "Second?"),
+            ("waiting", 2, "What does the plan cost?"),
+        ]
+        assert client.post(f"/api/jobs/{queued['id']}/stop").status_code == 200
+        assert until(second, "error")["code"] == "stopped", "without having begun"
+        assert error_of(client.post(f"/api/jobs/{queued['id']}/stop")) == (404, "not_found")
+        assert until(third, "queued")["position"] == 1
+        engine.gate.set()
+        assert until(running, "answer")["text"] == "It costs 100 euros [1]."
+        assert until(third, "answer")["question"] == "What does the plan cost?"
+    assert eventually(lambda: states(client) == [])
+
+
+def test_a_question_goes_on_when_its_stream_is_left_and_is_joined_and_stopped_by_others(serve):
+    engine = Gated()
+    client = serve(scripted(engine))
+    with streamed(client, thread="plan") as events:
+        job = until(events, "begun")["id"]
+        until(events, "token")
+    running = client.get("/api/thread", params={"thread": "plan"}).json()["running"]
+    assert running == {"job": job, "question": "What does the plan cost?"}
+    with joined(client, job) as late, joined(client, job) as another:
+        assert until(late, "queued")["id"] == job and until(late, "begun")["thread"] == "plan"
+        engine.gate.set()
+        assert until(late, "answer") == until(another, "answer")
+    with joined(client, job) as ended:
+        assert until(ended, "answer")["turn"] == 1, "whoever comes after the end sees it, too"
+    assert client.get("/api/thread", params={"thread": "plan"}).json()["running"] is None
+    assert error_of(client.get("/api/jobs/none/events")) == (404, "not_found")
+
+
+@pytest.mark.parametrize("engine", [Gated, Stubborn])
+def test_a_question_is_stopped_while_it_works_and_remembered_for_its_thread(serve, engine):
+    engine = engine()
+    client = serve(scripted(engine))
+    with streamed(client, thread="plan") as events:
+        job = until(events, "begun")["id"]
+        assert engine.working.wait(20)
+        client.post(f"/api/jobs/{job}/stop")
+        assert until(events, "error")["code"] == "stopped"
+    engine.gate.set()
+    thread = client.get("/api/thread", params={"thread": "plan"}).json()
+    assert (thread["turns"], thread["stopped"]) == ([], "What does the plan cost?")
+    assert asked(client, thread="plan")[-1][1]["turn"] == 1
+    thread = client.get("/api/thread", params={"thread": "plan"}).json()
+    assert (len(thread["turns"]), thread["stopped"]) == (1, None)
+
+
+def stopped_in(client, thread):
+    """Ask something in a thread, and stop it in the middle."""
+    with streamed(client, thread=thread) as events:
+        begun = until(events, "begun")
+        until(events, "token")
+        client.post(f"/api/jobs/{begun['id']}/stop")
+        until(events, "error")
+    return begun["thread"]
+
+
+def listed(client):
+    return [(each["name"], each["turns"], each["stopped"]) for each in client.get("/api/threads").json()["threads"]]
+
+
+def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
+    client, other = serve(scripted(Gated())), serve(scripted())
+    name = stopped_in(client, "")
+    assert name.endswith("What does the plan cost") and listed(client) == [(name, 0, True)]
+    with closing(sqlite3.connect(client.workspace.history.path)) as database, database:
+        database.execute("UPDATE questions SET state = 'running'")  # as a process leaves it that is killed
+    assert listed(other) == [], "it may be answered at a terminal now"
+    again = serve(scripted())
+    assert again.get("/api/thread", params={"thread": name}).json()["stopped"] == "What does the plan cost?"
+    assert listed(again) == [(name, 0, True)]
+    asked(again, "What else?", thread=name)
+    assert again.get("/api/thread", params={"thread": name}).json()["stopped"] is None
+    assert listed(again) == [(name, 1, False)]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve, restarted):
+    engine = Gated()
+    client = serve(scripted(engine))
+    stopped_in(client, "plan")
+    client = serve(scripted(engine)) if restarted else client
+    assert [run.thread for run in client.workspace.history.runs()] == ["plan"]
+    engine.gate.set()
+    asked(client, thread="rent")
+    for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "a\nb")):
+        assert client.post("/api/thread/rename", {"thread": name, "to": wanted}).status_code == 400
+    assert client.post("/api/thread/rename", {"thread": "plan", "to": "costs"}).json() == {"name": "costs"}
+    assert client.get("/api/thread", params={"thread": "plan"}).status_code == 404
+    assert client.get("/api/thread", params={"thread": "costs"}).json()["stopped"] == "What does the plan cost?"
+    assert client.post("/api/thread/delete", {"thread": "costs"}).json() == {"runs": 1}
+    assert client.get("/api/thread", params={"thread": "costs"}).status_code == 404
+    assert client.post("/api/thread/delete", {"thread": "costs"}).status_code == 404
+    assert [run.thread for run in client.workspace.history.runs()] == ["rent"]
+
+
+def corrected(**script):
+    """CRAG goes to the web: one passage is irrelevant."""
+    return Recalling(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
+
+
+@pytest.mark.parametrize("send", [True, False])
+def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(serve, send, tmp_path):
+    web = FakeWeb()
+    web.words = DdgsSearch(Web(), tmp_path, None).words
+    client = serve(scripted(corrected(), web=web))
+    with streamed(client, "What does the\u200b pl\u202ean\U000e0041 cost?", graph="crag", web=True) as events:
+        consent = f"/api/jobs/{until(events, 'begun')['id']}/web"
+        query = until(events, "web_query")
+        assert query["query"] == "What does the plan cost? 1", "nothing hidden is to leave"
+        assert query["asks"] and not web.queries, "nothing has left yet"
+        assert error_of(client.post(consent, {"send": send, "query": "other words"})) == (409, "conflict")
+        assert not web.queries, "a consent to other words is none"
+        with_key = {"authorization": f"Bearer {client.workspace.access.key}"}
+        refused = client.post(consent, {"send": True, "query": query["query"]}, headers=with_key)
+        assert error_of(refused) == (403, "forbidden") and not web.queries, "a program consents to nothing"
+        assert client.post(consent, {"send": send, "query": query["query"]}).status_code == 200
+        answer = until(events, "answer")
+    assert web.queries == ([query["query"]] if send else [])
+    assert answer["used_web"] is send
+
+
+def test_a_consent_counts_only_for_what_is_asked(serve):
+    engine = Gated()
+    client = serve(scripted(engine))
+    with streamed(client) as events:
+        job = until(events, "begun")["id"]
+        until(events, "token")
+        assert error_of(client.post(f"/api/jobs/{job}/web", {"send": True, "query": "the plan"})) == (409, "conflict")
+        engine.gate.set()
+        until(events, "answer")
+
+
+def test_a_question_that_waits_for_a_consent_can_be_stopped(serve):
+    web = FakeWeb()
+    client = serve(scripted(corrected(), web=web))
+    with streamed(client, graph="crag") as events:
+        job = until(events, "begun")["id"]
+        until(events, "web_query")
+        client.post(f"/api/jobs/{job}/stop")
+        assert until(events, "error")["code"] == "stopped"
+    assert not web.queries
+
+
+@pytest.mark.parametrize("enabled", ["on", "ask", "off"])
+def test_a_question_with_the_key_never_searches_the_web(serve, enabled, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_WEB_ENABLED", enabled)
+    web = FakeWeb()
+    workspace = scripted(corrected(), web=web)
+    events = asked(serve(workspace, "key"), graph="crag", web=True)
+    assert not web.queries and events[-1][1]["used_web"] is False
+    assert workspace.opened == [(None, {"web__enabled": "off"} if enabled != "off" else {})]
+
+
+def test_control_characters_and_bidi_overrides_reach_no_client(serve):
+    evil = passage(1, "It costs 100 euros.\u202e\x1b[31m", source="/notes/\u202egpj.md", heading="a\x07b")
+    client = serve(scripted(Recalling(drafts=["It costs\u202e 100\x07 euros [1]."]), corpus=FakeCorpus([evil])))
+    response = client.post("/api/ask", {"question": "What does\u202e it cost?", "detail": True})
+    assert not any(bad in response.text for bad in ("\u202e", "\x1b", "\x07", "\\u202e", "\\u001b", "\\u0007"))
+
+
+def test_graphs_are_laid_out_for_a_drawing(serve):
+    client = serve(scripted())
+    drawn = client.get("/api/graphs/adaptive").json()
+    ids = {node["id"] for node in drawn["nodes"]}
+    assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
+    assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
+    explained = {node["id"] for node in drawn["nodes"] if node["about"]}
+    assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
+    assert "standalone_question" not in str(client.get("/api/graphs/adaptive?memory=false").json())
+    assert client.get("/api/graphs/none").status_code == 400
+
+
+def test_choices_are_what_a_question_can_set(serve):
+    choices = serve(scripted()).get("/api/choices").json()
+    assert choices["indexes"] == ["default"] and choices["defaults"]["graph"] == "self-rag"
+    assert [graph["name"] for graph in choices["graphs"]] == ["plain", "self-rag", "crag", "adaptive"]
+    assert all(graph["about"] for graph in choices["graphs"])
+    assert choices["defaults"]["web"] == "off" and choices["models"] == []

@@ -1,0 +1,110 @@
+"""Where the server listens, how others find it, what cannot be served, and the document of the API."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from local_rag.cli.app import run
+from local_rag.core.errors import ConfigError, LocalRagError, UsageError
+from local_rag.server.app import application
+from local_rag.server.serving import address, listen, noted, running
+
+API = Path(__file__).parents[3] / "docs" / "api.md"
+
+
+@pytest.fixture
+def listening():
+    """Listens as the server does; closed at the end of the test."""
+    with ExitStack() as opened:
+
+        def begin(*given, **named):
+            sockets, port = listen(*given, **named)
+            for each in sockets:
+                opened.enter_context(each)
+            return sockets, port
+
+        yield begin
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_it_listens_at_loopback_alone(listening):
+    sockets, port = listening(free_port())
+    hosts = {each.getsockname()[0] for each in sockets}
+    assert "127.0.0.1" in hosts and hosts <= {"127.0.0.1", "::1"}
+    assert {each.getsockname()[1] for each in sockets} == {port}
+
+
+def test_a_port_that_is_taken(listening):
+    _, first = listening(free_port())
+    assert listening(first)[1] > first
+    with pytest.raises(UsageError, match=f"port {first} of 127.0.0.1 is taken"):
+        listen(first, exactly=True)
+
+
+def test_a_port_of_which_another_program_has_the_second_half():
+    """The page is not served at 127.0.0.1 while somebody else is `localhost` at the same port."""
+    try:
+        other = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with other, pytest.raises(UsageError, match="is taken"):
+        listen(other.getsockname()[1], exactly=True)
+
+
+def test_the_running_server_is_known_and_the_page_that_opens_it_is_for_its_owner(listening, tmp_path):
+    with pytest.raises(LocalRagError, match="no server of local-rag runs") as none:
+        running(tmp_path)
+    assert none.value.hint == "local-rag serve"
+    _, port = listening(free_port())
+    with noted(tmp_path, port) as page:
+        assert page.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
+        assert address(tmp_path, port) in page.read_text() and f"127.0.0.1:{port}/?key=" in page.read_text()
+        assert running(tmp_path) == running(tmp_path, port) == port
+        with pytest.raises(LocalRagError, match="at port 1"):
+            running(tmp_path, 1)
+        kept = page.read_bytes()
+    assert not page.exists()
+    page.with_name("running-1.html").write_bytes(kept)  # left behind by a kill, and nobody listens there
+    with pytest.raises(LocalRagError):
+        running(tmp_path)
+
+
+def test_what_cannot_be_served(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for options, message in (
+            (["--host", "0.0.0.0"], "No such option"),
+            (["--root", "nowhere"], "--root takes a folder"),
+            (["--demo", "--index", "notes"], "--demo serves the handbook"),
+            (["--port", port], f"port {port} of 127.0.0.1 is taken"),
+        ):
+            assert run(["serve", "--no-browser", *options]) == 2
+            assert message in capsys.readouterr().err
+
+
+def test_a_setting_of_a_request_is_the_clients_and_one_of_the_configuration_is_not(serve, monkeypatch):
+    workspace = serve().workspace
+    with pytest.raises(UsageError, match="engine = 'none'"):
+        workspace.settings_of(engine="none")
+    monkeypatch.setenv("LOCAL_RAG_K", "many")
+    with pytest.raises(ConfigError, match="LOCAL_RAG_K"):
+        workspace.settings_of(engine="extractive")
+
+
+def test_the_document_of_the_api_has_every_endpoint_with_a_summary(serve):
+    document = application().openapi()
+    assert serve().get("/api/openapi.json").json() == document
+    text = API.read_text(encoding="utf-8")
+    for path, methods in document["paths"].items():
+        for method, about in methods.items():
+            row = f"| `{method.upper()} {path}` |"
+            assert about["description"] and row in text, "run: python scripts/update_docs.py"

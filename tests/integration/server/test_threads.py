@@ -1,0 +1,127 @@
+"""Threads over the API: listed, shown, renamed, deleted, exported."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+
+import pytest
+from support.asking import asked, scripted
+from support.fakes import FakeCorpus, passage
+from support.remembering import Recalling
+
+
+@pytest.fixture
+def talked(serve):
+    """A client of a server with one thread of two turns."""
+    client = serve(scripted())
+    asked(client, thread="plan")
+    asked(client, "And the other?", thread="plan")
+    return client
+
+
+def test_threads_are_listed_and_shown_with_whole_answers(talked):
+    (listed,) = talked.get("/api/threads").json()["threads"]
+    assert (listed["name"], listed["turns"], listed["first"]) == ("plan", 2, "What does the plan cost?")
+    thread = talked.get("/api/thread?thread=plan&detail=true").json()
+    first, second = thread["turns"]
+    assert (thread["stopped"], thread["running"]) == (None, None)
+    assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
+    assert second["lines"]["understood"] == "understood as: And the other? (What does the plan cost?)"
+    assert first["run"] and first["run"] != second["run"], "the record of each question is known, for feedback"
+    assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
+
+
+def test_a_thread_is_shown_whole_without_its_records(talked):
+    before, _ = talked.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    talked.workspace.history.delete(runs=[run.id for run in talked.workspace.history.runs()])
+    first, _ = talked.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    assert first == before | {"run": ""}
+
+
+def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
+    client = serve(scripted(Recalling(relevant=["n"])))
+    answer = asked(client, thread="plan")[-1][1]
+    (again,) = client.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
+    assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
+
+
+def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
+    assert talked.post("/api/thread/rename", {"thread": "plan", "to": " Harbour Street: costs "}).json() == {
+        "name": "Harbour Street: costs"
+    }
+    assert talked.get("/api/thread?thread=plan&detail=true").status_code == 404
+    assert asked(talked, "And then?", thread="Harbour Street: costs")[-1][1]["turn"] == 3
+    costs = {"thread": "Harbour Street: costs"}
+    assert talked.post("/api/thread/delete", costs).json() == {"runs": 3}
+    assert talked.get("/api/threads").json() == {"threads": []}
+    assert talked.workspace.history.runs() == []
+    assert talked.post("/api/thread/delete", costs).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
+def test_a_thread_of_any_name_is_reached(serve, name):
+    client = serve(scripted())
+    asked(client, thread=name)
+    thread = {"thread": name}
+    assert [each["name"] for each in client.get("/api/threads").json()["threads"]] == [name]
+    assert client.get("/api/thread", params=thread).json()["name"] == name
+    assert client.get("/api/thread/export", params=thread).status_code == 200
+    assert client.get("/api/thread/export", params={**thread, "turn": 1}).status_code == 200
+    assert client.post("/api/thread/rename", {**thread, "to": "costs"}).json() == {"name": "costs"}
+
+
+def test_a_name_that_is_taken_or_none_is_refused(talked):
+    asked(talked, thread="rent")
+    for wanted in ("rent", "a\u202eb", "", "a\nb"):
+        refused = talked.post("/api/thread/rename", {"thread": "plan", "to": wanted})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "usage"), wanted
+    assert talked.post("/api/thread/rename", {"thread": "none", "to": "x"}).status_code == 404
+    assert {each["name"] for each in talked.get("/api/threads").json()["threads"]} == {"plan", "rent"}
+
+
+def test_a_thread_and_an_answer_are_exported_as_markdown(talked):
+    whole = talked.get("/api/thread/export?thread=plan")
+    assert whole.headers["content-disposition"].startswith("attachment") and "plan.md" in str(whole.headers)
+    assert whole.text.startswith("# plan\n\n2 questions") and whole.text.count("\n## ") == 2
+    second = talked.get("/api/thread/export?thread=plan&turn=2")
+    assert second.text.count("\n## ") == 1 and "## And the other?" in second.text
+    assert talked.get("/api/thread/export?thread=plan&turn=3").status_code == 404
+    assert talked.get("/api/thread/export?thread=plan&turn=0").status_code == 400
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags and attributes of a page, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.seen, self.text = [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
+    response = talked.get("/api/thread/export?thread=plan&turn=1&format=html")
+    assert response.headers["content-disposition"].startswith("attachment")
+    page = Tags(response.text)
+    assert "It costs 100 euros" in page.text and "Grounded in your files" in page.text
+    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
+    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
+    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
+    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
+
+
+def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
+    client = serve(scripted(Recalling(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
+    asked(client, f"What does it cost {evil}?", thread="plan")
+    text = client.get("/api/thread/export?thread=plan&turn=1&format=html").text
+    assert not {"script", "img"} & {tag for tag, _ in Tags(text).seen}
+    assert not re.search("<script|<img", text)
