@@ -15,6 +15,7 @@ from typing import NamedTuple
 from local_rag.core.verdicts import Support
 from local_rag.text import lexicon
 from local_rag.text.marks import begins_item, claims, marks, without_bullet, without_marks
+from local_rag.text.markup import markup, plain
 from local_rag.text.numbers import TOKEN, is_number, quantities, written_names
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
@@ -122,7 +123,7 @@ def _compared(sentence: str, passage: str, spans: Sequence[Span]) -> _Quote:
 
 
 def _plain(text: str) -> str:
-    return tidy(without_marks(text))
+    return tidy(plain(without_marks(text)))
 
 
 def _copies(sentence: str, passage: str) -> Iterator[Span]:
@@ -140,7 +141,7 @@ def _letters(text: str) -> tuple[str, list[int]]:
     """A text tidied and in lower case, without marks, and the position in it of every letter that is left."""
     kept = [
         (letter, position)
-        for character, position in tidied(text, (span for span, _ in marks(text)))
+        for character, position in tidied(text, [*(span for span, _ in marks(text)), *markup(text)])
         for letter in character.casefold()
     ]
     return "".join(letter for letter, _ in kept), [position for _, position in kept]

@@ -24,6 +24,7 @@ from local_rag.core.readings import NOTHING, Calibration, Reading
 from local_rag.core.reasons import mistake_of, reason_of
 from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, header_of, without_overlap
 from local_rag.index.embed import encoders, weights
+from local_rag.text.markup import View, plain, view_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -147,23 +148,24 @@ class TrainedEvaluator:
             _ = self.loaded
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
-        """One reading per document, in their order.
+        """One reading per document, in their order, of its text without markup.
 
         Raises ModelChanged where the model cannot be loaded, EngineError where it cannot compute, Stopped between two
         batches.
         """
         known: dict[tuple[str, str, str], Reading] = question_memory.current().get((self, "readings"), dict)
-        keys = [(question, header_of(document), document.page_content) for document in documents]
+        views = [view_of(document.page_content) for document in documents]
+        keys = [(question, header_of(document), view.text) for document, view in zip(documents, views, strict=True)]
         new = [key for key in dict.fromkeys(keys) if key not in known]
         for key, read in zip(new, self._outputs(new), strict=True):
             known[key] = self._reading(key[2], read)
-        return [known[key] for key in keys]
+        return [_placed(known[key], view) for key, view in zip(keys, views, strict=True)]
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
         known: dict[tuple[str, str], float] = question_memory.current().get((self, "supports"), dict)
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        outputs = self._outputs([(statement, "", text) for statement, text in new])
+        outputs = self._outputs([(statement, "", plain(text)) for statement, text in new])
         for pair, read in zip(new, outputs, strict=True):
             known[pair] = max((float(_softmax(support)[1]) for _, (_, _, support) in read), default=0.0)
         return [known[pair] for pair in pairs]
@@ -259,3 +261,9 @@ def _softmax(logits: Any) -> Any:
 
     powers = np.exp(logits.astype(np.float64) - logits.max())
     return powers / powers.sum()
+
+
+def _placed(reading: Reading, view: View) -> Reading:
+    """A reading of the plain view of a text, its spans where they stand in the text."""
+    places = ((span, *view.place(span.start, span.end)) for span in reading.spans)
+    return replace(reading, spans=tuple(replace(span, start=start, end=end) for span, start, end in places))

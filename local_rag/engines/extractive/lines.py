@@ -15,6 +15,7 @@ from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
 from local_rag.index.names import head
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.markup import plain
 from local_rag.text.numbers import numbers, quantities, written_names
 from local_rag.text.words import content_stems, fold, stem, words
 
@@ -64,9 +65,9 @@ def facts(question: str, passages: Sequence[Document], weights: dict[str, float]
 
 def _lines(passage: str) -> Iterator[str]:
     for line in passage.splitlines():
-        plain = without_bullet(without_marks(line)).strip()
-        if (begins_item(line) or is_row(line) or _KEY.match(line)) and 2 < len(plain.split()) <= MAX_WORDS:
-            yield plain
+        written = without_bullet(plain(without_marks(line))).strip()
+        if (begins_item(line) or is_row(line) or _KEY.match(written)) and 2 < len(written.split()) <= MAX_WORDS:
+            yield written
 
 
 def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> float:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.index.names import head
 from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.markup import plain
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import content_stems, fold, words
+from local_rag.text.words import BULLET, content_stems, fold, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -179,7 +180,7 @@ def _items(lines: Sequence[str], level: int) -> list[str]:
 
 def _first_cells(rows: Sequence[str]) -> list[str]:
     """The first column of a table without its heading."""
-    return [cell for row in rows[1:] if words(cell := without_marks(row.split(" | ")[0]).strip())]
+    return [cell for row in rows[1:] if words(cell := plain(without_marks(row.split(" | ")[0])).strip())]
 
 
 def _indent(line: str) -> int:
@@ -197,7 +198,7 @@ def _first_clause(item: str) -> str:
         item = sentences(item)[0].of(item)
     if len(item.split()) > MAX_ITEM_WORDS:
         item = _CLAUSE.split(item)[0].rstrip(" ,;:|–—")
-    return " ".join(without_marks(" ".join(item.split()[:MAX_WORDS])).split())
+    return " ".join(plain(without_marks(" ".join(item.split()[:MAX_WORDS]))).split())
 
 
 def is_inline_list(sentence: str) -> bool:
@@ -222,18 +223,18 @@ def is_row(line: str) -> bool:
 
 def quotable(sentence: str) -> bool:
     """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
-    plain = _LINK.sub("", sentence).strip()
-    written = plain.split()
-    if len(words(plain)) < 3 or plain.endswith("?") or fold(written[-1]) in _OPEN_ENDS or _LEADERS.search(plain):
+    readable = _LINK.sub("", plain(sentence)).strip()
+    written = readable.split()
+    if len(words(readable)) < 3 or readable.endswith("?") or fold(written[-1]) in _OPEN_ENDS:
         return False
-    if any(pattern.match(plain) for pattern in (_HEADING, _CAPTION, _REFERENCE)):
+    if _LEADERS.search(readable) or any(pattern.match(readable) for pattern in (_HEADING, _CAPTION, _REFERENCE)):
         return False
-    symbols = sum(len(match) for match in _SYMBOLS.findall(plain))
-    if symbols > max(2, _MAX_SYMBOLS * len(written)) and "|" not in plain:
+    symbols = sum(len(match) for match in _SYMBOLS.findall(readable))
+    if symbols > max(2, _MAX_SYMBOLS * len(written)) and "|" not in readable:
         return False
-    bullet = _BULLET.match(plain)  # a few words without a full stop, a number or a colon are a heading
-    told = bool(re.search(r"[:|=]\s|\d", plain[bullet.end() :] if bullet else plain))
-    return told or bool(_SENTENCE_END.search(plain)) or len(written) > (5 if bullet else 9)
+    bullet = _BULLET.match(readable)  # a few words without a full stop, a number or a colon are a heading
+    told = bool(re.search(r"[:|=]\s|\d", readable[bullet.end() :] if bullet else readable))
+    return told or bool(_SENTENCE_END.search(readable)) or len(written) > (5 if bullet else 9)
 
 
 def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
@@ -242,10 +243,11 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
     The words `kept` stay in it where a part of it holds them. Numbers in brackets go: those of a paper's own references
     would pass for citation marks.
     """
-    plain = without_marks(quote.text)
+    written = plain(without_marks(quote.text))
     if quote.listed:
-        return "\n".join(line.rstrip() for line in plain.splitlines() if line.strip())
-    line = " ".join(plain.split())
+        lines = re.split(rf"\n+(?=[ \t]*{BULLET}\s|.*\|)", written)
+        return "\n".join(line[: _indent(line)] + " ".join(line.split()) for line in lines)
+    line = " ".join(written.split())
     limit = MAX_LIST_WORDS if _NUMBERED.search(line) else MAX_WORDS
     return line if len(line.split()) <= limit else _best_part(line, wanted, kept).rstrip(" ,;:–—|")
 

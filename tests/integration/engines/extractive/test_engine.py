@@ -440,6 +440,11 @@ SPENT = passage(
 GARDEN = passage(
     5, "- 7 April: planted 60 onion sets.\n- 18 August: harvested 17 kg of potatoes.", title="Garden diary 2024"
 )
+MARKED = passage(
+    9,
+    "[![Tests](https://ci/badge.svg)](https://ci) *Marks* is a library.\n\nThe `cache_hash` option keeps the "
+    "{func}`hash` of an **object**, see [the manual](https://docs/x_(y)) ([#988](https://bugs/988)).",
+)
 MEMORY = passage(
     6,
     "Types of memory\n\nThere are several types of memory.\n\n- Sensory memory: it lasts for a few seconds.\n\n"
@@ -458,7 +463,9 @@ ATTACKS = passage(
 @pytest.mark.parametrize(
     ("question", "documents", "expected"),
     [
-        ("Who is the landlord of the flat in Elm Street?", [ELM], "**Landlord:** Margit Osei, 3 Chapel Rise [1]"),
+        ("Who is the landlord of the flat in Elm Street?", [ELM], "Landlord: Margit Osei, 3 Chapel Rise [1]"),
+        ("Which option keeps the hash of an object?", [MARKED],
+         "The cache_hash option keeps the hash of an object, see the manual (#988). [1]"),
         ("How much was paid to Adria Rail in July 2024?", [SPENT],
          "2024-07-19 | payee: Adria Rail | amount_gbp: 154.80 [1]"),
         ("How many kilos of potatoes were harvested in 2024?", [GARDEN], "18 August: harvested 17 kg of potatoes. [1]"),

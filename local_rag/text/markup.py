@@ -1,0 +1,67 @@
+"""The plain view of a text: its words without the markup of Markdown, MyST, reStructuredText and HTML, with places.
+
+What is stored keeps its markup, so that offsets stay; what is read and quoted goes without.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_TARGET = r"\((?:[^()\s]|\([^()\s]*\))*(?: +\"[^\"\n]*\")?\)"
+_PATTERNS = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"<!--.*?-->",
+        rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge
+        rf"\[\s*\]{_TARGET}",
+        rf"(?<![\w)\]])\[(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
+        r"(?:\{[a-z][\w:+-]*\}|:[a-z][\w:+-]*:)`(?P<kept>[^`<\n]*[^`<\s])(?:\s*<[^`>\n]*>)?`",
+        r"`(?P<kept>[^`<\n]*[^`<\s])\s*<[^`>\n]*>`__?",
+        r"(?P<ticks>`{1,2})(?!`)(?P<kept>[^`\n]+)(?P=ticks)(?!`)",
+        r"(?<![\w*])(?P<strong>\*{1,3})(?=[^\s*])(?P<kept>[^*\n]*[^\s*])(?P=strong)(?![\w*])",
+        r"(?<![\w_])_(?=[^\s_])(?P<kept>[^_\n]*[^\s_])_(?![\w_])",  # __init__ is a name
+        r"</?(?:a|b|br|code|details|div|em|i|img|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
+    )
+]
+_SIGNS = re.compile(r"[\[`*_<]")
+
+
+class View(NamedTuple):
+    """A text without its markup, and for each of its code points the position in the text."""
+
+    text: str
+    positions: tuple[int, ...]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Code points [start, end) of the view as such of the text."""
+        return (self.positions[start], self.positions[end - 1] + 1) if end > start else (start, end)
+
+
+@lru_cache(maxsize=1024)
+def view_of(text: str) -> View:
+    """The plain view of a text."""
+    view, positions = text, tuple(range(len(text)))
+    for pattern in _PATTERNS if _SIGNS.search(text) else ():
+        kept = [span for match in pattern.finditer(view) for span in _left_out(match)]
+        for start, end in reversed(kept):
+            view, positions = view[:start] + view[end:], positions[:start] + positions[end:]
+    return View(view, positions)
+
+
+def plain(text: str) -> str:
+    """A text without its markup."""
+    return view_of(text).text
+
+
+def markup(text: str) -> list[tuple[int, int]]:
+    """Where the markup of a text stands."""
+    kept = view_of(text).positions
+    bounds = zip((-1, *kept), (*kept, len(text)), strict=True)
+    return [(before + 1, after) for before, after in bounds if after > before + 1]
+
+
+def _left_out(match: re.Match[str]) -> list[tuple[int, int]]:
+    start, end = match.span("kept") if "kept" in match.re.groupindex else (match.end(), match.end())
+    return [span for span in ((match.start(), start), (end, match.end())) if span[0] < span[1]]
