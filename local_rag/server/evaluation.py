@@ -19,7 +19,6 @@ from local_rag.server.answers import file_id
 from local_rag.server.errors import NotFound
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import Here
-from local_rag.text.display import short_path
 
 REPORT = "report.html"
 POLICY = (
@@ -51,9 +50,7 @@ class EvaluationSummary:
     finished: str
     cases: int
     graphs: Sequence[str]
-    modes: Sequence[str]
     engine: str
-    index: str
     report: bool
     contained: Mapping[str, RightAnswers]
 
@@ -104,9 +101,7 @@ def _summary(name: str, path: Path) -> EvaluationSummary | None:
             finished=str(manifest.get("finished") or ""),
             cases=int(manifest["cases"]["used"]),
             graphs=manifest["graphs"],
-            modes=manifest["modes"],
             engine=str(manifest["engine"]["describe"]),
-            index=short_path(manifest["index"]["path"]),
             report=(path / REPORT).is_file(),
             contained=_contained(path),
         )

@@ -75,8 +75,6 @@ class RootView:
     files: int
     excludes: Sequence[str]
     again: Sequence[str]
-    follow_links: bool
-    secrets: bool
     there: bool
     not_read: str
 
@@ -135,15 +133,6 @@ class Forget(Body):
     index: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """How many files have left the index, what is kept out from now on, and what still quotes them."""
-
-    removed: int
-    kept_out: Sequence[str]
-    notes: Sequence[str]
-
-
 @router.get("/api/index")
 def index(workspace: Here, index: str | None = None) -> IndexView:
     """What is indexed, from where, and what was skipped."""
@@ -188,8 +177,6 @@ def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> l
             listing.counts.get(root.path, 0),
             tuple(map(shown, root.excludes)),
             tuple(map(again, root.excludes)),
-            root.follow_links,
-            root.secrets,
             Path(root.path).exists(),
             shown(not_read.get(root.path, "")),
         )
@@ -260,8 +247,8 @@ async def add(request: Below, job: Annotated[Job, Depends(_of_folder)], workspac
 
 
 @router.post("/api/index/forget")
-def forget(request: Forget, workspace: Here) -> Forgotten:
-    """Take files out of the index."""
+def forget(request: Forget, workspace: Here) -> dict[str, Any]:
+    """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them."""
     from local_rag.diagnostics.kept import about, kept
     from local_rag.runtime.opening import open_index
 
@@ -280,4 +267,4 @@ def forget(request: Forget, workspace: Here) -> Forgotten:
     if quoting := about(kept(settings), removed):
         still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
         notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
-    return Forgotten(len(removed), [shown(pattern) for pattern in patterns], notes)
+    return {"removed": len(removed), "kept_out": [shown(pattern) for pattern in patterns], "notes": notes}

@@ -76,30 +76,6 @@ class RunList:
     good: dict[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class MadeCase:
-    """The case that was made, and how many its file has now."""
-
-    cases: str
-    question: str
-    answerable: bool
-    answers: Sequence[str]
-    sources: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class MadeCases:
-    """What came of the judgements, counted as in `evaluation.making.from_feedback`; `total`: of the file."""
-
-    cases: str
-    kept: int
-    known: int
-    unlabelled: int
-    elsewhere: int
-    total: int
-
-
 @router.get("/api/runs")
 def runs(
     workspace: Here,
@@ -170,8 +146,11 @@ def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
 
 
 @router.post("/api/runs/{run}/case")
-def make_case(run: RunId, request: MakeCase, workspace: Here) -> MadeCase:
-    """Make a case of a run; refused where nobody says what is right, and for a question that the file has already."""
+def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
+    """Make a case of a run; refused where nobody says what is right, and for a question that the file has already.
+
+    The case, how many `sources` it has, and `total`, the cases of its file.
+    """
     from local_rag.evaluation.making.from_run import keep_case
 
     answers = [answer.strip()[:LONGEST] for answer in request.answers if answer.strip()]
@@ -186,8 +165,8 @@ def make_case(run: RunId, request: MakeCase, workspace: Here) -> MadeCase:
         yes=request.right,
         labels_by=lambda run, cited: ((), cited, False),
     )
-    sources, total = len(case.relevant), len(file.cases)
-    return MadeCase(request.cases, case.question, bool(case.answerable), case.answers, sources, total)
+    about = {"question": case.question, "answerable": bool(case.answerable), "answers": case.answers}
+    return {"cases": request.cases, **about, "sources": len(case.relevant), "total": len(file.cases)}
 
 
 @router.post("/api/feedback")
@@ -204,14 +183,18 @@ def feedback(workspace: Here) -> dict[str, Sequence[Judgement]]:
 
 
 @router.post("/api/feedback/cases")
-def into_cases(request: IntoCases, workspace: Here) -> MadeCases:
-    """Make cases of the judged answers."""
+def into_cases(request: IntoCases, workspace: Here) -> dict[str, Any]:
+    """Make cases of the judged answers.
+
+    How many were `kept`, were `known` before, lack what is right (`unlabelled`) and are of other indexes (`elsewhere`);
+    `total` are the cases of the file.
+    """
     from local_rag.evaluation.making.from_feedback import keep_feedback
 
     settings = workspace.settings_of(request.index)
     made = keep_feedback(settings, _case_file(settings, request.cases))
-    counts = (len(made.kept), made.known, made.unlabelled, made.elsewhere, len(made.file.cases))
-    return MadeCases(request.cases, *counts)
+    counts = {name: getattr(made, name) for name in ("known", "unlabelled", "elsewhere")}
+    return {"cases": request.cases, "kept": len(made.kept), **counts, "total": len(made.file.cases)}
 
 
 @router.post("/api/feedback/{run}/delete")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from local_rag.config.values import EngineName, GraphName
+from local_rag.config.values import GraphName
 from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.core.narrowing import Narrowing
 from local_rag.diagnostics.check import Check
@@ -88,7 +88,6 @@ class Choices:
 
     indexes: Sequence[str]
     graphs: Sequence[GraphChoice]
-    engines: Sequence[str]
     models: Sequence[str]
     web: Sequence[str]
     defaults: dict[str, Any]
@@ -103,7 +102,6 @@ def choices(workspace: Here) -> Choices:
     return Choices(
         indexes=workspace.indexes(),
         graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
-        engines=get_args(EngineName),
         models=_models(workspace),
         web=("off", "ask"),
         defaults={
