@@ -52,7 +52,7 @@ def talk(lines, capsys, monkeypatch, *, engine=None, **options):
 def test_each_line_of_a_pipe_is_a_question(capsys, monkeypatch):
     code, out, err = talk(["What does the plan cost?", "", "And the other?"], capsys, monkeypatch)
     assert code == 0
-    source = '[1] /notes/1.md, "Passage 1 says that the plan costs 100 euros." (nearly word for word)'
+    source = '[1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."'
     assert out.split("\n\n") == [
         "It costs 100 euros [1].",
         source,
