@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from local_rag.cli.app import main
+from local_rag.cli import main
 
 if __name__ == "__main__":
     sys.argv[1:] = ["index", *sys.argv[1:]]

@@ -8,8 +8,6 @@ import sys
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
-
 
 def main() -> None:
     """Run the command that the process was started with; it leaves the process with the exit code.
@@ -27,11 +25,11 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     except process.StreamClosed:
-        code = BROKEN_PIPE
+        code = process.BROKEN_PIPE
     except KeyboardInterrupt:  # another Ctrl-C, while the first was being shown
         from local_rag.terminal.console import stderr
 
-        code = INTERRUPTED
+        code = process.INTERRUPTED
         stderr().show_cursor()
     except LocalRagError as error:
         from local_rag.terminal.console import write_error

@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from local_rag.cli import INTERRUPTED, main
 from local_rag.cli.ask import ask
 from local_rag.cli.bundle import bundle_app
 from local_rag.cli.calibrate import calibrate
@@ -36,10 +35,9 @@ from local_rag.cli.search import search
 from local_rag.cli.serve import serve
 from local_rag.cli.status import status
 from local_rag.cli.threads import threads_app
+from local_rag.core import process
 from local_rag.core.errors import LocalRagError
 from local_rag.core.reasons import mistake_of
-
-__all__ = ["INTERRUPTED", "app", "main", "run"]
 
 COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve)
 GROUPS = {
@@ -78,14 +76,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         _must_be_somewhere()
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
-        if result == INTERRUPTED:  # what Typer makes of KeyboardInterrupt
+        if result == process.INTERRUPTED:  # what Typer makes of KeyboardInterrupt
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
         goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command continues where it stopped" if goes_on else ""
         show_cursor()
-        return say("stopped", hint, INTERRUPTED)
+        return say("stopped", hint, process.INTERRUPTED)
     except TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.format_message())
@@ -155,7 +153,3 @@ def _root(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Options before the command; --debug may stand anywhere."""
-
-
-if __name__ == "__main__":
-    main()

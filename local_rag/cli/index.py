@@ -13,7 +13,7 @@ from local_rag.core.serialization import to_plain
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.runtime.index_request import Request
+    from local_rag.runtime.indexing import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class SyncOptions(IndexOptions):
         return IndexOptions(index=self.index, embedder=self.embedder).settings(**flags)
 
     def request(self, files: list[Path], pages: list[str]) -> Request:
-        from local_rag.runtime.index_request import Request
+        from local_rag.runtime.indexing import Request
 
         return Request(
             files,

@@ -68,7 +68,7 @@ def show(
 
     Passages are read again from the index; where one is gone or its file has changed, that is said.
     """
-    from local_rag.runtime.run_passages import RunPassages
+    from local_rag.runtime.kept import RunPassages
     from local_rag.terminal.console import write_result
     from local_rag.terminal.runs import plain_run, run_parts
 

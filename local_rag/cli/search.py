@@ -49,8 +49,7 @@ def search(
     A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
     """
     from local_rag.index.exact_words import typed_query
-    from local_rag.runtime.opening import open_embedder, open_indexes
-    from local_rag.runtime.question import check_question
+    from local_rag.runtime.opening import check_question, open_embedder, open_indexes
     from local_rag.terminal.console import write_result
     from local_rag.terminal.passages import passages_table
 

@@ -52,6 +52,10 @@ def prepare_own_process() -> None:
     cast("dict[str, ModuleType | None]", sys.modules).setdefault(TELEMETRY, None)
 
 
+INTERRUPTED, BROKEN_PIPE = 130, 141
+"""Exit codes after Ctrl-C, and where nobody reads what is written."""
+
+
 class StreamClosed(BaseException):
     """Whoever reads stdout or stderr of this process reads no more (`local-rag … | head`).
 

@@ -161,7 +161,7 @@ def _models(settings: Settings) -> Iterator[Check]:
 
 
 def _prompts(settings: Settings) -> Iterator[Check]:
-    from local_rag.runtime.prompt_file import prompt_texts
+    from local_rag.runtime.engine_choice import prompt_texts
 
     if own := prompt_texts(settings).changed:
         yield Check("prompts.yaml", "note", f"texts of your own: {joined(own)}", "local-rag prompts check")

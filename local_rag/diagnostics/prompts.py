@@ -15,7 +15,7 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import TEXTS, PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts, chat_so_far, files_in_words
 from local_rag.engines.language_model.window import Message
-from local_rag.runtime.prompt_file import prompt_file, prompt_texts
+from local_rag.runtime.engine_choice import prompt_file, prompt_texts
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

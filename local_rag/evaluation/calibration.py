@@ -36,7 +36,7 @@ from local_rag.evaluation.threshold_fit import (
     point_at,
     trade_off,
 )
-from local_rag.runtime.partial_index import part_embedded
+from local_rag.runtime.opening import part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.text.display import short_path
 

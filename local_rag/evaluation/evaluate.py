@@ -23,8 +23,7 @@ from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import lookup
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.runner import Plan, Progress, Runner
-from local_rag.runtime.opening import loading
-from local_rag.runtime.partial_index import part_embedded
+from local_rag.runtime.opening import loading, part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.written import enter
 from local_rag.text.display import plural, printable, short_path, shorten

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from local_rag.graphs.deps import TUTORIAL, Options
-from local_rag.graphs.edges import label, route_taken, steps_or_source
 from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
@@ -16,11 +15,10 @@ from local_rag.graphs.nodes.graders import (
     grade_generation_or_other_source,
 )
 from local_rag.graphs.nodes.node import Node
-from local_rag.graphs.nodes.reasoning import reason, retrieve_step
-from local_rag.graphs.nodes.retrieval import retrieve
-from local_rag.graphs.nodes.rewriting import transform_query
+from local_rag.graphs.nodes.retrieval import reason, retrieve, retrieve_step, transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
+from local_rag.graphs.rules import label, route_taken, steps_or_source
 
 Edges = dict[Hashable, str]
 

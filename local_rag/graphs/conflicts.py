@@ -15,9 +15,9 @@ from local_rag.core.answer import Citation, Conflict, Position
 from local_rag.core.errors import DeadlineExceeded, LocalRagError, Stopped
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Support
-from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.disagreement import Statement, disagreeing
+from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten

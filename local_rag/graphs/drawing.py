@@ -1,56 +1,17 @@
-"""The graphs as pictures: Mermaid for pages and notebooks, ASCII for terminals. Nothing is asked of another machine.
-
-LangGraph shows a compiled graph in a notebook as a PNG that mermaid.ink draws, on the internet. A `LocalDrawing` has
-Mermaid text and ASCII instead, and refuses what would call out.
-"""
+"""The graphs for people: as pictures, and in half a sentence for each graph and node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from langchain_core.runnables.graph import Graph
 
 from local_rag.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from local_rag.graphs.deps import Options
-
-
-class LocalDrawing(Graph):
-    """A drawable graph that never asks another machine to draw it."""
-
-    @classmethod
-    def of(cls, graph: Graph) -> LocalDrawing:
-        return cls(nodes=graph.nodes, edges=graph.edges)
-
-    def reid(self) -> LocalDrawing:
-        """As LangChain's."""
-        return self.of(super().reid())
-
-    def draw_mermaid_png(self, **options: Any) -> NoReturn:
-        """Refused, whatever the options: each way to make this PNG loads something from the internet."""
-        raise UsageError(
-            "a PNG of a graph is made with the help of another machine (mermaid.ink), so local-rag refuses to; draw it "
-            "here with .draw_mermaid() or .print_ascii(), or write a file with: local-rag graph NAME --mermaid",
-        )
-
-    def ascii(self) -> str:
-        """The graph in characters, laid out by grandalf; labels stand in the list below it."""
-        labels = [f"  {edge.source} -- {edge.data} --> {edge.target}" for edge in self.edges if edge.data]
-        drawing = "\n".join(line.rstrip() for line in self.draw_ascii().splitlines())
-        return "\n".join([drawing, "", *labels]).rstrip()
-
-    def mime_bundle(self) -> dict[str, Any]:
-        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
-        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.draw_mermaid().strip()}\n```"}
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return self.mime_bundle()
+from local_rag.graphs import GRAPHS, compiled
+from local_rag.graphs.deps import TUTORIAL, Options
+from local_rag.graphs.graph import LocalDrawing
 
 
-def mermaid_drawing(name: str, options: Options | None = None) -> str:
+def mermaid_drawing(name: str, options: Options = TUTORIAL) -> str:
     """The graph as Mermaid text, every label on its edge; wired as the tutorials do without options.
 
     Raises UsageError for an unknown name.
@@ -58,18 +19,15 @@ def mermaid_drawing(name: str, options: Options | None = None) -> str:
     return _drawable(name, options).draw_mermaid().strip()
 
 
-def ascii_drawing(name: str, options: Options | None = None) -> str:
+def ascii_drawing(name: str, options: Options = TUTORIAL) -> str:
     """The graph in characters. Raises UsageError for an unknown name."""
     return _drawable(name, options).ascii()
 
 
-def _drawable(name: str, options: Options | None) -> LocalDrawing:
-    from local_rag.graphs import GRAPHS
-    from local_rag.graphs.deps import TUTORIAL
-
+def _drawable(name: str, options: Options) -> LocalDrawing:
     if name not in GRAPHS:
         raise UsageError(f"there is no graph {name!r}", hint=f"local-rag graph {'|'.join(GRAPHS)}")
-    return GRAPHS[name](options or TUTORIAL).compile(name=name).get_graph()
+    return compiled(name, options).get_graph()
 
 
 NODE_WIDTH, NODE_HEIGHT = 150.0, 40.0
@@ -97,7 +55,7 @@ class DrawnEdge:
     conditional: bool
 
 
-def layout(name: str, options: Options | None = None) -> tuple[list[LaidOutNode], list[DrawnEdge]]:
+def layout(name: str, options: Options = TUTORIAL) -> tuple[list[LaidOutNode], list[DrawnEdge]]:
     """The graph in layers from top to bottom (Sugiyama et al. 1981), from (0, 0) on. Raises UsageError for no such."""
     from grandalf.graphs import Edge, Vertex, graph_core
     from grandalf.layouts import SugiyamaLayout, VertexViewer
@@ -130,3 +88,36 @@ def _closer(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float,
         columns[column] = previous
         ends |= dict.fromkeys(layers, previous + NODE_WIDTH * 7 / 6)
     return {id_: (columns[x], y - top) for id_, (x, y) in places.items()}
+
+
+OF_GRAPHS: Mapping[str, str] = {
+    "plain": "Plain RAG: searches once and writes once; only the quotes are checked.",
+    "self-rag": "Self-RAG: checks every passage and then the answer; rewords the question, or writes again, as needed.",
+    "crag": "Corrective RAG: checks every passage; where they do not suffice, the web is asked, if it is on.",
+    "adaptive": "Adaptive RAG: first chooses between your files, the web and neither, then goes on as Self-RAG does.",
+}
+
+OF_NODES: Mapping[str, str] = {
+    "standalone_question": "makes a follow-up a question that stands alone",
+    "route_question": "chooses between your files, the web and neither",
+    "decide_retrieval": "decides whether your files are needed",
+    "retrieve": "brings the passages that fit the question best",
+    "retrieve_step": "brings passages for the next step",
+    "reason": "writes the next step towards the answer",
+    "grade_documents": "checks of each passage whether it helps to answer the question",
+    "transform_query": "puts the question in other words for the next search",
+    "web_search": "looks in the web, once you have allowed it",
+    "web_search_node": "looks in the web, once you have allowed it",
+    "discard_documents": "sets passages aside that do not help",
+    "refine_documents": "cuts the passages down to what matters",
+    "generate": "writes the answer, a draft until it is checked",
+    "rank_candidates": "takes the best of several drafts",
+    "grade_generation": "checks whether the passages support the draft, and whether it answers the question",
+    "grade_generation_v_documents": "checks whether the passages support the draft",
+    "grade_generation_v_question": "checks whether the draft answers the question",
+    "grade_segment": "checks whether the passages support the new part",
+    "prepare_for_final_grade": "goes on to the last check",
+    "llm_fallback": "answers without your files, and says so",
+    "give_up": "takes the best draft, or says that your files do not say",
+    "remember": "keeps the question and its answer for follow-ups",
+}

@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.graph import Graph as DrawableGraph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
+from local_rag.core.errors import UsageError
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import Question, Result, State
 
 if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
 else:
     Compiled = CompiledStateGraph
+
+
+class LocalDrawing(DrawableGraph):
+    """A drawable graph that never asks another machine to draw it.
+
+    LangGraph shows a compiled graph in a notebook as a PNG that mermaid.ink draws, on the internet. This one has
+    Mermaid text and ASCII instead, and refuses what would call out.
+    """
+
+    @classmethod
+    def of(cls, graph: DrawableGraph) -> LocalDrawing:
+        return cls(nodes=graph.nodes, edges=graph.edges)
+
+    def reid(self) -> LocalDrawing:
+        """As LangChain's."""
+        return self.of(super().reid())
+
+    def draw_mermaid_png(self, **options: Any) -> NoReturn:
+        """Refused, whatever the options: each way to make this PNG loads something from the internet."""
+        raise UsageError(
+            "a PNG of a graph is made with the help of another machine (mermaid.ink), so local-rag refuses to; draw it "
+            "here with .draw_mermaid() or .print_ascii(), or write a file with: local-rag graph NAME --mermaid",
+        )
+
+    def ascii(self) -> str:
+        """The graph in characters, laid out by grandalf; labels stand in the list below it."""
+        labels = [f"  {edge.source} -- {edge.data} --> {edge.target}" for edge in self.edges if edge.data]
+        drawing = "\n".join(line.rstrip() for line in self.draw_ascii().splitlines())
+        return "\n".join([drawing, "", *labels]).rstrip()
+
+    def mime_bundle(self) -> dict[str, Any]:
+        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
+        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.draw_mermaid().strip()}\n```"}
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return self.mime_bundle()
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):

@@ -1,4 +1,4 @@
-"""How a graph ends: the status of an answer, rejected drafts, and giving up."""
+"""How a graph ends: the status of an answer, rejected drafts, giving up, and the program's own words in an answer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from langchain_core.documents import Document
 
 from local_rag.core.answer import Status
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
+from local_rag.core.generation import Shape
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
-from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_refusal
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, is_refusal, texts_for
 from local_rag.text.display import plural
 from local_rag.text.metadata import chunk_id
 
@@ -284,3 +284,22 @@ def reason_of(checked: citations.Checked, has_passages: bool, texts: AnswerTexts
         texts.count(texts.dropped, checked.dropped) if checked.dropped else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def texts_of(state: State, deps: Deps) -> AnswerTexts:
+    """The program's own sentences, in the language that is set, or that of the question, or of the chat before it."""
+    return texts_for(deps.answer.language, standalone_of(state), _before(state))
+
+
+def shape_of(state: State, deps: Deps) -> Shape:
+    """What an engine is asked for."""
+    answer, question = deps.answer, standalone_of(state)
+    language, refusal = asked_language(answer.language, question, _before(state)), texts_of(state, deps).refusal
+    return Shape(answer.sentences, answer.style, language, refusal)
+
+
+def _before(state: State) -> str:
+    """The language of the last answer of the chat; empty for English, because other languages fall back to it."""
+    turns = state.get("turns") or [{}]
+    language = str(turns[-1].get("language", ""))
+    return language if language != ENGLISH.code else ""

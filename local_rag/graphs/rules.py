@@ -1,4 +1,4 @@
-"""The rules: which label follows from a state. A node evaluates its rule once, after its work; edges read the label."""
+"""The rules: which label follows from a state. A node evaluates its rule once, after its work; edges only read."""
 
 from __future__ import annotations
 
@@ -218,3 +218,25 @@ def _write_again(state: State) -> Literal["not supported", "max retries"]:
 def _rewrite(state: State) -> Literal["not useful", "max retries"]:
     """A question is rewritten where that is still allowed, and an answer to it could still be written."""
     return "not useful" if budget_left(state, "generations") and budget_left(state, "rewrites") else "max retries"
+
+
+def label(state: State) -> str:
+    """The label that the node before it decided by its rule (see `rules`)."""
+    return state["label"]
+
+
+def route_taken(state: State) -> Literal["vectorstore", "web_search", "direct", "multi"]:
+    """Adaptive RAG, after the router: the source, or for the files in several steps `multi`."""
+    route = state.get("route", "vectorstore")
+    return "multi" if route == "vectorstore" and state.get("complexity") == "multi" else route
+
+
+def steps_or_source(state: State) -> Literal["web_search", "direct", "multi"]:
+    """The same where every question to the files takes several steps."""
+    route = state.get("route", "vectorstore")
+    return "multi" if route == "vectorstore" else route
+
+
+def retrieve_or_not(state: State) -> Literal["retrieve", "direct"]:
+    """Self-RAG, after the decision whether the files are needed."""
+    return "direct" if state.get("route") == "direct" else "retrieve"

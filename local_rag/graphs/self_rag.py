@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from local_rag.graphs.deps import TUTORIAL, Options
-from local_rag.graphs.edges import label, retrieve_or_not
 from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes import candidates, segments
 from local_rag.graphs.nodes.conversation import graph_of
@@ -16,9 +15,9 @@ from local_rag.graphs.nodes.graders import (
     grade_generation_v_question,
     prepare_for_final_grade,
 )
-from local_rag.graphs.nodes.retrieval import retrieve
-from local_rag.graphs.nodes.rewriting import transform_query
+from local_rag.graphs.nodes.retrieval import retrieve, transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
+from local_rag.graphs.rules import label, retrieve_or_not
 
 
 def self_rag(options: Options = TUTORIAL) -> Graph:

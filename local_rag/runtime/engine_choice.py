@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
+from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
+from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
 from local_rag.runtime.opening import open_evaluator
-from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -140,7 +142,6 @@ def own_engine(
     """
     from local_rag.core import protocols
     from local_rag.engines.chat_model import ChatModelEngine
-    from local_rag.runtime.prompt_file import prompt_texts
 
     if missing := missing_of(protocols.Engine, engine):
         raise UsageError(
@@ -278,3 +279,25 @@ def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
     if not others:
         return error
     return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")
+
+
+FILE = "prompts.yaml"
+ARGUMENT = "prompts"
+"""Where a text comes from that a program gives to `Rag.open`."""
+
+
+def prompt_file(settings: Settings) -> Path:
+    """Where a person's own texts lie, whether or not there are any."""
+    return settings.config_folder / FILE
+
+
+def prompt_texts(settings: Settings) -> PromptTexts:
+    """The texts in force.
+
+    Raises ConfigError for a file that is not YAML, an unknown name and a text that cannot stand in a prompt,
+    ConfigUnreadable for what is no file that can be read.
+    """
+    path = prompt_file(settings)
+    kept = of_person(read_yaml(path), str(path)) if path.exists() or path.is_symlink() else PromptTexts()
+    given = of_person(settings.prompts, ARGUMENT)
+    return PromptTexts({**kept.own, **given.own}, {**kept.origin, **given.origin})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
@@ -18,14 +18,88 @@ from local_rag.core.errors import IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
 from local_rag.core.reasons import reason_of
 from local_rag.index.store.folder import has_database
-from local_rag.runtime.index_request import Request
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
+    from local_rag.index.parse.loaders import Loader
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to index: files and folders, and pages that were named; with neither, all files that are known.
+
+    `excludes` are patterns as in .gitignore, which stay until `no_excludes` takes them back;
+    `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
+    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
+    new vectors from the stored text. `no_embed` brings text up to date and makes no vectors, `embed_only` does only
+    that. `about` says what the index holds; empty: its catalog says it again. `loaders` of a program read files by
+    their suffix, see `Index.sync`.
+    """
+
+    paths: Sequence[Path] = ()
+    urls: Sequence[str] = ()
+    excludes: Sequence[str] = ()
+    no_excludes: Sequence[str] = ()
+    secrets: bool = False
+    follow_links: bool | None = None
+    prune: bool = False
+    retry: bool = False
+    reembed: bool = False
+    no_embed: bool = False
+    embed_only: bool = False
+    about: str | None = None
+    loaders: Mapping[str, Loader] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> list[Path]:
+        """The paths, absolute and without links. Raises UsageError for what is no path."""
+        from local_rag.index.sync.roots import real_path
+
+        return [real_path(path) for path in self.paths]
+
+    def check(self) -> None:
+        """Raises UsageError for two options of which each forbids what the other asks for."""
+        if self.no_embed and self.embed_only:
+            raise UsageError(
+                "--no-embed makes no vectors, and --embed-only makes nothing else: they exclude each other",
+                hint="local-rag index --embed-only",
+            )
+        if self.no_embed and self.reembed:
+            raise UsageError(
+                "--reembed makes vectors anew, and --no-embed makes none: they exclude each other",
+                hint="local-rag index --reembed",
+            )
+        walking = {
+            "--exclude": self.excludes,
+            "--no-exclude": self.no_excludes,
+            "--include-secrets": self.secrets,
+            "--follow-links": self.follow_links is not None,
+            "--prune": self.prune,
+            "--retry": self.retry,
+            "--reembed": self.reembed,
+            "a URL": self.urls,
+            "a path": self.paths,
+        }
+        if self.embed_only and (given := [name for name, value in walking.items() if value]):
+            raise UsageError(
+                f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
+                hint="local-rag index --embed-only",
+            )
+
+    @property
+    def walk_options(self) -> dict[str, Any]:
+        """How folders are walked."""
+        return {
+            "excludes": self.excludes,
+            "no_excludes": self.no_excludes,
+            "secrets": self.secrets,
+            "follow_links": self.follow_links,
+        }
+
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 

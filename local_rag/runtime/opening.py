@@ -20,8 +20,9 @@ from local_rag.core.errors import (
     UsageError,
 )
 from local_rag.core.progress import Display
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
-from local_rag.text.display import those_there
+from local_rag.text.display import plural, those_there
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
@@ -239,3 +240,40 @@ def served_by(settings: Settings, fingerprint: str) -> str:
         return embedder.served_by[0]
     except (ConfigError, ModelMissing, ModelChanged) as error:
         return f"not known: {error}"
+
+
+def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool) -> str:
+    """How much of an index is embedded, "12,400 of 56,000 passages embedded"; "" where all of it is.
+
+    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`.
+    """
+    if status.embedded >= status.chunks:
+        return ""
+    part = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded"
+    if partial:
+        return part
+    name = status.path.name if status.path.parent == settings.data_folder / "indexes" else str(status.path)
+    index = "" if name == "default" else f" --index {shlex.quote(name)}"
+    raise UsageError(
+        f"the index {name} has only {part}, {why}",
+        hint=f"local-rag index --embed-only{index}   or the same command with --partial",
+    )
+
+
+SEE = "docs/python.md says what a program may give"
+
+LONGEST_QUESTION = 4_000
+"""Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
+
+
+def check_question(question: str) -> None:
+    """Raises UsageError for a question that is no text, empty or too long."""
+    if not isinstance(question, str):
+        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=SEE)
+    if not question.strip():
+        raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"a question has at most {LONGEST_QUESTION:,} characters, and this one has {len(question):,}",
+            hint="put the text into a file, index it, and ask about it: local-rag ask QUESTION --in FILE",
+        )

@@ -19,8 +19,7 @@ from local_rag.core.events import Done, Event
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.opening import open_embedder, open_indexes, open_web
-from local_rag.runtime.question import SEE, check_question
+from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
@@ -131,8 +130,7 @@ class Rag:
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
         was named that is not there or not on this machine.
         """
-        from local_rag.runtime.engine_choice import choose_engine, own_engine
-        from local_rag.runtime.prompt_file import prompt_texts
+        from local_rag.runtime.engine_choice import choose_engine, own_engine, prompt_texts
 
         _check_parts(corpus, reranker, prompts)
         own, named = (None, engine) if isinstance(engine, str) else (engine, None)

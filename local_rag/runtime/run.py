@@ -146,8 +146,7 @@ class Run:
                 starts[data["id"]] = time.monotonic()
 
     def _answer(self, seconds: float) -> Answer:
-        from local_rag.graphs.answer_language import texts_of
-        from local_rag.graphs.outcome import checked_answer
+        from local_rag.graphs.outcome import checked_answer, texts_of
 
         state = self.state
         status: Status = state.get("status", "abstained")

@@ -18,7 +18,7 @@ from local_rag.core.errors import ModelMissing
 from local_rag.core.events import Done, WebQuery
 from local_rag.core.narrowing import Narrowing
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.question import LONGEST_QUESTION, check_question
+from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import ApiError

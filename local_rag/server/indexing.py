@@ -109,8 +109,7 @@ def main() -> None:
 
 def _index(request: Mapping[str, Any], told: _Told) -> SyncReport:
     from local_rag.config.settings import Settings
-    from local_rag.runtime.index_request import Request
-    from local_rag.runtime.indexing import index_files
+    from local_rag.runtime.indexing import Request, index_files
 
     cancel = Cancel()
 

@@ -14,8 +14,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.runtime.history import LONGEST
-from local_rag.runtime.kept import Judgement, KeptRun, Line, RunStep, RunSummary
-from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunStep, RunSummary
 from local_rag.server.answers import answer_view, id_of
 from local_rag.server.errors import NotFound
 from local_rag.server.responses import Body

@@ -49,7 +49,7 @@ class Search(Body):
 def search(request: Search, workspace: Here) -> dict[str, Any]:
     """The `passages` that fit a query, best first; `notes` say what a search does not see."""
     from local_rag.index.exact_words import typed_query
-    from local_rag.runtime.question import check_question
+    from local_rag.runtime.opening import check_question
 
     if not request.query.strip():
         raise UsageError("the query is empty", hint="type words or a question")
@@ -96,7 +96,7 @@ class Choices:
 @router.get("/api/choices")
 def choices(workspace: Here) -> Choices:
     """What a question can set, and the defaults."""
-    from local_rag.graphs.explanations import OF_GRAPHS
+    from local_rag.graphs.drawing import OF_GRAPHS
 
     values = workspace.settings.values
     return Choices(
@@ -155,8 +155,7 @@ class GraphView:
 def graph(name: GraphName, workspace: Here, memory: bool = True) -> GraphView:
     """The nodes and edges of a graph as the settings wire it, laid out; without `memory` that of no chat."""
     from local_rag.graphs.deps import Options
-    from local_rag.graphs.drawing import layout
-    from local_rag.graphs.explanations import OF_GRAPHS, OF_NODES
+    from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES, layout
 
     nodes, edges = layout(name, Options.of(workspace.settings.values, memory=memory))
     views = [NodeView(node.id, node.label, OF_NODES.get(node.id, ""), node.x, node.y) for node in nodes]

@@ -13,8 +13,7 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.kept import KeptRun, Line, RunSummary
-from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts
 from local_rag.terminal.console import PlainTable

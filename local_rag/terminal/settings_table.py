@@ -9,7 +9,7 @@ from rich.text import Text
 
 from local_rag.config.calibrated import calibrated
 from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, Settings
-from local_rag.runtime.prompt_file import prompt_file
+from local_rag.runtime.engine_choice import prompt_file
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import joined, short_path
 

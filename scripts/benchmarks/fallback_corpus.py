@@ -143,8 +143,7 @@ def evaluated(place: Path, how: str, engine: str) -> Any:
     from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
-    from local_rag.runtime.index_request import Request
-    from local_rag.runtime.indexing import index_files
+    from local_rag.runtime.indexing import Request, index_files
     from local_rag.terminal.console import stderr
     from local_rag.terminal.progress import TerminalDisplay
 

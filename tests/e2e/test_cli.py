@@ -125,7 +125,7 @@ def test_debug_shows_the_traceback(here, capsys):
 
 
 SLOW_ANSWER = """
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.core import cancel
 from local_rag.core.generation import AnswerDelta
 from local_rag.engines.extractive.engine import ExtractiveEngine
@@ -142,7 +142,7 @@ main()
 SLOW_EMBEDDER = """
 import sys
 import numpy as np
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.core import cancel
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 WAITING = """
 import sys
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.core import cancel
 from local_rag.engines.extractive.engine import ExtractiveEngine
 

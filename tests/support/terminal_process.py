@@ -16,7 +16,7 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 class Terminal:
     """A process whose terminal this is; `shown` is all that stood on it."""
 
-    def __init__(self, arguments, env, program="from local_rag.cli.app import main; main()"):
+    def __init__(self, arguments, env, program="from local_rag.cli import main; main()"):
         self.ours, theirs = os.openpty()
         command = [sys.executable, "-c", AT_TERMINAL + program, *arguments]
         self.process = subprocess.Popen(

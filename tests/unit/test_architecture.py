@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,27 @@ def test_imports_only_go_down(package):
             if other in (package, "__version__"):
                 continue
             assert LAYERS.index(other) < LAYERS.index(package), f"{module} imports {name}, which lies above it"
+
+
+def imported_at_run_time(tree, known):
+    """The modules that a module imports when it is imported or works; not what only a type checker reads."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            left += node.orelse
+        elif isinstance(node, ast.ImportFrom):
+            home = f"{node.module}.".partition("local_rag.")[2].rstrip(".").replace(".", "/")
+            names = [f"{home}/{alias.name}".lstrip("/") for alias in node.names]
+            yield from ((name if name in known else home) for name in names)
+        else:
+            left += ast.iter_child_nodes(node)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    known = {module for module, _ in modules()}
+    above = {module: {*imported_at_run_time(tree, known)} & known - {module} for module, tree in modules()}
+    TopologicalSorter(above).prepare()  # raises CycleError, which names the circle
 
 
 def test_the_evaluator_needs_no_engine():

@@ -10,8 +10,7 @@ from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.index import Index
-from local_rag.runtime.index_request import Request
-from local_rag.runtime.indexing import sync
+from local_rag.runtime.indexing import Request, sync
 from local_rag.runtime.opening import open_embedder, open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"

@@ -11,11 +11,11 @@ from local_rag.core import critique
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.graphs import outcome
-from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal

@@ -11,9 +11,9 @@ from local_rag.core.events import Token
 from local_rag.core.generation import Attempt
 from local_rag.core.usage import Usage
 from local_rag.graphs import outcome
-from local_rag.graphs.answer_language import shape_of, texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.outcome import shape_of, texts_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal

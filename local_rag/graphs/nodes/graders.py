@@ -10,10 +10,10 @@ from langchain_core.documents import Document
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance
 from local_rag.graphs import outcome, rules
-from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
+from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural

@@ -14,9 +14,9 @@ from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import conflicts, outcome
-from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
+from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, after, begun
 from local_rag.text.metadata import chunk_id
 

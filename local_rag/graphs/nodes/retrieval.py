@@ -1,4 +1,9 @@
-"""The node that retrieves, and which passages come first."""
+"""The nodes that retrieve and that write queries: once, again in other words, or in several steps.
+
+In several steps (IRCoT, arXiv 2212.10509, as Adaptive-RAG uses it for its class C, arXiv 2403.14403): retrieve, write
+one sentence of reasoning, retrieve with that sentence, and so on; then one answer over all that was collected. It ends
+when the answer is there, when nothing new comes, or when steps, passages or time are used up.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,18 @@ from langchain_core.documents import Document
 
 from local_rag.core.callbacks import retrieval
 from local_rag.core.events import Note, Retrieved
-from local_rag.core.verdicts import Graded
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded, Target
+from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.node import Emit, node
+from local_rag.graphs.nodes.node import Emit, Node, counted, node
+from local_rag.graphs.nodes.own_words import own_queries, own_update
+from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, standalone_of
 from local_rag.index.exact_words import quoted_phrases
-from local_rag.text.display import joined, shorten
+from local_rag.text.display import joined, plural, shorten
 from local_rag.text.metadata import chunk_id
+from local_rag.text.words import query_key
 
 PHRASES = 4
 """Quoted phrases of a question that are looked for word for word."""
@@ -89,3 +99,79 @@ def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list
     by_id = {chunk_id(passage): passage for passage in passages}
     first = [by_id[known] for known in takewhile(by_id.__contains__, before)]
     return [*first, *(passage for passage in passages if passage not in first)]
+
+
+def transform_query(target: Target) -> Node:
+    """The rewriter of queries for this target."""
+
+    @node("rewriting the question")
+    def transform_query(state: State, deps: Deps, emit: Emit) -> State:
+        """Another query for the same question; one that was tried before ends the rewriting.
+
+        For the web the rewriter is told nothing but what the web may be told.
+        """
+        question, usage = standalone_of(state), Usage()
+        tried = state.get("tried") or [question]
+        if target == "web":
+            tried, usage = own_queries(state, deps)
+            question = tried[0]
+        if not budget_left(state, "rewrites"):
+            return {**_queries(target, question, tried, deps), "usage": usage}
+        rewrite = deps.engine.rewrite(question, tried, target)
+        query, usage = rewrite.text, usage + rewrite.usage
+        if not query.strip() or query_key(query) in map(query_key, tried):
+            verdict = Graded("transform_query", query, "the rewriter has nothing new")
+            kept: State = own_update(tried, deps) if target == "web" else {}
+            return {**kept, "spent": ["rewrites"], "decisions": [verdict], "usage": usage}
+        return {
+            **_queries(target, query, [*tried, query], deps),
+            "tries": counted(state, "rewrites"),
+            "decisions": [Graded("transform_query", query)],
+            "usage": usage,
+        }
+
+    return transform_query
+
+
+def _queries(target: Target, query: str, tried: list[str], deps: Deps) -> State:
+    """The queries for the web and those for the files are kept apart: a search of the files begins with its own."""
+    return own_update(tried, deps) if target == "web" else {"query": query, "tried": tried}
+
+
+@node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
+def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
+    """The best new passages for the last thought, at most `per_step` of them and `collected` in all."""
+    have = state.get("documents", []) if state.get("tried") else []
+    query = state.get("query") or standalone_of(state)
+    k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
+    known = [chunk_id(passage) for passage in have]
+    new = search(deps, query, k, known) if k > 0 else []
+    emit(Retrieved(query, tuple(new)))
+    return {
+        "query": query,
+        "tried": [*state.get("tried", ()), query],
+        "documents": [*have, *new],
+        "nearest": [*state.get("nearest", ()), *new],
+        "decisions": named_documents(new),
+        "step": "new" if new else "nothing new",
+        "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
+    }
+
+
+@node(lambda state, deps: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
+def reason(state: State, deps: Deps, emit: Emit) -> State:
+    """One more sentence towards the answer; it is the next query unless the engine names a better one."""
+    question, documents, thoughts = standalone_of(state), state.get("documents", []), state.get("thoughts", [])
+    thought = deps.engine.reason(question, documents, thoughts)
+    query = (thought.query or thought.text).strip()
+    full = len(documents) >= deps.adaptive.collected
+    repeated = any(query_key(query) == query_key(earlier) for earlier in state.get("tried", ()))
+    enough = thought.done or not query or full or repeated
+    return {
+        "thoughts": [*thoughts, thought.text] if thought.text else thoughts,
+        "query": question if enough else query,
+        "tries": counted(state, "steps"),
+        "step": "enough" if enough else "go on",
+        "usage": thought.usage,
+        "why": thought.text,
+    }

@@ -16,7 +16,6 @@ from local_rag.core.generation import Attempt
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import outcome, rules
-from local_rag.graphs.answer_language import shape_of, texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
@@ -24,6 +23,7 @@ from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, retrieved
 from local_rag.graphs.nodes.routing import first_need
+from local_rag.graphs.outcome import shape_of, texts_of
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations

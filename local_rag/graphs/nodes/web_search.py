@@ -1,19 +1,23 @@
 """The nodes that search the web, or a fallback corpus in its place.
 
-What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave.
+What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave. A
+callback says whether words may leave, or a person whom an interruption of the graph asks. A node that is interrupted
+runs again from its beginning once it is answered: what it has paid for before that is kept as the result of a LangGraph
+task (see `own_words`), and nothing leaves before the answer.
 """
 
 from __future__ import annotations
 
 from langchain_core.documents import Document
+from langgraph.config import get_config
+from langgraph.types import interrupt
 
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, rules, strips
-from local_rag.graphs.deps import TIME, Deps
-from local_rag.graphs.nodes import consent
+from local_rag.graphs.deps import TIME, Deps, by_interrupt
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries, own_update
@@ -58,10 +62,10 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> State:
         return _search_fallback_corpus(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return _refused(why)
-    own, usage = own_queries(state, deps, once=consent.is_interrupted_to_ask(deps))
+    own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
     proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
     emit(proposed)
-    query = consent.allowed(proposed, deps)
+    query = allowed(proposed, deps)
     if query is None:
         return _refused("the query was not allowed to leave this machine") | {"usage": usage}
     if query != proposed:
@@ -133,3 +137,30 @@ def _looked(state: State, results: WebResults, relevant: list[Document], graded:
 def _refused(why: str) -> State:
     refused = Graded("web_search", "refused", why)
     return {"documents": [], "spent": ["web_searches"], "decisions": [refused], "why": why}
+
+
+ANSWERS = 'yes, no, or another query: {"query": "…"}'
+"""What an interruption may be answered with, as it tells its caller."""
+
+YES = frozenset({"yes", "y", "ja", "j"})
+
+
+def is_interrupted_to_ask(deps: Deps) -> bool:
+    """Whether the graph is interrupted to ask: a checkpointer to go on from needs a thread, and else none is named."""
+    return deps.may_search is by_interrupt and "thread_id" in get_config().get("configurable", {})
+
+
+def allowed(query: WebQuery, deps: Deps) -> WebQuery | None:
+    """The query that may leave, None where none may.
+
+    An interruption is answered with yes (or True), or with `{"query": …}`, a query that leaves in place of this one.
+    Nothing leaves after any other reply.
+    """
+    if not is_interrupted_to_ask(deps):
+        return query if deps.may_search(query) else None
+    reply = interrupt({"query": query.query, "engine": query.engine, "answer": ANSWERS})
+    if reply is True or (isinstance(reply, str) and reply.strip().casefold().rstrip(".!") in YES):
+        return query
+    named = reply.get("query") if isinstance(reply, dict) else None
+    other = named.strip() if isinstance(named, str) else ""
+    return WebQuery(deps.web.words(other), query.engine) if other else None

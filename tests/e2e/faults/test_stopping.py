@@ -21,7 +21,7 @@ pytestmark = [
 
 CUTTING = """
 import sys
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.index.sync import read
 
 def told(*arguments, **options):
@@ -37,7 +37,7 @@ main()
 
 DEAF = """
 import sys, time
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.index.sync import read
 
 def chunk(*arguments, **options):
@@ -51,7 +51,7 @@ main()
 
 WAITING = """
 import sys, time
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.index.sync import embed
 
 embed.FIRST = embed.LEAST = embed.MOST = 4

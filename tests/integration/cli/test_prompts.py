@@ -11,7 +11,7 @@ from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import ConfigError
 from local_rag.engines.language_model.prompt_texts import TEXTS
-from local_rag.runtime.prompt_file import prompt_file
+from local_rag.runtime.engine_choice import prompt_file
 from local_rag.runtime.rag import Rag
 
 

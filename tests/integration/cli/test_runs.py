@@ -14,7 +14,7 @@ from support.screen import shown
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.history import History
-from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.kept import RunPassages
 from local_rag.terminal.runs import run_parts, runs_table
 
 pytestmark = pytest.mark.usefixtures("converted")

@@ -11,8 +11,7 @@ from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.settings import Settings
 from local_rag.core.progress import Silent
-from local_rag.runtime.index_request import Request
-from local_rag.runtime.indexing import index_files
+from local_rag.runtime.indexing import Request, index_files
 from local_rag.server.answers import file_id
 
 

@@ -206,7 +206,7 @@ def test_what_is_wrong_with_the_options_is_said_before_the_first_question(argume
 PROGRAM = """
 import fcntl, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
-from local_rag.cli.app import main
+from local_rag.cli import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.core import cancel
 from local_rag.core.generation import AnswerDelta

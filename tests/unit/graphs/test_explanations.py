@@ -7,7 +7,7 @@ from itertools import product
 
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.deps import TUTORIAL
-from local_rag.graphs.explanations import OF_GRAPHS, OF_NODES
+from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES
 
 
 def test_every_graph_and_every_node_is_explained_and_nothing_else():

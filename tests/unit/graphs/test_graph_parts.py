@@ -20,10 +20,9 @@ from local_rag.core.generation import NOT_IN_PASSAGES, Rewrite, Turn
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
-from local_rag.graphs.edges import route_taken
 from local_rag.graphs.nodes.candidates import dealt
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
-from local_rag.graphs.rules import action_by_scores, more_found, more_steps
+from local_rag.graphs.rules import action_by_scores, more_found, more_steps, route_taken
 from local_rag.graphs.state import after
 from local_rag.web.search import Off
 

@@ -24,8 +24,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept import KeptRun, Turn
-from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.kept import KeptRun, RunPassages, Turn
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback

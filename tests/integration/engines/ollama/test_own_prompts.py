@@ -21,8 +21,7 @@ from local_rag.core.errors import ConfigError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.evaluation.manifest import own_prompts
-from local_rag.runtime.engine_choice import Choice, choose_engine
-from local_rag.runtime.prompt_file import prompt_file, prompt_texts
+from local_rag.runtime.engine_choice import Choice, choose_engine, prompt_file, prompt_texts
 from local_rag.runtime.rag import Rag
 
 OWN = {

@@ -19,8 +19,7 @@ from local_rag.index.index import Index
 from local_rag.index.store import connection
 from local_rag.index.sync import pages
 from local_rag.runtime import indexing
-from local_rag.runtime.index_request import Request
-from local_rag.runtime.indexing import index_files, listed_urls, named
+from local_rag.runtime.indexing import Request, index_files, listed_urls, named
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
