@@ -18,7 +18,7 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
-from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed
+from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes
 from local_rag.engines.extractive.reader import DOUBTFUL, Reader
 from local_rag.index.names import head
@@ -30,7 +30,7 @@ from local_rag.text.metadata import properties
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import NAMES, code_of, detected
+from local_rag.text.words import NAMES, detected
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ class ExtractiveEngine:
         nowhere = self._nowhere(question, documents) if readable else ""
         verdicts = [Relevance("irrelevant", why=nowhere) for _ in documents]
         if readable and not nowhere:
-            verdicts = self._reader.relevance(question, documents)
+            read = zip(self._reader.relevance(question, documents), documents, strict=True)
+            verdicts = [self._unless_of_another(question, document, documents, verdict) for verdict, document in read]
         answers = document_answers(question, documents)
         asked = questions.asked(question) if readable and not nowhere else []
         set_out = [line for text in asked for line in self._set_out(text, documents)]
@@ -181,6 +182,20 @@ class ExtractiveEngine:
         if not answers and (nowhere or not readable):
             usage = self._told(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
+
+    def _unless_of_another(
+        self, question: str, document: Document, documents: Sequence[Document], verdict: Relevance
+    ) -> Relevance:
+        """No passage of one file holds one fact about what another of these files is named after."""
+        if questions.kind_of(question) != "fact" or questions.complexity(question) == "multi":
+            return verdict
+        weights = questions.stem_weights(question, self._corpus)
+        lacks = set(questions.missing(question, f"{head(document)} {document.page_content}", weights))
+        other = next((d for d in documents if lacks and not questions.lacking(lacks, head(d))), None)
+        if other is None:
+            return verdict
+        why = f"it does not mention {joined(map(repr, sorted(lacks)), 'or')}, which another file is about"
+        return Relevance("irrelevant", verdict.score, why)
 
     def _nowhere(self, question: str, documents: Sequence[Document]) -> str:
         """Which names of a question no file holds, in words; empty for passages of the web."""
@@ -211,7 +226,7 @@ class ExtractiveEngine:
             cancel.check()
             yield AnswerDelta(piece)
         if pieces:
-            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(_unmet(pieces, attempt.shape))))
+            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(unmet(pieces, attempt.shape))))
         else:
             usage = _usage(started) if self._reads(question) else self._unread(started)
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
@@ -399,12 +414,3 @@ def _usage(started: float) -> Usage:
 def _with_properties(document: Document) -> str:
     """The text of a passage, and what its file says of itself outside of it."""
     return "\n\n".join([document.page_content, *(known.sentence for known in properties(document))])
-
-
-def _unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
-    """What a person should know who asked for more than quotes can give."""
-    if shape.style == "table":
-        yield "the extractive engine quotes sentences: they are set out as a list, not as a table"
-    wanted, written = code_of(shape.language), detected(" ".join(quotes))
-    if wanted and written and wanted != written:
-        yield f"the extractive engine quotes: its answer keeps the language of the files and is not in {shape.language}"

@@ -17,7 +17,7 @@ from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
 from local_rag.text.numbers import numbers, quantities, written_names
-from local_rag.text.words import content_stems, fold, stem, words
+from local_rag.text.words import code_of, content_stems, detected, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -126,3 +126,12 @@ def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
         else:
             bullet = "" if item else ITEM
         yield f"{before}{bullet if listed and chr(10) not in quote else ''}{quote}"
+
+
+def unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
+    """What a person should know who asked for more than quotes can give."""
+    if shape.style == "table":
+        yield "the extractive engine quotes sentences: they are set out as a list, not as a table"
+    wanted, written = code_of(shape.language), detected(" ".join(quotes))
+    if wanted and written and wanted != written:
+        yield f"the extractive engine quotes: its answer keeps the language of the files and is not in {shape.language}"

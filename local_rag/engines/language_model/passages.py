@@ -16,6 +16,7 @@ from local_rag.core import question_memory
 from local_rag.text.display import shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import marks
+from local_rag.text.markup import plain
 from local_rag.text.metadata import chunk_id, file_name
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _rendered(number: int, document: Document, copy_of: int | None) -> str:
         "found": web,
     }
     shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
-    text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
+    text = f"The same text as passage {copy_of}." if copy_of else fenced(plain(document.page_content))
     return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
 
 

@@ -499,6 +499,16 @@ def test_a_line_about_something_else_and_a_list_that_lacks_items_are_no_whole_an
     assert text == NOT_IN_PASSAGES or engine.grade(question, [document], text).usefulness <= 3
 
 
+def test_what_one_file_says_is_no_answer_about_what_another_is_named_after(engine):
+    lease = passage(1, "The tenant pays a deposit of 2,300 euros before moving in.", source="leases/elm-street.md")
+    unit = passage(
+        2, "Unit C-114, first floor, 6 square metres. Customer: Daniel Reyes.", source="leases/storage-unit.txt"
+    )
+    of_lease, _ = engine.relevance("How much is the deposit for the storage unit?", [lease, unit])
+    assert of_lease.label == "irrelevant" and "'storage' or 'unit'" in of_lease.why
+    assert engine.relevance("How much is the deposit for the flat in Elm Street?", [lease, unit])[0].label == "relevant"
+
+
 def test_a_summary_goes_on_behind_the_sentence_that_answers_best(engine):
     assert len(check(answer(engine, "Summarise the voyage of the Heron.", [SHIP]), [SHIP]).citations) > 2
 
