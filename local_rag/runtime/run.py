@@ -28,10 +28,14 @@ from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.engines.evaluator.verdicts import question_to_read
+from local_rag.engines.extractive.questions import lacking, named
+from local_rag.index.names import head
 from local_rag.runtime.opening import loading
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
+from local_rag.text.display import joined
 from local_rag.text.marks import claims
+from local_rag.text.metadata import chunk_id
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -87,7 +91,10 @@ class Run:
                 if isinstance(event, BaseException):
                     raise event
                 yield event
-            yield Done(self._answer(time.monotonic() - started))
+            answer = self._answer(time.monotonic() - started)
+            if note := self._what_lacks(answer):
+                yield Note(note)
+            yield Done(answer)
         finally:
             self.deps.cancel.stop()
             thread.join(CLOSING)
@@ -185,6 +192,22 @@ class Run:
             short=" ".join(checked.text[highlights[0].start : highlights[0].end].split()) if highlights else "",
             highlights=highlights,
             conflicts=conflicts,
+        )
+
+    def _what_lacks(self, answer: Answer) -> str:
+        """A warning of what a model wrote: names and numbers of a question in English that no cited passage mentions.
+
+        The extractive engine looks for them itself, and says so in the reason.
+        """
+        if self.deps.engine.name == "extractive" or not answer.citations or answer.language != "en":
+            return ""
+        cited = {citation.chunk_id for citation in answer.citations}
+        texts = [f"{head(d)} {d.page_content}" for d in self.state.get("documents", []) if chunk_id(d) in cited]
+        lacks = lacking(named(answer.asked or self.question), " ".join(texts))
+        return (
+            f"no cited passage mentions {joined(map(repr, lacks), 'or')}: the answer may be about something else"
+            if lacks
+            else ""
         )
 
     def _highlights(self, text: str) -> tuple[Highlight, ...]:

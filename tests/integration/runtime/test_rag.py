@@ -15,7 +15,7 @@ from support.reading import ScriptedEvaluator
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
-from local_rag.core.events import Done, Started, Step, Token
+from local_rag.core.events import Done, Note, Started, Step, Token
 from local_rag.core.generation import AnswerDelta
 from local_rag.core.verdicts import Graded
 from local_rag.runtime.engine_choice import Choice
@@ -276,6 +276,22 @@ def test_an_answer_says_how_far_to_rely_on_it(grade, draft, status, certainty):
     rag = opened(ScriptedEngine(grades=[grade], drafts=[draft]), limits__generations=1, limits__rewrites=0)
     answer = rag.ask("What does the plan cost?")
     assert (answer.status, answer.certainty) == (status, certainty)
+
+
+@pytest.mark.parametrize(
+    ("question", "notes"),
+    [
+        ("What does the plan cost?", []),
+        (
+            "What does the plan of Borealis cost in 2031?",
+            ["no cited passage mentions '2031' or 'borealis': the answer may be about something else"],
+        ),
+        ("Was kostet der Plan von Borealis?", []),
+    ],
+)
+def test_a_model_that_answers_from_passages_about_something_else_is_warned_of(question, notes):
+    events = opened(ScriptedEngine()).stream(question)
+    assert [event.text for event in events if isinstance(event, Note)] == notes
 
 
 def test_every_passage_that_a_query_brings_is_an_event():
