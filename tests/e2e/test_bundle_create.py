@@ -247,7 +247,7 @@ def test_models_yaml_says_what_differs(home, tmp_path):
     assert not is_packaged
     assert data["embedders"] == {"minilm": {"query_prefix": "q"}}
     assert data["ollama"] == {
-        "profiles": {"16gb": {"model": "qwen3:4b-instruct"}, "mine": {"memory": 3, "model": "tiny"}},
+        "profiles": {"mine": {"memory": 3, "model": "tiny"}},
         "models": {"qwen3:8b": {"think": True}},
     }
     before = load_models(Settings.load())

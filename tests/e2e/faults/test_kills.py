@@ -84,5 +84,6 @@ def test_a_chat_keeps_what_was_said(world):
     assert world.run(*second, at=["sql COMMIT", 1, DIES]).code == -9
     assert not world.run(*second).told()
     turns = world.run("threads", "show", "lease", "--json").value["turns"]
-    assert turns[0]["question"] == first and "quarter past seven" in turns[0]["answer"]
-    assert "4,200" in turns[-1]["answer"] and all(turn["answer"] for turn in turns)
+    answers = [turn["answer"] for turn in turns]
+    assert answers[0]["question"] == first and "quarter past seven" in answers[0]["text"]
+    assert "4,200" in answers[-1]["text"] and all(answer["text"] for answer in answers)
