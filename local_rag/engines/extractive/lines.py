@@ -121,6 +121,8 @@ def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     for number, quote in enumerate(quotes):
         item = quote.startswith(ITEM)
         before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
+        if number and not item and f"\n{ITEM}" in quote:  # else Markdown takes its first line into the item before it
+            before = "\n\n"
         if shape.style == "steps":
             quote, bullet = quote.removeprefix(ITEM), f"{number + 1}. "
         else:

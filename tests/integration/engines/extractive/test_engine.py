@@ -475,7 +475,7 @@ ATTACKS = passage(
         ("What are the three types of adversarial attacks?", [ATTACKS],
          "- Token manipulation [1]\n- Gradient attack [1]\n- Jailbreak [1]"),
         ("Compare the notice periods of the flats in Elm Street and Mill Lane.", [ELM_NOTICE, MILL_NOTICE],
-         "Elm Street:\n- Either party may end the lease by two months' notice in writing. [1]\n"
+         "Elm Street:\n- Either party may end the lease by two months' notice in writing. [1]\n\n"
          "Mill Lane:\n- The tenant may leave with three months' written notice. [2]"),
     ],
 )  # fmt: skip
