@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.core.answer import Answer, Citation
+    from local_rag.core.documents import Narrowing
     from local_rag.core.errors import LocalRagError
-    from local_rag.core.narrowing import Narrowing
     from local_rag.engines.chat_model import from_chat_model
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
@@ -38,7 +38,7 @@ _HOMES = {
     "History": "local_rag.runtime.history",
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",
-    "Narrowing": "local_rag.core.narrowing",
+    "Narrowing": "local_rag.core.documents",
     "Rag": "local_rag.runtime.rag",
     "Settings": "local_rag.config.settings",
     "State": "local_rag.graphs.state",

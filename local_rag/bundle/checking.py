@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import Refused, quoted
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import reason_of
 
 FORMAT = 1
 WHAT = "local-rag bundle"

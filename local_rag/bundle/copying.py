@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_rag.bundle.large_files import Progress, sum_of
-from local_rag.core.errors import DiskFull, LocalRagError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import DiskFull, LocalRagError, reason_of
 
 Say = Callable[[str], None]
 """Shows a line of progress."""

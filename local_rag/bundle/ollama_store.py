@@ -10,8 +10,7 @@ from pathlib import Path
 from local_rag.bundle.copying import Say, copy
 from local_rag.bundle.large_files import Progress
 from local_rag.bundle.machine import ollama_store
-from local_rag.core.errors import LocalRagError, ModelMissing, UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import LocalRagError, ModelMissing, UsageError, reason_of
 from local_rag.text.display import format_bytes
 
 REGISTRY, LIBRARY, TAG = "registry.ollama.ai", "library", "latest"

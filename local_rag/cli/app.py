@@ -36,8 +36,7 @@ from local_rag.cli.serve import serve
 from local_rag.cli.status import status
 from local_rag.cli.threads import threads_app
 from local_rag.core import process
-from local_rag.core.errors import LocalRagError
-from local_rag.core.reasons import mistake_of
+from local_rag.core.errors import LocalRagError, mistake_of
 
 COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve)
 GROUPS = {

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from local_rag.cli.options import JsonOption, Listing, delete_old, history_of, settings_of
-from local_rag.core.errors import UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels

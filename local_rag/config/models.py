@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
-from local_rag.core.errors import ConfigError
-from local_rag.core.reasons import mistake_of
+from local_rag.core.errors import ConfigError, mistake_of
 from local_rag.text.display import joined
 
 T = TypeVar("T")

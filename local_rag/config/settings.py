@@ -17,8 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from local_rag.config.values import Values
 from local_rag.config.yaml_file import read_yaml
-from local_rag.core.errors import ConfigError, UsageError
-from local_rag.core.reasons import mistake_of
+from local_rag.core.errors import ConfigError, UsageError, mistake_of
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"

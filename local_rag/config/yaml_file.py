@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from local_rag.core.errors import ConfigError, ConfigUnreadable
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import ConfigError, ConfigUnreadable, reason_of
 
 LARGEST_FILE = 1_000_000
 """Bytes of a config.yaml, models.yaml or prompts.yaml; a larger one is none."""

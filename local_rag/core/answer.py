@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from local_rag.core.documents import Origin
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded, Support
+from local_rag.core.verdicts import Graded, Support, Usage
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
 Certainty = Literal["sure", "probably", "in doubt", ""]

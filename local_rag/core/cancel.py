@@ -6,12 +6,13 @@ context variable, so that the Engine protocol need not carry it through every si
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from local_rag.core.errors import DeadlineExceeded, Stopped
 
@@ -133,3 +134,31 @@ def stoppable(work: Callable[[], T], say_stopping: Callable[[], None]) -> T:
 def _join(thread: threading.Thread) -> None:
     while thread.is_alive():
         thread.join(_POLL)
+
+
+class Connection:
+    """Takes the socket of a request of httpx, whose extension `trace` is `trace`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self.aborted = False
+
+    def abort(self) -> None:
+        """End the request, also one whose connection is only being made, and wake whoever is reading."""
+        with self._lock:
+            self.aborted = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Take the socket as soon as it is connected (the `trace` extension of httpcore)."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self.aborted:
+                    self._shut()

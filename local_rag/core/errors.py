@@ -22,6 +22,11 @@ LocalRagError                 exit 1
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Mapping
+from json import JSONDecodeError
+from typing import Any
+
 
 class LocalRagError(Exception):
     """What went wrong in one line, and in `hint` the next command to type."""
@@ -111,3 +116,81 @@ class Stopped(LocalRagError):
 
 class DeadlineExceeded(Stopped):
     pass
+
+
+_SYSTEM = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.EACCES: "you have no permission",
+    errno.EPERM: "you have no permission",
+    errno.EISDIR: "it is a folder",
+    errno.ENOTDIR: "a part of its path is no folder",
+    errno.EEXIST: "it exists already",
+    errno.ENOSPC: "there is no space left on the disk",
+    errno.EDQUOT: "there is no space left on the disk",
+    errno.EROFS: "the disk can only be read",
+    errno.EIO: "the disk fails",
+    errno.ELOOP: "a link leads in a circle",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.EMFILE: "too many files are open",
+    errno.ENFILE: "too many files are open",
+    errno.EADDRINUSE: "another program listens there",
+    errno.EADDRNOTAVAIL: "this machine has no such address",
+}
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "string_pattern_mismatch": "text of another form",
+    "path": "a path",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "names with values",
+    "mapping": "names with values",
+    "model": "names with values",
+    "missing": "a value",
+    "json_invalid": "JSON",
+}
+"""By the type of an error of pydantic, or by what that begins with; https://docs.pydantic.dev/latest/errors/validation_errors"""
+
+_BOUNDS = {
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "{le} or less",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "too_short": "{min_length} or more entries",
+    "too_long": "{max_length} or fewer entries",
+    "literal_error": "{expected}",
+    "enum": "{expected}",
+}
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a file cannot be read or written, or an address not be used; the caller says which."""
+    if isinstance(error, UnicodeError):
+        return "it is no text in UTF-8"
+    if isinstance(error, JSONDecodeError):
+        return f"it is no JSON (line {error.lineno}, column {error.colno})"
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    if isinstance(error, TypeError | AttributeError | IndexError):
+        return "its contents are of another form"
+    if isinstance(error, OSError):
+        system = error.strerror or ""
+        return _SYSTEM.get(error.errno or 0) or system[:1].lower() + system[1:] or str(error)
+    return str(error) or type(error).__name__
+
+
+def mistake_of(details: Mapping[str, Any]) -> str:
+    """What is wrong with a value, by one of the `errors()` of pydantic: "expected a whole number", or our own words."""
+    kind, bounds = details["type"], details.get("ctx", {})
+    context = {name: f"{each:g}" if isinstance(each, float) else each for name, each in bounds.items()}
+    if kind in ("value_error", "assertion_error"):
+        return str(details["msg"]).partition(", ")[2]
+    if kind in _BOUNDS:
+        return f"expected {_BOUNDS[kind].format_map(context).replace(chr(39), '')}"
+    return f"expected {_KINDS.get(kind) or _KINDS.get(kind.partition('_')[0], 'another kind of value')}"

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_core.callbacks import CallbackManager
     from langchain_core.documents import Document
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from local_rag.core.answer import Answer
-from local_rag.core.usage import Call
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +82,33 @@ class Done:
 
 
 Event = Started | Step | Retrieved | Graded | Called | Note | Token | WebQuery | Done
+
+
+SILENT = "nostream"
+"""LangGraph's tag for a model whose tokens are no message of the graph: drafts can be rejected, verdicts are JSON."""
+
+
+def listening() -> CallbackManager | None:
+    """The callbacks of the node that is running, None where there are none."""
+    from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
+
+    config = ensure_config()
+    if not config.get("callbacks"):
+        return None
+    manager = get_callback_manager_for_config(config)
+    return manager if manager.handlers else None
+
+
+def retrieval(name: str, query: str, search: Callable[[], list[Document]]) -> list[Document]:
+    """What `search` brings, with the callbacks told of it."""
+    manager = listening()
+    run = manager.on_retriever_start({"name": name, "id": [name]}, query, name=name) if manager else None
+    try:
+        documents = search()
+    except BaseException as error:
+        if run is not None:
+            run.on_retriever_error(error)
+        raise
+    if run is not None:
+        run.on_retriever_end(documents)
+    return documents

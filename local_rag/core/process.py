@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import cast
 
-from local_rag.core.errors import LocalRagError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import LocalRagError, reason_of
 
 GARBAGE = 100_000
 """New objects between two looks for garbage; Python's own number is 700."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError
-from local_rag.core.generation import Attempt, Shape
+from local_rag.core.protocols import Attempt, Shape
 from local_rag.diagnostics.trial import ANSWER, CATALOG, FOLLOW_UP, HISTORY, PASSAGES, QUESTION
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import TEXTS, PromptTexts, of_person

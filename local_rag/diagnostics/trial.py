@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Attempt, Turn
 from local_rag.core.progress import Display
-from local_rag.core.usage import Usage
+from local_rag.core.protocols import Attempt, Turn
+from local_rag.core.verdicts import Usage
 from local_rag.text.display import printable
 from local_rag.text.marks import marks
 from local_rag.text.words import content_stems

@@ -19,10 +19,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core import cancel
-from local_rag.core.callbacks import SILENT
-from local_rag.core.connection import Connection
+from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.core.usage import Call
+from local_rag.core.events import SILENT
+from local_rag.core.verdicts import Call
 from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.engines.ollama.transport import over
 

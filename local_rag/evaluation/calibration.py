@@ -17,10 +17,9 @@ from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.core.errors import EngineError, UsageError
+from local_rag.core.errors import EngineError, UsageError, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
-from local_rag.core.reasons import reason_of
 from local_rag.evaluation.corpus import indexed_corpus
 from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.reliability import bins_of, calibration_error

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from local_rag.core.errors import UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import UsageError, reason_of
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Source
 

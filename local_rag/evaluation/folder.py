@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local_rag.core.errors import DiskFull, UsageError
+from local_rag.core.errors import DiskFull, UsageError, reason_of
 from local_rag.core.private_files import make_folder, opener, replace_file
-from local_rag.core.reasons import reason_of
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.core.errors import UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import UsageError, reason_of
 from local_rag.evaluation.cases import SHAPE, Case, CaseSet, Target, distinct, read_cases, read_lines
 
 Named = tuple[str, LoadedDocument]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
-from local_rag.core.generation import Attempt
 from local_rag.core.progress import Display
+from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Relevance
 from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.matching import held

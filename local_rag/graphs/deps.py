@@ -14,9 +14,9 @@ from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
 from local_rag.core.cancel import Cancel
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
-from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local_rag.core.critique import answered, overall
-from local_rag.core.verdicts import Grade
+from local_rag.core.verdicts import Grade, answered, overall
 from local_rag.text.marks import claims
 
 NOT_ENOUGH = 2

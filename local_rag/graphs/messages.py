@@ -1,6 +1,6 @@
 """What `stream_mode="messages"` yields: the answer once it stands, and every draft where these are asked for.
 
-A draft can be rejected, and a verdict is JSON: so no call to a model is a message of its own (see `core.callbacks`).
+A draft can be rejected, and a verdict is JSON: so no call to a model is a message of its own (see `core.events`).
 Where LangGraph was asked for no messages, nothing here has any effect.
 """
 
@@ -15,7 +15,7 @@ from langchain_core.runnables.config import RunnableConfig, set_config_context, 
 from langgraph.graph.message import push_message
 
 from local_rag.core.events import Token
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 
 WRITER = "generate"
 """The node whose text a grader accepts: messages of the answer carry its name, as those of the tutorials do."""

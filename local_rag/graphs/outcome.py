@@ -9,9 +9,8 @@ from langchain_core.documents import Document
 
 from local_rag.core.answer import Status
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
-from local_rag.core.generation import Shape
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade, Support
+from local_rag.core.protocols import Shape
+from local_rag.core.verdicts import Grade, Support, Usage
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched

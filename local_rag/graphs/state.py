@@ -20,8 +20,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from local_rag.core.answer import BudgetKind, Citation, Conflict, Status
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Complexity, Grade, Graded, Source
+from local_rag.core.verdicts import Complexity, Grade, Graded, Source, Usage
 
 Action = Literal["correct", "ambiguous", "incorrect"]
 """What CRAG does with what was retrieved (section 4.3)."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.text.words import words
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from local_rag.core.documents import Narrowing, first_day
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing, first_day
 from local_rag.index.store.folder import index_name
 from local_rag.index.store.reads import IN, array
 from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
+from local_rag.core.documents import Catalog, LoadedDocument, Narrowing, SyncReport
 from local_rag.core.errors import IndexBusy
-from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index import filters

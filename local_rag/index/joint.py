@@ -9,8 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from local_rag.core.documents import Catalog
-from local_rag.core.narrowing import Narrowing
+from local_rag.core.documents import Catalog, Narrowing
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index

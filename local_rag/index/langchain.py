@@ -12,8 +12,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, run_in_executor
 from langsmith import tracing_context
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 
 _LISTS = {"type": "types", "author": "authors", "from": "authors", "source": "within"}
 _CONDITIONS = {(key, operator): name for key, name in _LISTS.items() for operator in ("$eq", "$in")} | {

@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.core import cancel
-from local_rag.core.narrowing import Narrowing
+from local_rag.core.documents import Narrowing
 from local_rag.index.exact_words import obeys
 from local_rag.index.filters import Selection, selection
 from local_rag.index.named_documents import front, named_documents

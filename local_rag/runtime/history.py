@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.answer import Answer
-from local_rag.core.errors import UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.runtime.history_file import HistoryFile, not_ours
 from local_rag.runtime.kept import (

@@ -11,10 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from local_rag.core.disk import is_full
-from local_rag.core.errors import DiskFull, LocalRagError
-from local_rag.core.private_files import make_folder
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import DiskFull, LocalRagError, reason_of
+from local_rag.core.private_files import is_full, make_folder
 
 FILE = "history.sqlite"
 FORMAT = 1

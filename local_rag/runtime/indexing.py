@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
-from local_rag.core.errors import IndexBusy, LocalRagError, UsageError
+from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
-from local_rag.core.reasons import reason_of
 from local_rag.index.store.folder import has_database
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from local_rag.core.answer import Answer, Status
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.core.serialization import from_plain
-from local_rag.core.usage import Call
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded
 from local_rag.text.display import for_terminal, short_path, shorten
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
-from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web

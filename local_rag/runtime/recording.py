@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
-from local_rag.core.narrowing import Narrowing
 from local_rag.core.serialization import to_plain
 from local_rag.runtime.kept import Line, State
 from local_rag.text.answer_texts import ran_out_of_time

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
-from local_rag.core.narrowing import Narrowing
+from local_rag.core.documents import Narrowing
 from local_rag.core.protocols import Corpus, Reranker
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from local_rag.core.answer import Answer, Certainty, Citation, Highlight, Senten
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade, Graded
+from local_rag.core.verdicts import Grade, Graded, Usage
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.engines.extractive.questions import lacking, named
 from local_rag.index.names import head

@@ -7,8 +7,7 @@ from typing import Any
 
 from local_rag.core.answer import Answer
 from local_rag.core.events import Called, Event, Retrieved, Step
-from local_rag.core.usage import Call
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.text.display import joined, plural, printable, short_path, shorten
 from local_rag.text.metadata import short_id

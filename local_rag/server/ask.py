@@ -14,9 +14,9 @@ from pydantic import Field
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import EngineName, GraphName
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import ModelMissing
 from local_rag.core.events import Done, WebQuery
-from local_rag.core.narrowing import Narrowing
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.server.answers import answer_view, event_view

@@ -17,9 +17,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from local_rag.core import errors
-from local_rag.core.errors import LocalRagError
-from local_rag.core.narrowing import OPTIONS
-from local_rag.core.reasons import mistake_of
+from local_rag.core.documents import OPTIONS
+from local_rag.core.errors import LocalRagError, mistake_of
 from local_rag.index.filters import NothingLeft
 from local_rag.text.display import for_terminal, shorten
 

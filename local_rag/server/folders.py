@@ -12,8 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from local_rag.core.errors import IndexMissing
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import IndexMissing, reason_of
 from local_rag.server.answers import file_id
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import shown

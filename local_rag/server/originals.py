@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
 from local_rag.index.parse.parser import Parser

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import reason_of
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
 from local_rag.server.answers import short

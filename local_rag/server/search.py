@@ -12,8 +12,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from local_rag.config.values import GraphName
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import EngineError, NotLocal, UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.model_list import ModelReport, model_report
 from local_rag.server.answers import passage_view

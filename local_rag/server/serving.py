@@ -19,9 +19,8 @@ import anyio.to_thread
 import uvicorn
 
 from local_rag.core.address import LOOPBACK, Address, listens
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.errors import LocalRagError, UsageError, reason_of
 from local_rag.core.private_files import make_folder, replace_file
-from local_rag.core.reasons import reason_of
 from local_rag.server.app import application
 from local_rag.server.auth import FOLDER, read_key
 from local_rag.server.workspace import Workspace

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
 from local_rag.terminal.only import EXAMPLE, shown_conditions, typed_conditions

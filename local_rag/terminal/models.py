@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 from local_rag.diagnostics.model_list import TIGHT, ModelEntry, ModelReport
 from local_rag.diagnostics.trial import Trial
 from local_rag.terminal.console import PlainTable, indented

@@ -6,8 +6,8 @@ import re
 import shlex
 from collections import defaultdict
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.text.display import joined, shorten
 
 KEYS = {"in": "within", "after": "after", "before": "before", "type": "types", "from": "authors"}

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from local_rag.core.answer import Answer
-from local_rag.core.narrowing import Narrowing
+from local_rag.core.documents import Narrowing
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay

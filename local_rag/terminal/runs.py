@@ -10,8 +10,7 @@ from rich.text import Text
 
 from local_rag.core.answer import Citation
 from local_rag.core.serialization import from_plain, to_plain
-from local_rag.core.usage import Call
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Answer, Certainty, Citation, QuoteMatch, Status
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.words import NAMES, code_of, detected
 

@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
-from local_rag.core.connection import Connection
+from local_rag.core.cancel import Connection
 from local_rag.core.errors import FileSkipped
 from local_rag.text.display import printable, shorten
 from local_rag.web.addresses import Address, public_addresses

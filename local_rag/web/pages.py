@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from local_rag.core.documents import LoadedDocument
-from local_rag.core.errors import FileSkipped, LocalRagError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import FileSkipped, LocalRagError, reason_of
 from local_rag.index.parse.parser import Parser
 from local_rag.text.display import shorten
 from local_rag.text.encoding import declared_charset, decode, known_encoding

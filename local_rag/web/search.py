@@ -19,9 +19,8 @@ from urllib.parse import urldefrag, urlsplit
 from local_rag.config.values import Web
 from local_rag.core import cancel, child_process
 from local_rag.core.documents import LoadedDocument, WebResults
-from local_rag.core.errors import LocalRagError, Stopped, UsageError
+from local_rag.core.errors import LocalRagError, Stopped, UsageError, reason_of
 from local_rag.core.private_files import make_folder, opener
-from local_rag.core.reasons import reason_of
 from local_rag.text.display import printable, seen_line, shorten
 from local_rag.web import pages
 from local_rag.web.pages import SearchResult
@@ -97,7 +96,7 @@ class FallbackCorpus:
 
     def search(self, query: str, k: int) -> WebResults:
         """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
-        from local_rag.core.callbacks import retrieval
+        from local_rag.core.events import retrieval
         from local_rag.index.store import reads
 
         try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
-from local_rag.core.narrowing import Narrowing
+from local_rag.core.documents import Narrowing
 from local_rag.index.index import Index
 from local_rag.index.search import Mode
 from local_rag.index.store import vectors as near_vectors

@@ -127,7 +127,7 @@ def test_debug_shows_the_traceback(here, capsys):
 SLOW_ANSWER = """
 from local_rag.cli import main
 from local_rag.core import cancel
-from local_rag.core.generation import AnswerDelta
+from local_rag.core.protocols import AnswerDelta
 from local_rag.engines.extractive.engine import ExtractiveEngine
 
 def answer(self, question, documents, attempt):

@@ -8,7 +8,7 @@ from support.fakes import FakeCorpus
 
 from local_rag import Rag, from_chat_model
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 
 INSTALL = "pip install 'llama-cpp-python[server]' gguf langchain-openai"
 for library in ("llama_cpp", "gguf", "langchain_openai", "fastapi", "uvicorn", "sse_starlette", "starlette_context"):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from local_rag.config.values import Values
 from local_rag.core.cancel import Cancel
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Thought
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options

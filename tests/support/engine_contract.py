@@ -19,7 +19,7 @@ import pytest
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import Stopped
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
+from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.sentences import sentences
 from support.fakes import passage

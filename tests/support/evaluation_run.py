@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.serialization import to_plain
-from local_rag.core.usage import Call, Usage
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.evaluation.cases import Case, Target
 
 GRAPHS = ("plain", "self-rag", "crag", "adaptive")

@@ -8,9 +8,8 @@ from itertools import chain, repeat
 from langchain_core.documents import Document
 
 from local_rag.core.documents import Catalog, WebResults
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought
+from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
+from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
 from local_rag.index.path_labels import PathLabels
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)

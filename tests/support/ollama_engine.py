@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from local_rag.config.models import ROLES, OllamaModelSpec
 from local_rag.config.values import Ollama
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 from local_rag.engines.ollama.engine import OllamaEngine
 from local_rag.engines.ollama.server import PATIENCE, Server
 from support.fakes import passage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.text.marks import claims
 from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.words import content_stems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Rewrite
+from local_rag.core.protocols import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from support.fakes import FakeCorpus, ScriptedEngine

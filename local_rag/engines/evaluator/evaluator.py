@@ -18,10 +18,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from local_rag.config.models import EvaluatorSpec, Models
 from local_rag.core import cancel, question_memory
-from local_rag.core.errors import EngineError, ModelChanged, ModelMissing
+from local_rag.core.errors import EngineError, ModelChanged, ModelMissing, mistake_of, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.readings import NOTHING, Calibration, Reading
-from local_rag.core.reasons import mistake_of, reason_of
 from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, header_of, without_overlap
 from local_rag.index.embed import encoders, weights
 from local_rag.text.markup import View, plain, view_of

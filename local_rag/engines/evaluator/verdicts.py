@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.readings import Reading
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Relevance, RelevanceLabel
+from local_rag.core.verdicts import Relevance, RelevanceLabel, Usage
 from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
 from local_rag.text.display import shorten

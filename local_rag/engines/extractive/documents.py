@@ -22,7 +22,7 @@ from local_rag.text.words import code_of, stem, words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.generation import Shape
+    from local_rag.core.protocols import Shape
 
 SENTENCES = 3
 """Sentences of an abstract, or of the beginning of a text, that say what it is about."""

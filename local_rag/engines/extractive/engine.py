@@ -10,12 +10,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from local_rag.core import cancel, question_memory
-from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Shape, Turn
+from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
+from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet

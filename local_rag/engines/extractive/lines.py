@@ -22,7 +22,7 @@ from local_rag.text.words import code_of, content_stems, detected, fold, stem, w
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.generation import Shape
+    from local_rag.core.protocols import Shape
 
 ITEM = "- "
 """What an item of a list begins with."""

@@ -8,7 +8,7 @@ from calendar import month_name
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.core.generation import Turn
+from local_rag.core.protocols import Turn
 from local_rag.core.verdicts import Complexity
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
-from local_rag.core.generation import Shape
+from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
 from local_rag.core import cancel
-from local_rag.core.critique import answered
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
-from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
+from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought, answered
 from local_rag.engines.calls import ChatCalls
 from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas

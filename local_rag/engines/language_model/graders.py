@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
-from local_rag.core.critique import overall
-from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
+from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, overall
 from local_rag.engines.language_model import passages, schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task

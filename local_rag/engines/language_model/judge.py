@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.schemas import R

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import Attempt, Shape, Style, Turn
+from local_rag.core.protocols import Attempt, Shape, Style, Turn
 from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.language_model.passages import Passages, rendered
 from local_rag.engines.language_model.prompt_texts import PromptTexts

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
-from local_rag.core.generation import Rewrite
-from local_rag.core.reasons import mistake_of
-from local_rag.core.usage import Call, Usage
+from local_rag.core.errors import mistake_of
+from local_rag.core.protocols import Rewrite
+from local_rag.core.verdicts import Call, Usage
 from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest, Reply
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.prompts import Prompts, correction, with_reasons

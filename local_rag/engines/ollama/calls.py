@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from local_rag.config.values import Ollama
-from local_rag.core.connection import Connection
+from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut

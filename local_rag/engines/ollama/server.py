@@ -13,8 +13,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from local_rag.core import process
 from local_rag.core.address import Address, address, down
-from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
-from local_rag.core.reasons import mistake_of
+from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, mistake_of
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
 from local_rag.text.display import printable, shorten
 

@@ -16,7 +16,7 @@ from typing import cast
 import httpx
 
 from local_rag.core.address import LOOPBACK, Address, check_local
-from local_rag.core.connection import Connection
+from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, NotLocal
 
 CONNECT = 3.0

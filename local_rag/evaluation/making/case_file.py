@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_rag.core.errors import DiskFull, UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import DiskFull, UsageError, reason_of
 from local_rag.evaluation.cases import Case, line_of, read_cases
 from local_rag.evaluation.folder import append_line
 from local_rag.evaluation.making.proposals import named, same

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 from local_rag.evaluation.making.wording import located
 from local_rag.index.search import document
 from local_rag.text.citations import reads_as_refusal

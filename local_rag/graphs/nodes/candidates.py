@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from langchain_core.documents import Document
 
-from local_rag.core import critique
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade, Graded
+from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
 from local_rag.graphs import outcome
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, without_unsupported
@@ -74,7 +72,7 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
         if deps.self_rag.hard_constraint:
             draft, grade, removed = _constrained(state, deps, draft, grade)
             usage += grade.usage
-        score = critique.draft_score(draft.relevance, grade) if draft.text else None
+        score = draft_score(draft.relevance, grade) if draft.text else None
         decisions.append(Graded("candidate", str(number), _why(draft, grade, removed), score=score))
         if score is not None:
             ranked.append((score, draft, grade, removed))
@@ -120,8 +118,8 @@ def _relevance(state: State, documents: Sequence[Document]) -> float:
 def _why(draft: Candidate, grade: Grade, removed: Sequence[str]) -> str:
     parts = [
         f"relevance {draft.relevance:.2f}",
-        f"support {critique.support_of(grade) or 0.0:.2f}",
-        f"usefulness {critique.usefulness_or_worst(grade):+.2f}",
+        f"support {support_of(grade) or 0.0:.2f}",
+        f"usefulness {usefulness_or_worst(grade):+.2f}",
         f"{len(removed)} without support dropped" if removed else "",
         "nothing left of it" if not draft.text else "",
     ]

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from local_rag.core.errors import Stopped
 from local_rag.core.events import Note
-from local_rag.core.generation import Turn
+from local_rag.core.protocols import Turn
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps, Options, deps_of
 from local_rag.graphs.graph import Graph

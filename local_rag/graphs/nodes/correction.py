@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded, Relevance
+from local_rag.core.verdicts import Graded, Relevance, Usage
 from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.graders import graded_passages, grading, relevance_verdicts

@@ -8,8 +8,8 @@ from langchain_core.documents import Document
 
 from local_rag.core.answer import BudgetKind
 from local_rag.core.events import Token
-from local_rag.core.generation import Attempt
-from local_rag.core.usage import Usage
+from local_rag.core.protocols import Attempt
+from local_rag.core.verdicts import Usage
 from local_rag.graphs import outcome
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node

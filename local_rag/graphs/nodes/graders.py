@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from langchain_core.documents import Document
 
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Check, Grade, Graded, Relevance
+from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
 from local_rag.graphs import outcome, rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked

@@ -11,8 +11,7 @@ from langgraph.runtime import Runtime
 from local_rag.core.answer import BudgetKind
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.events import Called, Event, Note, Started, Token
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import conflicts, outcome
 from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer

@@ -13,8 +13,8 @@ from typing import Any
 
 from langgraph.func import task
 
-from local_rag.core.generation import Turn
-from local_rag.core.usage import Usage
+from local_rag.core.protocols import Turn
+from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.state import State, standalone_of
 

@@ -13,10 +13,8 @@ from itertools import takewhile
 
 from langchain_core.documents import Document
 
-from local_rag.core.callbacks import retrieval
-from local_rag.core.events import Note, Retrieved
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded, Target
+from local_rag.core.events import Note, Retrieved, retrieval
+from local_rag.core.verdicts import Graded, Target, Usage
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, Node, counted, node

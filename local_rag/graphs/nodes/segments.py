@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local_rag.core.critique import overall
 from local_rag.core.events import Retrieved, Token
-from local_rag.core.generation import Attempt
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade, Graded, Need
+from local_rag.core.protocols import Attempt
+from local_rag.core.verdicts import Grade, Graded, Need, Usage, overall
 from local_rag.graphs import outcome, rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import without_unsupported

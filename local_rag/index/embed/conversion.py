@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from local_rag.core import child_process
+from local_rag.core.errors import reason_of
 from local_rag.core.private_files import make_folder, replace_file
-from local_rag.core.reasons import reason_of
 from local_rag.index.embed import weights
 from local_rag.index.embed.encoders import BLOBS
 from local_rag.text.display import format_bytes

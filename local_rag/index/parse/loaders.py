@@ -21,8 +21,7 @@ from types import MappingProxyType
 
 import local_rag
 from local_rag.core.documents import MEMBER, LoadedDocument
-from local_rag.core.errors import FileSkipped, UsageError
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import FileSkipped, UsageError, reason_of
 from local_rag.index.names import name_date
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg

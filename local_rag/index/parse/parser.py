@@ -21,8 +21,7 @@ from typing import IO, Any
 from pydantic import TypeAdapter
 
 from local_rag.core import cancel, child_process
-from local_rag.core.errors import FileSkipped
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import FileSkipped, reason_of
 from local_rag.index.parse.parsed_file import MAX_BYTES, ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes

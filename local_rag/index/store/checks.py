@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_rag.core import cancel
-from local_rag.core.disk import is_full
 from local_rag.core.errors import (
     DiskFull,
     IndexBusy,
@@ -25,6 +24,7 @@ from local_rag.core.errors import (
     LocalRagError,
     UsageError,
 )
+from local_rag.core.private_files import is_full
 from local_rag.core.protocols import Embedder
 from local_rag.index.store import full_text, reads, schema
 from local_rag.index.store.connection import Connection, primary_code

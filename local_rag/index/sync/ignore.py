@@ -15,7 +15,7 @@ from pathlib import Path
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from local_rag.core.documents import MEMBER
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import reason_of
 from local_rag.index.store.schema import Root
 from local_rag.index.sync.read import read_start
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
-from local_rag.core.errors import FileSkipped
+from local_rag.core.errors import FileSkipped, reason_of
 from local_rag.core.protocols import Embedder
-from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import parser_version
 from local_rag.index.parse.parsed_file import ParsedFile

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.core import cancel
-from local_rag.core.reasons import reason_of
+from local_rag.core.errors import reason_of
 from local_rag.index.parse.loaders import loader
 from local_rag.index.store.schema import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked

@@ -22,7 +22,7 @@ from support.ollama_server import OllamaServer
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import DiskFull, IndexMissing, UsageError
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.language_model.judge import QuestionProposer
 from local_rag.evaluation.cases import Case, Target, read_cases
 from local_rag.evaluation.making.case_file import CaseFile

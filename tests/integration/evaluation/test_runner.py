@@ -247,7 +247,7 @@ class Judge:
         self.asked = []
 
     def judge(self, question, references, answer):
-        from local_rag.core.usage import Usage
+        from local_rag.core.verdicts import Usage
 
         self.asked.append((question, tuple(references), answer))
 
@@ -397,8 +397,7 @@ def test_a_router_out_of_time_ends_no_run(started):
 
 
 def test_a_verdict_that_could_not_be_parsed_is_no_route():
-    from local_rag.core.usage import Usage
-    from local_rag.core.verdicts import Route
+    from local_rag.core.verdicts import Route, Usage
     from local_rag.evaluation.records import route_record
 
     assert route_record(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None

@@ -15,7 +15,7 @@ from support.ollama_server import error, say
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 

@@ -22,7 +22,7 @@ from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
 from local_rag.config.values import Adaptive, Limits, SelfRag, Thresholds, Values
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Rewrite
+from local_rag.core.protocols import Rewrite
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options

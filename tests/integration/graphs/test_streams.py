@@ -20,7 +20,7 @@ from support.ollama_engine import engine_on
 from local_rag import Deps, Rag, from_chat_model
 from local_rag.core import cancel, question_memory
 from local_rag.core.events import Retrieved, Started, Token
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 
 QUESTION = {"question": "What does the plan cost?"}
 GOOD, BAD = "It costs 100 euros [1].", "It is free [1]."

@@ -12,8 +12,8 @@ import pytest
 from langchain_core.retrievers import BaseRetriever
 from support.fakes_index import add, indexed, markdown
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.index import search
 from local_rag.index.filters import matching
 

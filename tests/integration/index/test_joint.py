@@ -6,8 +6,8 @@ import pytest
 from langchain_core.documents import Document
 from support.fakes_index import HashingEmbedder, add, indexed, markdown
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.index.joint import JointIndex
 
 SHARED = {"/shared.md": markdown("Oars of ash.", "Shared")}

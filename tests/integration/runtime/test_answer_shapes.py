@@ -14,7 +14,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.answer import Answer, Sentence
 from local_rag.core.errors import ConfigError
 from local_rag.core.events import Note
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.export import markdown

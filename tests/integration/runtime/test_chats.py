@@ -27,9 +27,9 @@ from local_rag.core.answer import Answer, Citation
 from local_rag.core.cancel import Cancel, current
 from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.events import Started, Step
-from local_rag.core.generation import AnswerDelta
+from local_rag.core.protocols import AnswerDelta
 from local_rag.core.serialization import to_json
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 from local_rag.runtime.export import escaped, markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name

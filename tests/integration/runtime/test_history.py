@@ -21,7 +21,7 @@ from local_rag.cli.app import run as command
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
 from local_rag.core.events import Done, Note, Started
-from local_rag.core.usage import Call, Usage
+from local_rag.core.verdicts import Call, Usage
 from local_rag.diagnostics import kept
 from local_rag.runtime.history import LETTERS, LONGEST
 from local_rag.runtime.history_file import EARLIER, FILE

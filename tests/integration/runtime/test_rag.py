@@ -16,7 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Note, Started, Step, Token
-from local_rag.core.generation import AnswerDelta
+from local_rag.core.protocols import AnswerDelta
 from local_rag.core.verdicts import Graded
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag

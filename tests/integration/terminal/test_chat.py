@@ -18,7 +18,7 @@ from support.fakes import FakeCorpus, ScriptedEngine
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Rewrite
+from local_rag.core.protocols import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat
@@ -209,7 +209,7 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
 from local_rag.cli import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.core import cancel
-from local_rag.core.generation import AnswerDelta
+from local_rag.core.protocols import AnswerDelta
 from local_rag.web.search import DdgsSearch
 
 quick = ExtractiveEngine.answer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from local_rag.core.documents import Narrowing, first_day
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing, first_day
 
 
 def test_a_partial_date_is_its_first_day():

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from local_rag.core.reasons import mistake_of, reason_of
+from local_rag.core.errors import mistake_of, reason_of
 
 
 class Pair(BaseModel):

@@ -10,7 +10,7 @@ from support.screen import shown as lines_shown
 from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.comparison import compare
 from local_rag.evaluation.difference import Difference, amount, corrected, difference, p_text, verdict_of

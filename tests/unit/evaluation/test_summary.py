@@ -9,7 +9,7 @@ import pytest
 
 from local_rag.core.answer import Answer
 from local_rag.core.serialization import to_plain
-from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.summary import summary

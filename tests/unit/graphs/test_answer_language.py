@@ -10,7 +10,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice

@@ -14,10 +14,9 @@ from support.graph_runs import final_state
 
 from local_rag.config.values import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
-from local_rag.core.critique import draft_score
 from local_rag.core.errors import EngineError, Stopped
-from local_rag.core.generation import NOT_IN_PASSAGES, Rewrite, Turn
-from local_rag.core.verdicts import Grade, Relevance, Route, Thought
+from local_rag.core.protocols import NOT_IN_PASSAGES, Rewrite, Turn
+from local_rag.core.verdicts import Grade, Relevance, Route, Thought, draft_score
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.nodes.candidates import dealt

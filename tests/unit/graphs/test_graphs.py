@@ -13,7 +13,7 @@ from local_rag.config.values import Limits, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps, Options, recursion_limit

@@ -11,7 +11,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits, SelfRag, Values
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.state import after

@@ -10,8 +10,7 @@ from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import final_state
 
 from local_rag.config.values import Crag
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Relevance
+from local_rag.core.verdicts import Relevance, Usage
 from local_rag.graphs import compiled, strips
 from local_rag.graphs.deps import Deps
 from local_rag.text import citations

@@ -10,8 +10,7 @@ from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state
 
 from local_rag.config.values import Limits
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import Graph

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.core.narrowing import Narrowing
 from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
 
 QUOTED = ("net sum", "grobe Sache", "faute lourde")

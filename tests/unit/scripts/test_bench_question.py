@@ -8,7 +8,7 @@ import pytest
 from support import CHECKOUT
 from support.fakes import passage
 
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.text.marks import claims, marks

@@ -17,8 +17,7 @@ from local_rag.config.values import Thresholds
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
-from local_rag.core.usage import Call, Usage
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.engine_choice import Choice

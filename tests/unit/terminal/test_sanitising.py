@@ -18,8 +18,7 @@ from langchain_core.documents import Document
 from local_rag.core.answer import Answer
 from local_rag.core.documents import SyncReport
 from local_rag.core.events import Called, Done, Note, Retrieved, Started, Step, Token, WebQuery
-from local_rag.core.usage import Call, Usage
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes import passage
 
-from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.text.citations import BETWEEN, check, nearest, remapped, renumbered
 from local_rag.text.support import evidence
 

@@ -17,7 +17,7 @@ from support.reading import ScriptedEvaluator
 from local_rag import Rag, from_chat_model
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 
 QUESTION = "When does the warranty of a pump end?"
 READ = {"two years after delivery": 0.9}

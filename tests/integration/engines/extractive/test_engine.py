@@ -19,7 +19,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape
+from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt, Shape
 from local_rag.core.verdicts import Source
 from local_rag.engines.extractive.engine import ONE_LANGUAGE, ExtractiveEngine
 from local_rag.graphs.deps import Deps

@@ -11,7 +11,7 @@ from support.ollama_mind import mind
 from support.ollama_server import say
 from support.reading import ScriptedEvaluator
 
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt
 
 
 class TestThePackedEngineKeepsTheContract(EngineContract):

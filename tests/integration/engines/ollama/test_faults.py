@@ -31,7 +31,7 @@ from support.ollama_server import (
 
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
-from local_rag.core.generation import Attempt
+from local_rag.core.protocols import Attempt
 from local_rag.engines.ollama import calls as ollama_calls
 
 ANSWER = "It costs 100 euros [1]."

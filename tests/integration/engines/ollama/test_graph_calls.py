@@ -15,7 +15,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.events import Called, Note
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 

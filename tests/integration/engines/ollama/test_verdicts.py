@@ -25,7 +25,7 @@ from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Turn
+from local_rag.core.protocols import Turn
 from local_rag.engines.language_model import graders
 
 ANSWER = "It costs 100 euros [1]."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fakes import passage
 
-from local_rag.core.generation import Turn
+from local_rag.core.protocols import Turn
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.engines.extractive.questions import asked_number, complexity, kind_of, sides, standalone
 

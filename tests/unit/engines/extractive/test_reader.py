@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from support.fakes import passage
 
-from local_rag.core.generation import Attempt, Shape
+from local_rag.core.protocols import Attempt, Shape
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from local_rag.core.errors import ConfigError
-from local_rag.core.generation import Attempt, Shape
+from local_rag.core.protocols import Attempt, Shape
 from local_rag.diagnostics.prompts import example
 from local_rag.engines.language_model.prompt_texts import DATA_ONLY, LONGEST, TEXTS, PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts

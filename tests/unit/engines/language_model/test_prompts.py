@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from support.fakes import passage
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import Attempt, Turn
+from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.language_model import prompts, schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.passages import rendered as all_rendered
