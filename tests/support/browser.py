@@ -49,6 +49,12 @@ class Tab:
         """Wait until a text is seen no more."""
         self.page.get_by_role("main").get_by_text(text).first.wait_for(state="detached")
 
+    def has(self, selector: str, texts: list[str]) -> None:
+        """Wait until the elements of a selector have these texts."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(selector)).to_have_text(texts)
+
     def in_view(self, selector: str) -> None:
         """Wait until an element is scrolled into view."""
         visible = (
