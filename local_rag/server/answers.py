@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 SHORT = (
-    *("question", "text", "short", "status", "status_text", "citations", "nearest", "conflicts"),
+    *("question", "text", "short", "status", "status_text", "certainty", "citations", "nearest", "conflicts"),
     *("thread", "turn", "run", "seconds"),
 )
 """What an answer is without `detail`."""

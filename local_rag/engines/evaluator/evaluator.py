@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MODEL, TOKENIZER, CONFIG, CALIBRATION = "evaluator.onnx", "tokenizer.json", "config.json", "calibration.json"
 FOLDER = "evaluators"
 """The folder of the cache that holds evaluators as OpenVINO compiled them for this processor."""
+READS = 2
+"""Counts up when something else of a text is read: 2 since its markup is left out."""
 BATCH = 4
 """Windows that are computed at once; more has more padding and is no faster on a processor."""
 DOCTOR = "local-rag doctor says what is amiss"
@@ -97,7 +99,7 @@ def read(folder: Path) -> Files:
     config = Config.model_validate_json((folder / CONFIG).read_bytes())
     calibration = TypeAdapter(Calibration).validate_json((folder / CALIBRATION).read_bytes())
     parts = [config.sha256, config.window, *astuple(replace(calibration, fitted_on=""))]
-    whole = hashlib.sha256((folder / TOKENIZER).read_bytes()).hexdigest() + json.dumps(parts)
+    whole = hashlib.sha256((folder / TOKENIZER).read_bytes()).hexdigest() + json.dumps([*parts, READS])
     return Files(folder, config, calibration, hashlib.sha256(whole.encode()).hexdigest()[:16])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.quotes import as_written, line_at, quotes
+from local_rag.engines.extractive.quotes import as_written, line_at, quotes, spoken
 from local_rag.index.names import head
 from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
@@ -103,9 +103,9 @@ def document_answers(
 
 def marked_answers(question: str, documents: Sequence[Document], shape: Shape, failed: str) -> list[str]:
     """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
-    texts, drafts = texts_in(code_of(shape.language)), _folded(failed)
+    texts, drafts = texts_in(code_of(shape.language)), spoken(failed)
     answers = document_answers(question, documents, texts)
-    new = [answer for answer in answers if _folded(answer.text) not in drafts]
+    new = [answer for answer in answers if spoken(answer.text) not in drafts]
     most = shape.sentences + sum(answer.alone for answer in new)
     return [  # a line of a head has no full stop
         f"{answer.text} [{answer.passage + 1}]{chr(10) if answer.alone and n < len(new[:most]) else ''}"
@@ -115,13 +115,9 @@ def marked_answers(question: str, documents: Sequence[Document], shape: Shape, f
 
 def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:
     """Whether a text without marks has one of these answers, in any language of this program."""
-    held = _folded(generation)
+    held = spoken(generation)
     answers = (found for texts in TABLES.values() for found in document_answers(question, documents, texts))
-    return any(_folded(answer.text) in held for answer in answers)
-
-
-def _folded(text: str) -> str:
-    return f" {' '.join(words(text))} "
+    return any(spoken(answer.text) in held for answer in answers)
 
 
 Passages = Sequence[tuple[int, "Document"]]

@@ -17,7 +17,7 @@ from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
-from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes
+from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
 from local_rag.engines.extractive.reader import DOUBTFUL, Reader
 from local_rag.index.names import head
 from local_rag.text.answer_texts import is_refusal
@@ -263,8 +263,8 @@ class ExtractiveEngine:
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
     ) -> list[tuple[str, int]]:
         """What answers by its words, else what the evaluator finds."""
-        shape, drafts = attempt.shape, _folded(failed)
-        lines = [line for line in self._set_out(question, passages) if _folded(line.text) not in drafts]
+        shape, drafts = attempt.shape, spoken(failed)
+        lines = [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]
         if lines:
             every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
@@ -298,14 +298,14 @@ class ExtractiveEngine:
     ) -> list[tuple[str, int]]:
         """The sentences that hold most of the words of a query, best first, none that `failed` holds."""
         weights = questions.stem_weights(query, self._corpus)
-        wanted, drafts = set(weights), f" {' '.join(words_of(without_marks(failed)))} "
+        wanted, drafts = set(weights), spoken(failed)
         scored = [
             (questions.coverage(weights, quote.text) + questions.coverage(weights, quote.context) / 2, quote)
             for quote in quotes(passages)
         ]
         ranked = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
         written = [(as_written(quote, wanted), quote.document) for _, quote in ranked]
-        return [(text, place) for text, place in written if f" {' '.join(words_of(text))} " not in drafts]
+        return [(text, place) for text, place in written if spoken(text) not in drafts]
 
     @_timed
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
@@ -342,9 +342,9 @@ class ExtractiveEngine:
 
     def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
         """What the words of a line say of it, else what the evaluator says."""
-        held = _folded(generation)
+        held = spoken(generation)
         for line in self._set_out(question, documents):
-            if _folded(line.text) in held:
+            if spoken(line.text) in held:
                 why = f"it holds {line.share:.0%} of the question"
                 return (5 if line.complete else DOUBTFUL), line.share, why
         weights = questions.stem_weights(question, self._corpus)
@@ -384,10 +384,6 @@ def _may_be_all(question: str, text: str, sentences: int) -> bool:
     if kind == "items":
         return lines or (sentences == 1 and is_inline_list(text))
     return kind != "whole" or ((lines or sentences > 1) and questions.holds_sides(question, text))
-
-
-def _folded(text: str) -> str:
-    return f" {' '.join(words_of(without_marks(text)))} "
 
 
 def _after(question: str, written: str) -> str:

@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.questions import asked_number, coverage, kind_of, lacking, months, named
+from local_rag.engines.extractive.questions import (
+    asked_number,
+    asks_for_amount,
+    coverage,
+    kind_of,
+    lacking,
+    months,
+    named,
+)
 from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
 from local_rag.index.names import head
 from local_rag.text.lexicon import UNITS
@@ -31,10 +39,6 @@ WHOLE = 0.75
 INTRODUCED = 0.4
 """The same share of the introduction of a list and its heading."""
 _KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
-_AMOUNT = re.compile(
-    r"\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"
-    r"|\bnumber of\b|\bwhat (?:do|does|did) .* cost\b"
-)
 
 
 class Line(NamedTuple):
@@ -88,7 +92,7 @@ def _says_more(question: str, line: str) -> bool:
     folded, asked = fold(question), set(content_stems(question))
     if key := _KEY.match(line):
         return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
-    if _AMOUNT.search(folded):
+    if asks_for_amount(question):
         return bool(numbers(line) - numbers(question))
     if folded.lstrip().startswith(("who ", "whose ", "whom ")):
         return bool(set(words(" ".join(written_names(f". {line}")))) - set(words(question)))

@@ -24,12 +24,14 @@ hardly is; `several`: many passages may (reasons, "how"); `open`: its words do n
 Questions about a document itself have forms of their own (`text.document_questions`).
 """
 
+_MEASURED = "long|old|often|far|tall|high|large|big|fast|deep|wide|heavy"
+"""What is asked for by "how" and one of these words is a number."""
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("small talk", r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
                    r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?$"),
     ("fact", r"(?!.*\b(?:what|which|who|whom|whose|how|where|why)\b.*\bwhen\b).*\bwhen\b|.*\b(?:until|since) when\b"
              r"|.*\b(?:what|which) (?:year|date|day|month|century|decade|time)\b|.*\b(?:how long ago|deadline)\b"),
-    ("fact", r".*\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"),
+    ("fact", rf".*\bhow (?:many|much|{_MEASURED})\b"),
     ("fact", r".*\b(?:what|which) (?:(?:is|was|are|were) the (?:[\w-]+ )?)?"
              r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent|intensity)\b"),
     ("whole", r".*\b(?:differences?|compare|summari[sz]e|summary)\b|what (?:is|are) .*\babout\W*$"
@@ -56,7 +58,8 @@ _CHANGE = re.compile(
     r"how (?:did|has|have) (?P<subject>.+?) changed? (?:from|between) (?P<first>.+?) (?:to|and) (?P<second>.+)",
     re.IGNORECASE,
 )
-_HOW = re.compile(r"\bhow (?:long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b", re.IGNORECASE)
+_HOW = re.compile(rf"\bhow (?:{_MEASURED})\b", re.IGNORECASE)
+_AMOUNT = re.compile(rf"\bhow (?:many|much|{_MEASURED})\b|\bnumber of\b|\bwhat (?:do|does|did) .* cost\b")
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _OF = frozenset("of in for at on by from".split())
 _COUNTED = re.compile(
@@ -231,6 +234,11 @@ def holds_sides(question: str, text: str) -> bool:
     """Whether a text holds both sides of what a question compares; where it compares nothing, it does."""
     each = sides(question)
     return all(of_side(label, other, text) for (label, _), (other, _) in zip(each, reversed(each), strict=True))
+
+
+def asks_for_amount(question: str) -> bool:
+    """Whether a number answers a question: how many, how long, what it cost."""
+    return bool(_AMOUNT.search(fold(question)))
 
 
 def asked_number(text: str) -> int:

@@ -221,6 +221,11 @@ def is_row(line: str) -> bool:
     return bool(_ROW.search(line))
 
 
+def spoken(text: str) -> str:
+    """The words of a text without its marks, by which one text is found in another."""
+    return f" {' '.join(words(without_marks(text)))} "
+
+
 def quotable(sentence: str) -> bool:
     """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
     readable = _LINK.sub("", plain(sentence)).strip()

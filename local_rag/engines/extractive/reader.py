@@ -28,6 +28,7 @@ from local_rag.engines.extractive.quotes import (
     items_around,
     line_at,
     quotes,
+    spoken,
 )
 from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
@@ -35,7 +36,7 @@ from local_rag.text.answer_values import RankedSpan, place_of, ranked
 from local_rag.text.display import joined, shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import Span
-from local_rag.text.words import content_stems, fold, words
+from local_rag.text.words import content_stems, fold
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -92,7 +93,7 @@ class Reader:
         else up to `most`, in the order of the passages. None that a failed draft held, and none at all where the answer
         hardly stands in these passages.
         """
-        drafts = f" {' '.join(words(without_marks(failed)))} "
+        drafts = spoken(failed)
         kind = kind_of(question)
         if not several and kind == "fact":
             most = 1
@@ -108,13 +109,13 @@ class Reader:
             quote = _around(answer, every, passage)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
             items = items_around(passage, answer.span.start) if kind == "items" and not chosen else []
-            new = [f"{ITEM}{item}" for item in items if f" {' '.join(words(item))} " not in drafts]
+            new = [f"{ITEM}{item}" for item in items if spoken(item) not in drafts]
             if len(new) > text.count("\n") and not _are_headings(items, passages):
                 return [(item, answer.passage) for item in (new if most == Shape().sentences else new[:most])]
             if (
                 not quote
                 or (who and is_dateline(text))
-                or f" {' '.join(words(text))} " in drafts
+                or spoken(text) in drafts
                 or any(map(quote.overlaps, chosen.values()))
             ):
                 continue

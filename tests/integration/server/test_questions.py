@@ -27,6 +27,7 @@ def test_a_question_is_answered_as_events(serve):
     assert {"relevance", "support", "usefulness"} <= {graded["kind"] for graded in values(events, "graded")}
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
     assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Grounded in your files", 0)
+    assert answer["certainty"] == "sure"
     assert answer["blocks"] == [
         {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}
     ]
