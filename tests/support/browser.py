@@ -9,10 +9,11 @@ A tab that is left fails on everything that it remembers and that `expected` doe
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,6 +55,13 @@ class Tab:
         from playwright.sync_api import expect
 
         expect(self.page.locator(selector)).to_have_text(texts)
+
+    def holds(self, seen: Callable[[], object]) -> None:
+        """Wait until the page shows what is asked of it: it draws in its own time."""
+        patience = monotonic() + 120
+        while not seen():
+            assert monotonic() < patience, "the page never came to it"
+            self.page.wait_for_timeout(50)
 
     def in_view(self, selector: str) -> None:
         """Wait until an element is scrolled into view."""
@@ -119,8 +127,9 @@ class Browser:
     def open(cls) -> Iterator[Browser]:
         """Start it, or skip the test with the reason why it cannot be."""
         path = cls.path()
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
 
+        expect.set_options(timeout=120_000)  # a busy machine takes its time
         with sync_playwright() as running:
             chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
             try:
@@ -144,7 +153,7 @@ class Browser:
         if axe:
             context.add_init_script(path=AXE)
         tab = Tab(context.new_page(), urlsplit(url).netloc)
-        tab.page.set_default_timeout(120_000)  # a busy machine takes its time
+        tab.page.set_default_timeout(120_000)
         tab.watch()
         tab.page.goto(url)
         yield tab

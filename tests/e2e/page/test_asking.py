@@ -48,7 +48,7 @@ def test_stages_drafts_and_the_answer(tab, server):
     tab.see("Grounded in your files")
     article = tab.page.get_by_role("article")
     tab.has("article .cite", ["1", "2"])
-    assert "700" not in article.inner_text() and "Draft" not in article.inner_text()
+    tab.holds(lambda: "700" not in article.inner_text() and "Draft" not in article.inner_text())
     tab.page.locator("textarea:focus").wait_for()
 
 
@@ -67,7 +67,7 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     )
     tab.ask(QUESTION)
     tab.see("Grading 2 passages")
-    assert tab.page.get_by_text("it is about parking").count() == 0
+    tab.holds(lambda: tab.page.get_by_text("it is about parking").count() == 0)
     tab.page.get_by_text("How it comes about").click()
     passages = tab.page.locator(".passage")
     expect(passages).to_have_count(2)
@@ -100,7 +100,7 @@ def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, s
     tab.see("Grounded in your files")
     thread = next(iter(server.threads))
     assert [body for path, body in server.posted if path == "ask"][1] == {"question": QUESTION, "thread": thread}
-    assert tab.page.get_by_text("Stopped", exact=True).count() == 0
+    tab.holds(lambda: tab.page.get_by_text("Stopped", exact=True).count() == 0)
 
 
 def test_escape_stops(tab, server):
@@ -122,7 +122,11 @@ def test_a_reload_in_mid_answer_joins_the_question_again(tab, server):
     tab.see("The rent is 900")
     server.release()
     tab.see("Grounded in your files")
-    assert tab.page.locator("article").count() == 1 and len([path for path, _ in server.posted if path == "ask"]) == 1
+    tab.holds(
+        lambda: (
+            tab.page.locator("article").count() == 1 and len([path for path, _ in server.posted if path == "ask"]) == 1
+        )
+    )
 
 
 def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
@@ -135,7 +139,9 @@ def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
         second.see("Stopped")
         tab.see("Stopped")
         second.page.get_by_role("button", name="Rename, save or delete").click()
-        assert second.page.get_by_role("dialog").get_by_role("link").count() == 0, "nothing is there to be saved"
+        second.holds(
+            lambda: second.page.get_by_role("dialog").get_by_role("link").count() == 0
+        )  # nothing is there to be saved
         second.page.keyboard.press("Escape")
         second.page.get_by_role("button", name="Ask again").click()
         second.see("Grounded in your files")
@@ -179,7 +185,7 @@ def test_words_leave_only_after_a_click(tab, server):
 
 
 def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server):
-    assert tab.page.get_by_label("Graph").count() == 0, "folded away"
+    tab.holds(lambda: tab.page.get_by_label("Graph").count() == 0)  # folded away
     tab.page.get_by_role("button", name="Settings").click()
     tab.page.get_by_label("Graph").select_option("crag")
     tab.page.get_by_label("Model").select_option("qwen3:4b")
@@ -247,11 +253,10 @@ def test_files_that_disagree_stand_side_by_side(tab, server):
     )
     tab.ask(QUESTION)
     tab.see("Probably")
-    conflict = tab.page.locator(".conflict")
-    assert all(
-        part in conflict.inner_text()
-        for part in ("900 euros", "Your files disagree:", "850 euros", "file changed 2024-01-01", "old.pdf")
-    )
+    from playwright.sync_api import expect
+
+    for part in ("900 euros", "Your files disagree:", "850 euros", "file changed 2024-01-01", "old.pdf"):
+        expect(tab.page.locator(".conflict")).to_contain_text(part)
 
 
 def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
@@ -260,7 +265,7 @@ def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
     tab.ask(QUESTION)
     alert = tab.page.get_by_role("alert")
     alert.get_by_text("Ollama does not answer at 127.0.0.1:11434").wait_for()
-    assert alert.locator("code").inner_text() == "ollama serve"
+    tab.holds(lambda: alert.locator("code").inner_text() == "ollama serve")
     tab.page.get_by_role("button", name="Settings").click()
     tab.page.get_by_label("Graph").select_option("crag")
     alert.get_by_role("button", name="Try again").click()

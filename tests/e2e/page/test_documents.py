@@ -83,14 +83,18 @@ def test_a_quote_is_drawn_where_it_stands_on_the_page_and_marked_in_its_message(
         drawn = page.get_textpage().get_text_bounded(left - 1, height - bottom - 1, right + 1, height - top + 1)
         assert drawn.strip() == QUOTE
         tab.page.get_by_text("Text of this page").click()
-        assert tab.page.locator(".stored mark").inner_text() == QUOTE
+        tab.holds(lambda: tab.page.locator(".stored mark").inner_text() == QUOTE)
         tab.page.get_by_role("button", name="Page before").click()
         tab.see("Page 1 of 2")
-        assert tab.page.locator("rect.spot").count() == 0
+        tab.holds(lambda: tab.page.locator("rect.spot").count() == 0)
         tab.page.get_by_role("button", name="Back to the quote").click()
         tab.see("Page 2 of 2")
         link = tab.page.get_by_role("link", name="Open the original")
-        assert re.search(r"/original#page=2$", link.get_attribute("href")) and link.get_attribute("target") == "_blank"
+        tab.holds(
+            lambda: (
+                re.search(r"/original#page=2$", link.get_attribute("href")) and link.get_attribute("target") == "_blank"
+            )
+        )
         with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:
             (shed,) = index.search("spare key shed", 1, mode="words")
         start = shed.metadata["start"] + shed.page_content.index("Best regards.")
@@ -98,7 +102,7 @@ def test_a_quote_is_drawn_where_it_stands_on_the_page_and_marked_in_its_message(
         tab.page.goto(f"http://{tab.origin}/#/file/{file_id(str(notes / 'mails.mbox'))}?{where}")
         tab.see("Part 2 of 2")
         tab.see("The spare key lies in the shed.")
-        assert tab.page.locator(".stored mark").inner_text() == "Best regards."
+        tab.holds(lambda: tab.page.locator(".stored mark").inner_text() == "Best regards.")
 
 
 def test_a_page_without_a_certain_place_stays_clean_and_says_so(opened, notes):
@@ -108,8 +112,8 @@ def test_a_page_without_a_certain_place_stays_clean_and_says_so(opened, notes):
         tab.see("has changed since it was indexed")
         tab.see("not certain")
         tab.page.get_by_role("img", name="Page 2 of notes/lease.pdf").wait_for()
-        assert tab.page.locator("rect.spot").count() == 0
-        assert tab.page.locator(".stored mark").inner_text() == QUOTE
+        tab.holds(lambda: tab.page.locator("rect.spot").count() == 0)
+        tab.holds(lambda: tab.page.locator(".stored mark").inner_text() == QUOTE)
 
 
 def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
@@ -117,13 +121,13 @@ def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
     with opened(at_quote(notes / "long.txt", text, "The anchor weighs 40 kilograms.")) as tab:
         mark = tab.page.locator(".stored mark")
         mark.wait_for()
-        assert mark.inner_text() == "The anchor weighs 40 kilograms."
+        tab.holds(lambda: mark.inner_text() == "The anchor weighs 40 kilograms.")
         tab.in_view(".stored mark")
         while tab.page.get_by_role("button", name="Earlier text").count():
             shown = tab.page.locator(".stored").inner_text()
             tab.page.get_by_role("button", name="Earlier text").click()
             tab.page.wait_for_function("(shown) => document.querySelector('.stored').innerText !== shown", arg=shown)
-        assert tab.page.locator(".stored").inner_text().startswith("Line 0 about")
+        tab.holds(lambda: tab.page.locator(".stored").inner_text().startswith("Line 0 about"))
 
 
 def test_a_hostile_name_and_text_are_words(opened, notes):
@@ -131,8 +135,8 @@ def test_a_hostile_name_and_text_are_words(opened, notes):
         tab.page.get_by_role("link", name="notes/<img src=x onerror=alert(1)>.txt").click()
         stored = tab.page.locator(".stored")
         stored.wait_for()
-        assert "<script>alert(2)</script>" in stored.inner_text() and "\u202e" not in stored.inner_text()
-        assert tab.page.locator(".stored a, .stored img, .stored script").count() == 0
+        tab.holds(lambda: "<script>alert(2)</script>" in stored.inner_text() and "\u202e" not in stored.inner_text())
+        tab.holds(lambda: tab.page.locator(".stored a, .stored img, .stored script").count() == 0)
 
 
 def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, notes):
@@ -149,7 +153,7 @@ def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, not
         tab.see("Left out from now on: /long.txt")
         tab.see("local-rag index --no-exclude /long.txt")
         tab.page.get_by_role("link", name="notes/lease.pdf").wait_for()
-        assert tab.page.get_by_role("link", name="notes/long.txt").count() == 0
+        tab.holds(lambda: tab.page.get_by_role("link", name="notes/long.txt").count() == 0)
         assert (notes / "long.txt").exists()
 
 
@@ -158,7 +162,7 @@ def test_documents_have_no_serious_findings_of_axe(opened, notes):
         tab.page.locator("rect.spot").wait_for()
         for width in (1280, 360):
             assert tab.axe_everywhere(width) == []
-            assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            tab.holds(lambda: tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, server):
@@ -185,8 +189,10 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
         tab.see("3 of 5 passages are embedded")
         tab.see("local-rag index --retry")
         tab.see("2 files, of kinds that are not read: 5 .mp4 and 1 .sav")
-        assert tab.page.get_by_role("heading", name="Skipped 1").is_visible()
-        assert tab.page.get_by_role("heading", name="Indexed in part 1").is_visible(), "one file has both warnings"
+        tab.holds(lambda: tab.page.get_by_role("heading", name="Skipped 1").is_visible())
+        tab.holds(
+            lambda: tab.page.get_by_role("heading", name="Indexed in part 1").is_visible()
+        )  # one file has both warnings
         tab.page.get_by_role("button", name="Bring up to date").click()
         tab.see("the index is being changed already")
         tab.page.get_by_role("button", name="Add a folder").click()
@@ -208,7 +214,7 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
     server.answers["documents/f2/place"] = (200, spread)
     with browser.tab(f"{server.url}#/search", axe=True) as tab:
         box = tab.page.get_by_role("searchbox", name="Search your files")
-        assert box.evaluate("(box) => box === document.activeElement")
+        tab.holds(lambda: box.evaluate("(box) => box === document.activeElement"))
         tab.page.get_by_role("button", name="Settings").click()
         tab.page.get_by_label("Search by").select_option("words")
         tab.page.get_by_label("Dated since").fill("2025-01-01")
@@ -217,7 +223,7 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
         tab.see("3 of 9 passages are embedded")
         assert tab.axe() == []
         tab.page.get_by_role("button", name="notes.md, p. 2").click()
-        assert tab.page.locator(".stored mark").inner_text() == "The roof was mended in May."
+        tab.holds(lambda: tab.page.locator(".stored mark").inner_text() == "The roof was mended in May.")
         tab.see("Quote 2 of 2")
         tab.page.get_by_role("button", name="Close the document").click()
         tab.page.locator(".stored").wait_for(state="detached")

@@ -71,7 +71,7 @@ def test_the_keyboard_alone_is_enough(tab, server):
     wanted = ["How it came about", "Quote 1: show where it stands", "Keys", "New thread", "Doctor", "Ask"]
     assert [name for name in reached if name in wanted] == wanted
     keys.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    tab.holds(lambda: page.evaluate("document.activeElement.id") == "main")
     keys.press("/")
     tab.page.locator("textarea:focus").wait_for()
 
@@ -86,7 +86,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
         assert tab.page.evaluate(inside)
     tab.page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
-    assert tab.page.evaluate("document.activeElement.ariaLabel") == "Keys"
+    tab.holds(lambda: tab.page.evaluate("document.activeElement.ariaLabel") == "Keys")
 
 
 def test_a_screen_reader_hears_stages_and_the_answer(tab, server):
@@ -134,7 +134,7 @@ def test_the_colours_are_chosen_and_stay(tab):
     assert seen[0] == seen[1] != seen[2]
     tab.page.reload()
     tab.page.locator("html[data-theme=dark]").wait_for()
-    assert tab.page.evaluate(background) == seen[2]
+    tab.holds(lambda: tab.page.evaluate(background) == seen[2])
 
 
 def test_strings_are_never_markup(tab, server):
@@ -193,8 +193,8 @@ def test_strings_are_never_markup(tab, server):
     assert tab.page.locator("img").evaluate_all("(images) => images.map((one) => one.getAttribute('src'))") == [
         "/page/icon.svg"
     ]
-    assert tab.page.locator("a[href^='javascript']").count() == 0
-    assert tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE
+    tab.holds(lambda: tab.page.locator("a[href^='javascript']").count() == 0)
+    tab.holds(lambda: tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE)
 
 
 def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(tab, server):
@@ -206,7 +206,7 @@ def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(tab, ser
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_text(href).wait_for()
     there = dialog.get_by_role("link", name="Open it in a new tab")
-    assert there.get_attribute("href") == href
-    assert there.get_attribute("rel") == "noopener noreferrer"
+    tab.holds(lambda: there.get_attribute("href") == href)
+    tab.holds(lambda: there.get_attribute("rel") == "noopener noreferrer")
     tab.page.keyboard.press("Escape")
     assert tab.page.url.startswith(server.url)
