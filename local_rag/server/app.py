@@ -78,12 +78,15 @@ def health() -> dict[str, str]:
 
 @pages.get("/")
 def page(request: Request, workspace: Here) -> Response:
-    """The page; with the key in its address it is signed in, and the key leaves the address."""
+    """The page; with the key in its address it is signed in, and the key leaves the address.
+
+    What stands behind "#" is read by the page alone, and is sent nowhere.
+    """
     access = workspace.access
     if not access.is_key(request.query_params.get("key", "")):
         return FileResponse(PAGE / "index.html")
     workspace.warm()
-    response = RedirectResponse("/", 303)
+    response = RedirectResponse(f"/#secret={access.secret}", 303)
     response.set_cookie(access.cookie, access.session, httponly=True, samesite="strict")
     return response
 

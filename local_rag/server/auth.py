@@ -1,11 +1,12 @@
 """Who may ask: the one layer that every request passes before anything answers it.
 
-Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the cookie of a page,
-which a browser gets for the key and which ends with the process. Behind `TrustedHostMiddleware`, which refuses every
-`Host` but loopback, this layer refuses:
+Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the session of a page,
+which a browser gets for the key and which ends with the process. A session is a cookie and a secret: browsers send the
+cookie to every server of this machine, whatever its port, and the secret lies where only the page of this port reads
+it. Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
 
 - a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
-- a path below /api without the key or the cookie: 401;
+- a path below /api without the key, or the cookie and either the secret in a header or an address signed with it: 401;
 - a POST that is not JSON: 415; a body of more than 1 MiB: 413; one that does not come in time: 408;
 - a request beside a hundred others: 429.
 
@@ -14,6 +15,7 @@ A client that takes nothing of its response for half a minute is left.
 
 from __future__ import annotations
 
+import hmac
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ from local_rag.server.errors import ApiError, error_response
 FOLDER = "server"
 KEY_BYTES = 32
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
+SECRET = "x-local-rag-page"
+"""The header in which the page sends its secret."""
 AGAIN = "local-rag serve --print-url   prints the address of the running server"
 
 POLICY = (
@@ -74,21 +78,36 @@ class Access:
 
     def __init__(self, data_folder: Path, port: int) -> None:
         self.key, self.session = read_key(data_folder), secrets.token_urlsafe(KEY_BYTES)
+        self.secret = secrets.token_urlsafe(KEY_BYTES)
         self.cookie = f"local-rag-{port}"  # browsers do not tell the ports of a host apart
 
     def is_key(self, given: str) -> bool:
         """Whether somebody gave the key; compared in constant time."""
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.key.encode())
 
-    def caller(self, headers: Headers) -> Caller:
-        """Who asks. A header that names a key is conclusive. Raises ApiError for who may not."""
+    def is_secret(self, given: str) -> bool:
+        """Whether somebody gave the secret of the page."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.secret.encode())
+
+    def has_signed(self, address: str) -> bool:
+        """Whether the page has signed an address, path and query, as for a picture, with which no header can be sent.
+
+        What ends it, `pass=`, is the HMAC of what stands before, by the secret.
+        """
+        signed, _, given = address.rpartition("pass=")
+        expected = hmac.new(self.secret.encode(), signed.encode(), "sha256").hexdigest()
+        return secrets.compare_digest(given.encode(), expected.encode())
+
+    def caller(self, headers: Headers, address: str) -> Caller:
+        """Who asks for what. A header that names a key is conclusive. Raises ApiError for who may not."""
         if (given := headers.get("authorization")) is not None:
             scheme, _, key = given.partition(" ")
             if scheme.lower() == "bearer" and self.is_key(key.strip()):
                 return "key"
             raise ApiError(401, "unauthorized", "this is not the key of this server", "local-rag serve --print-key")
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
-        if secrets.compare_digest(session.encode("utf-8", "replace"), self.session.encode()):
+        signed_in = secrets.compare_digest(session.encode("utf-8", "replace"), self.session.encode())
+        if signed_in and (self.is_secret(headers.get(SECRET, "")) or self.has_signed(address)):
             return "cookie"
         raise ApiError(401, "unauthorized", "this page is not signed in to the running server", AGAIN)
 
@@ -156,7 +175,8 @@ class Guard:
             raise ApiError(429, "busy", f"{self.limits.requests} requests are under way", "close a page, or try again")
         if not scope["path"].startswith("/api/"):
             return None
-        caller = self.access.caller(headers)
+        address = f"{scope['raw_path'].decode('latin-1')}?{scope['query_string'].decode('latin-1')}"
+        caller = self.access.caller(headers, address if scope["method"] == "GET" else "")
         if listed and caller != "key":
             raise ApiError(403, "forbidden", "a page of another origin needs the key: Authorization: Bearer KEY")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 
 import httpx
 
+from local_rag.server.auth import SECRET
+
 PROGRAM = (sys.executable, "-m", "local_rag", "serve")
 
 
@@ -34,7 +36,9 @@ class Serving:
     def page(self):
         """A client that is signed in as a page is."""
         with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
-            assert client.get("/", params={"key": self.key}).status_code == 303
+            there, _, secret = client.get("/", params={"key": self.key}).headers["location"].partition("#secret=")
+            assert there == "/"
+            client.headers[SECRET] = secret
             yield client
 
     def ended(self, by=signal.SIGINT):

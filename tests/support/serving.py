@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from local_rag.config.settings import Settings
-from local_rag.server.auth import Access
+from local_rag.server.auth import SECRET, Access
 from local_rag.server.serving import Server
 from local_rag.server.workspace import Workspace
 
@@ -49,7 +49,7 @@ class Client(httpx.Client):
     def __init__(self, workspace, address, who="cookie"):
         access = workspace.access
         headers = {
-            "cookie": {"cookie": f"{access.cookie}={access.session}", "origin": address},
+            "cookie": {"cookie": f"{access.cookie}={access.session}", SECRET: access.secret, "origin": address},
             "key": {"authorization": f"Bearer {access.key}"},
             "": {},
         }[who]

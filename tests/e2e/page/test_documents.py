@@ -49,7 +49,8 @@ def opened(notes, browser):
 
     @contextmanager
     def at(hash_, **options):
-        with browser.tab(f"{address}/?key={workspace.access.key}{hash_}", **options) as tab:
+        with browser.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+            tab.page.goto(f"{address}/{hash_}")
             yield tab
 
     with served(workspace) as address:
@@ -92,7 +93,8 @@ def test_a_quote_is_drawn_where_it_stands_on_the_page_and_marked_in_its_message(
         link = tab.page.get_by_role("link", name="Open the original")
         tab.holds(
             lambda: (
-                re.search(r"/original#page=2$", link.get_attribute("href")) and link.get_attribute("target") == "_blank"
+                re.search(r"/original\?pass=[0-9a-f]{64}#page=2$", link.get_attribute("href"))
+                and link.get_attribute("target") == "_blank"
             )
         )
         with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import threading
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 from support.asking import Gated, scripted
 from support.garden import enter
@@ -178,6 +182,40 @@ def test_the_address_with_the_key_signs_a_browser_in(browser):
         with browser.tab(f"{address}/?key=wrong") as late:
             late.expected.append("status of 401")
             late.see("This page is not signed in")
+
+
+def test_a_tab_that_is_signed_out_notices_that_another_one_is_signed_in(browser):
+    workspace = scripted()
+    with served(workspace) as address, browser.tab(address) as tab:
+        tab.expected.append("status of 401")
+        tab.see("This page is not signed in")
+        with browser.tab(with_key(workspace, address), beside=tab):
+            tab.see("What do you want to know?")
+
+
+def test_a_server_of_another_port_is_sent_the_cookie_and_reads_nothing_with_it(browser):
+    workspace, cookies = scripted(), []
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self):
+            cookies.append(self.headers["cookie"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with opened(browser, workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
+        threading.Thread(target=stranger.serve_forever).start()
+        tab.expected.append("foreign request")
+        tab.see("What do you want to know?")
+        with contextlib.suppress(Exception):  # nothing is shown of an answer without content
+            tab.page.goto(f"http://127.0.0.1:{stranger.server_port}/")
+        stranger.shutdown()
+        assert workspace.access.session in cookies[0]
+        for path in ("health", "threads"):
+            asked = httpx.get(f"http://{tab.origin}/api/{path}", headers={"cookie": cookies[0]})
+            assert asked.status_code == 401
 
 
 def test_the_page_that_a_browser_is_started_with_leads_to_the_signed_in_page(browser, tmp_path):

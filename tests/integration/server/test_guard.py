@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 import sys
 
@@ -12,7 +13,7 @@ from support.serving import Client, a_workspace, error_of, served
 from local_rag.config.settings import Settings
 from local_rag.core.errors import ConfigError
 from local_rag.server.app import application
-from local_rag.server.auth import POLICY, Access, read_key
+from local_rag.server.auth import POLICY, SECRET, Access, read_key
 
 API = [
     (method.upper(), re.sub("{[^}]*}", "xxxx", path))
@@ -69,6 +70,9 @@ def test_every_address_is_guarded(server, method, path):
         for headers in (
             {},
             {"cookie": "local-rag-8321=guess"},
+            {"cookie": page.headers["cookie"]},  # every server of this machine is sent it
+            {"cookie": page.headers["cookie"], SECRET: "guess"},
+            {SECRET: page.headers[SECRET]},
             {"authorization": "Bearer guess"},
             {"authorization": ""},
             {"authorization": f"Basic {page.workspace.access.key}"},
@@ -123,15 +127,35 @@ def test_the_key_in_the_address_becomes_a_cookie_out_of_reach_of_scripts(server)
     page, nobody = server
     key = page.workspace.access.key
     signed = nobody.get(f"/?key={key}", headers=NAVIGATED)
-    assert (signed.status_code, signed.headers["location"]) == (303, "/")
+    nobody.cookies.clear()
+    there, _, secret = signed.headers["location"].partition("#secret=")
+    assert (signed.status_code, there) == (303, "/") and secret not in (key, "")
     name, _, value = signed.headers["set-cookie"].partition(";")[0].partition("=")
     assert name == "local-rag-8321" and value != key
     parts = {part.split("=")[0].title() for part in signed.headers["set-cookie"].split("; ")[1:]}
     assert "SameSite=strict" in signed.headers["set-cookie"] and parts == {"Httponly", "Path", "Samesite"}
-    assert nobody.get("/api/health", headers={"cookie": f"{name}={value}"}).json()["status"] == "ok"
+    session = {"cookie": f"{name}={value}", SECRET: secret}
+    assert nobody.get("/api/health", headers=session).json()["status"] == "ok"
     for wrong in ("x", "", "é", key[:-1], value):
         refused = nobody.get("/", params={"key": wrong})
         assert refused.status_code == 200 and "set-cookie" not in refused.headers, "the page, not signed in"
+
+
+def test_an_address_that_the_page_has_signed_is_read_without_a_header(server):
+    page, nobody = server
+    cookie = {"cookie": page.headers["cookie"]}
+    own = "/api/thread/export?thread=x&"
+    signed = f"{own}pass={hmac.new(page.headers[SECRET].encode(), own.encode(), 'sha256').hexdigest()}"
+    assert error_of(nobody.get(signed, headers=cookie)) == (404, "not_found")
+    for address, headers in (
+        (signed, {}),
+        (f"{own}pass=", cookie),
+        (signed.replace("=x", "=y"), cookie),
+        (signed.replace("/export", ""), cookie),
+        (f"{signed}&thread=y", cookie),
+    ):
+        assert error_of(nobody.get(address, headers=headers)) == (401, "unauthorized")
+    assert error_of(nobody.post(signed.replace("export", "delete"), headers=cookie))[0] == 401
 
 
 def test_the_key_is_for_its_owner_stays_and_sessions_end_with_the_server(tmp_path):

@@ -14,7 +14,7 @@ from support.asking import eventually
 from support.serving import Client, a_workspace, error_of, served
 
 from local_rag.core.errors import IndexMissing
-from local_rag.server.auth import Limits
+from local_rag.server.auth import SECRET, Limits
 from local_rag.server.jobs import Job
 
 SEARCH = {"query": "the plan"}
@@ -125,7 +125,11 @@ def connected(address):
 
 def send(connection, client, path, body=None, length=None):
     """A request of a signed-in page, as bytes; with a body a POST."""
-    headers = {"host": client.base_url.netloc.decode(), "cookie": client.headers["cookie"]}
+    headers = {
+        "host": client.base_url.netloc.decode(),
+        "cookie": client.headers["cookie"],
+        SECRET: client.headers[SECRET],
+    }
     if body is not None:
         headers |= {"content-type": "application/json", "content-length": str(length or len(body))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

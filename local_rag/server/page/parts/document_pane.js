@@ -4,6 +4,7 @@ import { html, say, useEffect, useRef, useState } from "../html.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
 import { useReply } from "./reply.js";
+import { FileLink, useSigned } from "./signed.js";
 import { capital } from "./texts.js";
 
 const LONGEST_QUOTE = 3000;
@@ -67,9 +68,9 @@ function Original({ spread: { original, file_id, page } }) {
   if (!original) return null;
   const saved = original === "attachment";
   const place = original === "pdf" && page ? `#page=${page}` : "";
-  const address = `/api/${path("documents", file_id, "original")}${place}`;
-  return html`<a class="button small" href=${address} target="_blank" rel="noopener noreferrer">
-    <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original</a>`;
+  return html`<${FileLink} path=${path("documents", file_id, "original")} place=${place} class="button small"
+    target="_blank" rel="noopener noreferrer">
+    <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original<//>`;
 }
 
 // A button that a key works, too: Alt and the arrow of its icon.
@@ -111,7 +112,7 @@ function Spread({ spread }) {
 // The picture of a page, and rectangles over it where the quote stands.
 function Sheet({ spread: { image, label, page, file_id, rectangles }, onError }) {
   return html`<div>
-    <img src=${`/api/${path("documents", file_id, "pages", page)}`} width=${image.width} height=${image.height}
+    <img src=${useSigned(path("documents", file_id, "pages", page))} width=${image.width} height=${image.height}
       alt=${`Page ${page} of ${label}`} onError=${onError} />
     <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${rectangles.map(([x, y, width, height]) =>
       html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div>`;

@@ -1,10 +1,10 @@
-// Shown where the server does not know this browser: how to sign it in.
+// Shown where the server does not know this browser: how to sign it in. What signs another tab in signs this one in, too.
 import { get } from "../api.js";
 import { html, useWindow } from "../html.js";
 import { Command } from "./problem.js";
 
 export function SignIn({ onDone }) {
-  useWindow("focus", () => get("health").then(onDone, () => {}));
+  useWindow("focus storage", () => get("health").then(onDone, () => {}));
   return html`<div class="page"><h1>This page is not signed in</h1>
     <p>Open the address that the server printed when it started. This prints it again:</p>
     <p><${Command} text="local-rag serve --print-url" /></p>

@@ -5,6 +5,7 @@ import { go, to } from "../router.js";
 import { Dialog } from "./dialog.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
+import { FileLink } from "./signed.js";
 
 // Told after every question, so that the list shows it.
 export const threadsChanged = () => window.dispatchEvent(new Event("threads"));
@@ -50,12 +51,12 @@ function ThreadDialog({ thread, current, onClose }) {
       setError(problem);
     }
   };
-  const saved = `/api/${path("thread", "export", { thread: thread.name })}`;
+  const saved = path("thread", "export", { thread: thread.name });
   return html`<${Dialog} title=${thread.name} onClose=${onClose}>
     <form class="stack" onSubmit=${submitted(() => change("rename", { to: name }, "Renamed", [name]))}>
       <label class="field">Name<input maxlength="80" ...${bound(name, setName)} /></label>
       <div class="row"><button class="primary" disabled=${!name.trim() || name === thread.name}>Rename</button>
-        ${thread.turns > 0 && html`<a class="button" href=${saved} download>Save as Markdown</a>`}
+        ${thread.turns > 0 && html`<${FileLink} class="button" path=${saved} download>Save as Markdown<//>`}
         <span class="fill"></span>
         ${sure
           ? html`<button type="button" class="danger"

@@ -8,6 +8,7 @@ import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
 import { CopyButton } from "./problem.js";
 import { beginning, Question } from "./question.js";
+import { FileLink } from "./signed.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 
@@ -92,8 +93,8 @@ function Conflict({ conflict, active, open }) {
 function Actions({ answer }) {
   const [how, setHow] = useState(false);
   const { thread, turn } = answer;
-  const save = (format, label) => thread && turn && html`<a class="button quiet small" download
-    href=${`/api/${path("thread", "export", { thread, turn, format })}`}>${label}</a>`;
+  const save = (format, label) => thread && turn && html`<${FileLink} class="button quiet small" download
+    path=${path("thread", "export", { thread, turn, format })}>${label}<//>`;
   const copied = [answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n");
   return html`<div class="actions">
       <${CopyButton} text=${copied} />

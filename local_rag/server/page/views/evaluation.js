@@ -6,6 +6,7 @@ import { Icon } from "../parts/icon.js";
 import { Command, Problem } from "../parts/problem.js";
 import { beginning } from "../parts/question.js";
 import { useReply } from "../parts/reply.js";
+import { FileLink } from "../parts/signed.js";
 import { joined, many, Time } from "../parts/texts.js";
 import { to } from "../router.js";
 
@@ -27,10 +28,11 @@ export default function Evaluation() {
 
 function Row({ evaluation: { id, name, cases, started, engine, graphs, contained, finished, report } }) {
   const label = html`<bdi>${name}</bdi>, ${many(cases, "case")}`;
-  const address = `/api/${path("evaluations", id, "report")}`;
   return html`<li class="row">
     <span class="fill stack-tight">
-      ${report ? html`<a href=${address} target="_blank" rel="noopener">${label}</a>` : html`<span>${label}</span>`}
+      ${report
+        ? html`<${FileLink} path=${path("evaluations", id, "report")} target="_blank" rel="noopener">${label}<//>`
+        : html`<span>${label}</span>`}
       <span class="small"><${Time} at=${started} /> · <bdi>${engine.split(":")[0]}</bdi></span>
       <span class="row">
         ${graphs.map((graph) => html`<span class="badge">${graph}${rightOf(contained[graph])}</span>`)}
