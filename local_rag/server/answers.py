@@ -94,7 +94,7 @@ def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: 
 def _status_text(answer: Answer, texts: AnswerTexts) -> str:
     """The status in words, with the reason: "Probably: your files disagree"."""
     if answer.status == "grounded":
-        return texts.grounded
+        return texts.grounds(answer)
     late = answer.status == "abstained" and ran_out_of_time(answer.reason)
     lead = texts.no_answer if late else texts.lead(answer)
     return f"{lead}: {answer.reason}" if answer.reason else lead

@@ -27,7 +27,7 @@ class AnswerTexts:
     """The program's sentences in English. A name in braces is filled where the text is used.
 
     `refusal` is the fixed reply for "your files do not say". How a reason begins, `out_of_time` and `engine_failed`, is
-    compared with.
+    compared with. `grounded`: see `grounds`.
     """
 
     code = "en"
@@ -74,7 +74,12 @@ class AnswerTexts:
     uncited = ("{n} sentence without a citation", "{n} sentences without a citation")
     files_disagree = "your files disagree"
     dropped = ("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped")
-    grounded = "Grounded in your files"
+    grounded: Mapping[tuple[bool, bool], str] = {
+        (True, True): "Quoted from your files",
+        (True, False): "Quoted from its sources",
+        (False, True): "Supported by your files",
+        (False, False): "Supported by its sources",
+    }
     leads: Mapping[Status, str] = {
         "abstained": "Your files do not say",
         "ungrounded": "Not supported by your files",
@@ -84,8 +89,8 @@ class AnswerTexts:
     no_answer = "No answer"
     understood = "understood as: {question}"
     removed = "(taken out, because the passages do not say it: {sentences})"
-    positions = "Your files disagree, the newest first:"
-    positions_of_a_day = "Your files disagree:"
+    positions = "What they say, the newest first:"
+    positions_of_a_day = "What they say:"
     changed = "file changed {date}"
     nearest = "Nearest passages:"
     nothing_near = "No passage comes near the question."
@@ -128,6 +133,11 @@ class AnswerTexts:
         if answer.status == "partial":
             return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
         return self.leads.get(answer.status, "")
+
+    def grounds(self, answer: Answer) -> str:
+        """What a grounded answer rests on: whether it is quotes or a model's words, and whether all is from files."""
+        files = all(citation.origin == "files" for citation in answer.citations)
+        return self.grounded[answer.engine == "extractive", files]
 
     def how(self, citation: Citation) -> str:
         """How a quote was located in its passage; that of a row or record is no text of the file itself."""
@@ -182,7 +192,12 @@ class German(AnswerTexts):
     uncited = ("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle")
     files_disagree = "die Dateien widersprechen sich"
     dropped = ("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt")
-    grounded = "Durch die Dateien belegt"
+    grounded: Mapping[tuple[bool, bool], str] = {
+        (True, True): "Aus den Dateien zitiert",
+        (True, False): "Aus den Quellen zitiert",
+        (False, True): "Durch die Dateien belegt",
+        (False, False): "Durch die Quellen belegt",
+    }
     leads: Mapping[Status, str] = {
         "abstained": "Dazu steht nichts in den Dateien",
         "ungrounded": "Durch die Dateien nicht belegt",
@@ -192,8 +207,8 @@ class German(AnswerTexts):
     no_answer = "Keine Antwort"
     understood = "verstanden als: {question}"
     removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
-    positions = "Die Dateien widersprechen sich, die neueste zuerst:"
-    positions_of_a_day = "Die Dateien widersprechen sich:"
+    positions = "Was darin steht, das Neueste zuerst:"
+    positions_of_a_day = "Was darin steht:"
     changed = "Datei geändert {date}"
     nearest = "Am nächsten kommen diese Textstellen:"
     nothing_near = "Keine Textstelle kommt der Frage nahe."

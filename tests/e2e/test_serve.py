@@ -26,7 +26,7 @@ from support.serve_process import free_port, serving
 views = sorted(path.stem for path in (Path(local_rag.__file__).parent / "server/page/views").glob("*.js"))
 with serving("--port", str(free_port())) as server, Browser.open() as browser, browser.tab(server.printed) as tab:
     tab.ask("What does the greenhouse cost?")
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     for view in views:
         if view != "file":
             tab.page.goto(f"{server.base}/#/{view}")

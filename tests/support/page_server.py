@@ -80,7 +80,7 @@ def answer(text="The rent is 900 euros a month", *numbers, **values):
         "question": "",
         "text": text,
         "status": "grounded",
-        "status_text": "Grounded in your files",
+        "status_text": "Quoted from your files",
         "reason": "",
         "blocks": [{"t": "p", "c": [{"t": "text", "s": text + " "}, *marks]}],
         "citations": [quote(number) for number in numbers or (1,)],

@@ -45,7 +45,7 @@ def test_stages_drafts_and_the_answer(tab, server):
     tab.see("no passage says 700")
     tab.see("The rent is 900")
     server.release()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     article = tab.page.get_by_role("article")
     tab.has("article .cite", ["1", "2"])
     tab.holds(lambda: "700" not in article.inner_text() and "Draft" not in article.inner_text())
@@ -97,7 +97,7 @@ def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, s
     tab.see("Stopped")
     assert server.stopped.wait(60)
     tab.page.get_by_role("button", name="Ask again").click()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     thread = next(iter(server.threads))
     assert [body for path, body in server.posted if path == "ask"][1] == {"question": QUESTION, "thread": thread}
     tab.holds(lambda: tab.page.get_by_text("Stopped", exact=True).count() == 0)
@@ -121,7 +121,7 @@ def test_a_reload_in_mid_answer_joins_the_question_again(tab, server):
     tab.see("Writing the answer")
     tab.see("The rent is 900")
     server.release()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     tab.holds(
         lambda: (
             tab.page.locator("article").count() == 1 and len([path for path, _ in server.posted if path == "ask"]) == 1
@@ -144,7 +144,7 @@ def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
         )  # nothing is there to be saved
         second.page.keyboard.press("Escape")
         second.page.get_by_role("button", name="Ask again").click()
-        second.see("Grounded in your files")
+        second.see("Quoted from your files")
     assert server.posted[-1][1]["question"] == QUESTION
 
 
@@ -153,7 +153,7 @@ def test_a_follow_up_goes_on_in_the_thread_and_says_how_it_was_understood(tab, s
     understood = {"understood": "understood as: How high is the deposit of the lease?"}
     server.script(answer("The deposit is 1800 euros", lines=understood))
     tab.ask(QUESTION)
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     tab.ask("And the deposit?")
     tab.see("understood as: How high is the deposit of the lease?")
     thread = next(iter(server.threads))
@@ -168,7 +168,7 @@ def test_the_place_in_the_queue_is_shown(tab, server):
     server.release()
     tab.gone("2 questions")
     server.release()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
 
 
 def test_words_leave_only_after_a_click(tab, server):
@@ -180,7 +180,7 @@ def test_words_leave_only_after_a_click(tab, server):
     tab.page.get_by_role("button", name="Send these words").click()
     tab.gone("rent in Vienna")
     server.release()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     assert ("jobs/q1/web", {"send": True, "query": "rent in Vienna"}) in server.posted
 
 
@@ -199,7 +199,7 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server)
     tab.page.get_by_label("Passages to read").fill("9")
     tab.page.get_by_role("button", name="Settings").click()
     tab.ask(QUESTION)
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     chosen = {
         "graph": "crag", "engine": "ollama", "model": "qwen3:4b", "web": True, "index": "mail", "k": 9,
         "within": ["*.pdf", "contracts/**"], "types": ["pdf"], "authors": ["Huber", "Maier"], "after": "2023-03-31",
@@ -227,7 +227,7 @@ def test_a_look_at_another_view_does_not_stop_the_question(tab, server):
     tab.page.goto(thread)
     tab.see("Writing the answer")
     server.release()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     assert not server.stopped.is_set()
 
 
@@ -244,19 +244,32 @@ def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server
 
 def test_files_that_disagree_stand_side_by_side(tab, server):
     sides = [
-        {"text": "900 euros", "when": "2026-01-01", "citations": [quote(1)]},
+        {"text": "900 euros", "when": "2026-01-01", "citations": [quote(1) | {"title": "Lease of 2026"}]},
         {"text": "850 euros", "when": "file changed 2024-01-01", "citations": [quote(2, "old.pdf", "850 euros")]},
     ]
     text = "Probably: your files disagree"
+    twice = [quote(1), quote(1, text="It is due on the first.") | {"start": 31}, quote(3)]
     server.script(
-        answer(status="partial", status_text=text, conflicts=[{"line": "Your files disagree:", "positions": sides}])
+        answer(
+            status="partial",
+            status_text=text,
+            citations=twice,
+            conflicts=[{"line": "What they say:", "positions": sides}],
+        )
     )
     tab.ask(QUESTION)
     tab.see("Probably")
-    from playwright.sync_api import expect
-
-    for part in ("900 euros", "Your files disagree:", "850 euros", "file changed 2024-01-01", "old.pdf"):
-        expect(tab.page.locator(".conflict")).to_contain_text(part)
+    tab.has(
+        ".conflict li",
+        ["[1] Lease of 2026 2026-01-01 900 euros", "[2] old.pdf, p. 2 file changed 2024-01-01 850 euros"],
+    )
+    tab.holds(lambda: tab.page.locator("main").inner_text().count("files disagree") == 1)
+    tab.has(".source .number", ["1", "3"])
+    tab.has("li:first-child > .source .quote", ["The rent is 900 euros a month.", "It is due on the first."])
+    server.answers["documents/f1/place"] = (404, {})
+    tab.expected.append("status of 404")
+    tab.page.get_by_text("It is due on the first.").click()
+    tab.see("Quote 2 of 4")
 
 
 def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
@@ -269,7 +282,7 @@ def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
     tab.page.get_by_role("button", name="Settings").click()
     tab.page.get_by_label("Graph").select_option("crag")
     alert.get_by_role("button", name="Try again").click()
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     assert (server.posted[-1][1]["question"], server.posted[-1][1]["graph"]) == (QUESTION, "crag"), (
         "as settings are now"
     )

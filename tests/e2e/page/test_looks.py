@@ -46,7 +46,7 @@ def test_axe_has_no_serious_finding(browser, server):
         tab.page.locator(".graph").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
         server.release()
-        tab.see("Grounded in your files")
+        tab.see("Quoted from your files")
         tab.page.get_by_role("button", name="How it came about").click()
         assert tab.axe_everywhere(1280, 400) == []
         tab.page.get_by_role("button", name="Menu").click()
@@ -60,7 +60,7 @@ def test_the_keyboard_alone_is_enough(tab, server):
     tab.page.locator("textarea:focus").wait_for()
     keys.type(QUESTION)
     keys.press("Enter")
-    tab.see("Grounded in your files")
+    tab.see("Quoted from your files")
     focused = page.locator(":focus")
     reached = []
     for _ in range(40):
@@ -106,7 +106,7 @@ def test_nothing_is_cut_off_or_scrolls_sideways(browser, server, width, height, 
     with browser.tab(server.url, **options) as tab:
         server.script(answer(long_word, citations=[quote(1, f"{long_word}.pdf", long_word)]))
         tab.ask(long_word)
-        tab.see("Grounded in your files")
+        tab.see("Quoted from your files")
         tab.page.get_by_role("button", name="How it came about").click()
         tab.page.locator(".graph").wait_for()
         for selector in ("html", ".conversation", ".composer"):

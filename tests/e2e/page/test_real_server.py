@@ -64,7 +64,7 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
     with opened(browser, a_workspace()) as tab:
         assert "key" not in tab.page.url
         tab.ask(RENT)
-        tab.see("Grounded in your files")
+        tab.see("Quoted from your files")
         tab.holds(lambda: "900 euros" in tab.page.locator(".answer").inner_text())
         tab.holds(lambda: "lease.md" in tab.page.locator(".source").first.inner_text())
         tab.page.get_by_role("button", name="How it came about").click()
@@ -135,7 +135,7 @@ def test_stop_reaches_the_engine(browser):
         tab.see("Stopped")
         engine.gate.set()
         tab.page.get_by_role("button", name="Ask again").click()
-        tab.see("Grounded in your files")
+        tab.see("Supported by your files")
     assert workspace.jobs.questions() == []
 
 
@@ -150,8 +150,8 @@ def test_a_reload_in_mid_answer_and_another_tab_join_the_question(browser):
         with browser.tab(tab.page.url, beside=tab) as second:
             second.see("Draft, not checked yet")
             engine.gate.set()
-            second.see("Grounded in your files")
-        tab.see("Grounded in your files")
+            second.see("Supported by your files")
+        tab.see("Supported by your files")
         tab.holds(lambda: tab.page.locator("article").count() == 1)
 
 
@@ -164,8 +164,8 @@ def test_the_second_tab_waits_for_the_first(browser):
             second.ask("And the other plan?")
             second.see("One question is answered before yours.")
             engine.gate.set()
-            first.see("Grounded in your files")
-            second.see("Grounded in your files")
+            first.see("Supported by your files")
+            second.see("Supported by your files")
 
 
 def test_the_address_with_the_key_signs_a_browser_in(browser):
@@ -234,7 +234,7 @@ def test_runs_are_listed_to_the_last(browser):
     workspace = scripted()
     with opened(browser, workspace) as tab:
         tab.ask("What does the plan cost?")
-        tab.see("Grounded in your files")
+        tab.see("Supported by your files")
         history = workspace.history
         conditions = history.run("last").conditions
         for number in range(119):

@@ -7,7 +7,7 @@ import re
 from support.page_server import HOLD, PageServer, answer, quote, started
 
 QUESTION = "How much is the rent?"
-GROUNDED = "Grounded in your files"
+GROUNDED = "Quoted from your files"
 
 
 def turns(count, thread="lease"):

@@ -59,7 +59,7 @@ def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, capsys):
     assert run(["ask", QUESTION]) == 4
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("Probably: your files disagree.")
-    both = shown.partition("Your files disagree, the newest first:")[2]
+    both = shown.partition("What they say, the newest first:")[2]
     assert re.search(
         r"file changed 2024-06-01 six months \[\d\] .*lease new\.md.* 2021-04-01 three months \[\d\]", both
     )
@@ -94,18 +94,18 @@ def test_a_run_that_is_shown_again_has_the_mark(here, capsys):
     capsys.readouterr()
     assert run(["runs", "show", "last"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "conflict disagree" in shown and "Your files disagree, the newest first:" in shown
+    assert "conflict disagree" in shown and "What they say, the newest first:" in shown
 
 
 def test_a_chat_its_export_and_what_is_kept_name_both_files(here, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{QUESTION}\n/sources\n"))
     assert run(["chat", "--thread", "lease"]) == 0
-    assert "Your files disagree, the newest first:" in capsys.readouterr().out
+    assert "What they say, the newest first:" in capsys.readouterr().out
     assert run(["threads", "show", "lease"]) == 0
-    assert "Your files disagree, the newest first:" in capsys.readouterr().out
+    assert "What they say, the newest first:" in capsys.readouterr().out
     assert run(["threads", "export", "lease", "--out", str(tmp_path / "lease.md")]) == 0
     page = (tmp_path / "lease.md").read_text(encoding="utf-8")
-    assert "**Your files disagree, the newest first:**" in page and "**six months**" in page
+    assert "**What they say, the newest first:**" in page and "**six months**" in page
     assert "file changed 2024\\-06\\-01" in page or "file changed 2024-06-01" in page
     capsys.readouterr()
     run(["kept", "--json"])
@@ -128,7 +128,7 @@ def test_a_model_writes_and_the_evaluator_decides(here, ollama):
     numbers = {citation.number for position in conflict.positions for citation in position.citations}
     assert numbers == {1, 2}
     tool = tool_text(answer)
-    assert "Your files disagree, the newest first:" in tool and "2021-04-01: three months, [" in tool
+    assert "What they say, the newest first:" in tool and "2021-04-01: three months, [" in tool
 
 
 def test_a_report_names_both_sides(here):

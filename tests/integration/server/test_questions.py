@@ -26,7 +26,7 @@ def test_a_question_is_answered_as_events(serve):
     assert values(events, "retrieved")[0]["passages"][0]["label"] == "/notes/1.md"
     assert {"relevance", "support", "usefulness"} <= {graded["kind"] for graded in values(events, "graded")}
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
-    assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Grounded in your files", 0)
+    assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Supported by your files", 0)
     assert answer["certainty"] == "sure"
     assert answer["blocks"] == [
         {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}

@@ -110,7 +110,7 @@ def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
     response = talked.get("/api/thread/export?thread=plan&turn=1&format=html")
     assert response.headers["content-disposition"].startswith("attachment")
     page = Tags(response.text)
-    assert "It costs 100 euros" in page.text and "Grounded in your files" in page.text
+    assert "It costs 100 euros" in page.text and "Supported by your files" in page.text
     assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
     assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
     policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]

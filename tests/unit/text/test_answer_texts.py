@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from local_rag.core.answer import Citation
+from local_rag.core.answer import Answer, Citation
 from local_rag.text.answer_texts import (
     ENGLISH,
     GERMAN,
@@ -47,6 +47,20 @@ def test_each_language_has_each_text_with_the_same_placeholders():
     for name, text in english.items():
         assert german[name] and placeholders(german[name]) - {"n"} == placeholders(text) - {"n"}, name
         assert german[name] != text or name in ("similarity", "page"), f"{name} is not translated"
+
+
+@pytest.mark.parametrize(
+    ("engine", "origins", "said"),
+    [
+        ("extractive", ("files",), "Quoted from your files"),
+        ("ollama:qwen3:4b", ("files", "files"), "Supported by your files"),
+        ("extractive", ("web",), "Quoted from its sources"),
+        ("ollama:qwen3:4b", ("files", "web"), "Supported by its sources"),
+    ],
+)
+def test_a_grounded_answer_says_whose_words_it_has(engine, origins, said):
+    citations = tuple(Citation(1, "a.md", None, "", "q", 0, 1, "", True, origin=origin) for origin in origins)
+    assert ENGLISH.grounds(Answer("Why?", "So.", "grounded", citations=citations, engine=engine)) == said
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))

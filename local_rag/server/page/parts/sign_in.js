@@ -1,4 +1,4 @@
-// Shown where the server does not know this browser: how to sign it in. What signs another tab in signs this one in, too.
+// Shown where the server does not know this browser: how to sign it in. What signs in another tab signs in this one.
 import { get } from "../api.js";
 import { html, useWindow } from "../html.js";
 import { Command } from "./problem.js";

@@ -12,7 +12,8 @@ import { FileLink } from "./signed.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 
-const TONES = { grounded: "good", ungrounded: "bad" };
+// Of what is not grounded, which is said quietly.
+const TONES = { grounded: "quiet", ungrounded: "bad" };
 
 // Every quote of an answer in the order of the page.
 export function quotesOf(answer) {
@@ -58,36 +59,42 @@ function Status({ answer }) {
   const tone = TONES[answer.status] || "warn";
   const [, lead, reason] = (answer.status_text || answer.status).match(/^([^:]*):? ?([^]*)$/);
   return html`<p class="status" lang=${answer.language}>
-    <span class=${`badge ${tone}`}><${Icon} name=${tone === "good" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
+    <span class=${`badge ${tone}`}><${Icon} name=${tone === "quiet" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
     <span>${reason}</span></p>`;
 }
 
 function Sources({ title, quotes, active, open, numbered = true }) {
   if (!quotes.length) return null;
+  const cards = numbered ? [...new Set(quotes.map(({ number }) => number))] : quotes;
+  const ofCard = (card) => (numbered ? quotes.filter(({ number }) => number === card) : [card]);
   return html`<section class="stack-tight"><h3 class="small">${title}</h3>
-    <ol class="stack-tight">${quotes.map((quote) => html`
-      <li><${Source} quote=${quote} active=${active} open=${open} numbered=${numbered} /></li>`)}</ol></section>`;
+    <ol class="stack-tight">${cards.map((card) => html`<li>
+      <${Source} quotes=${ofCard(card)} active=${active} open=${open} numbered=${numbered} /></li>`)}</ol></section>`;
 }
 
-function Source({ quote, active, open, numbered }) {
+// A passage with what is quoted of it; a click opens the quote that it meets, else the first.
+function Source({ quotes, active, open, numbered }) {
+  const [quote] = quotes;
   const how = quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified";
-  return html`<button class="source" aria-pressed=${quote === active}
-    onClick=${(event) => open(quote, event.currentTarget)}>
+  const onClick = ({ target, currentTarget }) =>
+    open(quotes[target.closest("[data-at]")?.dataset.at || 0], currentTarget);
+  return html`<button class="source" aria-pressed=${quotes.includes(active)} onClick=${onClick}>
     <span class="number">${numbered ? quote.number : "·"}</span>
     <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}
       ${quote.origin === "web" && html` <span class="badge">web</span>`}
       ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${how}</span>`}</span>
-    <span class="quote">${quote.quote}</span></button>`;
+    ${quotes.map(({ quote }, at) => html`<span class="quote" data-at=${at}>${quote}</span>`)}</button>`;
 }
 
 function Conflict({ conflict, active, open }) {
   return html`<section class="card conflict stack-tight"><h3>${conflict.line}</h3>
-    <ul>${conflict.positions.map((position) => html`<li>
-      <span class="row"><strong>${position.text}</strong><span class="small">${position.when}</span></span>
+    <ul class="stack-tight">${conflict.positions.map((position) => html`<li>
       <span class="row">${position.citations.map((quote, at) => html`
-        <button key=${at} class="quiet small" aria-pressed=${quote === active}
+        <button key=${at} class="quiet small" aria-pressed=${quote === active} title=${placeOf(quote)}
           onClick=${(event) => open(quote, event.currentTarget)}>
-          <span>[${quote.number}] <bdi>${placeOf(quote)}</bdi></span></button>`)}</span></li>`)}</ul></section>`;
+          <span>[${quote.number}] <bdi>${quote.title || placeOf(quote)}</bdi></span></button>`)}${" "}
+        <span class="small">${position.when}</span></span>${" "}
+      <strong>${position.text}</strong></li>`)}</ul></section>`;
 }
 
 function Actions({ answer }) {

@@ -13,8 +13,11 @@ import { duration, many, Time } from "../parts/texts.js";
 import { sentence, Verdict } from "../parts/verdicts.js";
 import { go, to } from "../router.js";
 
-const TONES = { grounded: "good", ungrounded: "bad", failed: "bad" };
-const NAMES = { partial: "with reservations", ungrounded: "not grounded", abstained: "your files do not say" };
+const TONES = { grounded: "", ungrounded: "bad", failed: "bad" };
+const NAMES = {
+  grounded: "from your files", partial: "with reservations", ungrounded: "not supported",
+  abstained: "your files do not say",
+};
 const ENDINGS = {
   stopped: "Stopped before there was an answer.",
   failed: "Failed:",
@@ -30,7 +33,7 @@ export default function Runs({ route }) {
 }
 
 function about(run) {
-  return html`<span class=${`badge ${TONES[run.status] || "warn"}`}>${NAMES[run.status] || run.status}</span>${" "}
+  return html`<span class=${`badge ${TONES[run.status] ?? "warn"}`}>${NAMES[run.status] || run.status}</span>${" "}
     <${Time} at=${run.at} /> · ${run.graph} · ${duration(run.seconds)}`;
 }
 
