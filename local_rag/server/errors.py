@@ -122,7 +122,7 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
         error = _invalid(error)
     elif isinstance(error, HTTPException):
         code, message = _OF_STATUS.get(error.status_code, ("usage", str(error.detail)))
-        error = ApiError(error.status_code, code, message, "docs/api.md lists what there is", error.headers)
+        error = ApiError(error.status_code, code, message, "docs/serve.md lists what there is", error.headers)
     return error_response(error, f"{request.method} {request.scope['path']}")
 
 
@@ -136,6 +136,6 @@ def _invalid(error: RequestValidationError) -> ApiError:
     if first["type"] == "json_invalid":
         return ApiError(400, "usage", "the body is not JSON")
     if first["type"] == "extra_forbidden":
-        return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/api.md lists them")
+        return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/serve.md lists them")
     came = "" if first["type"] == "missing" else f", and it is {shorten(repr(first['input']), 80)}"
-    return ApiError(400, "usage", f"{name}: {mistake_of(first)}{came}", "docs/api.md lists the parameters")
+    return ApiError(400, "usage", f"{name}: {mistake_of(first)}{came}", "docs/serve.md lists the parameters")

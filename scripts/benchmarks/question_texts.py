@@ -15,7 +15,7 @@ PROJECT = Path(__file__).parents[2]
 TEXTS = (
     "local_rag/diagnostics/demo/documents/self-rag.md",
     "local_rag/diagnostics/demo/documents/local-rag.txt",
-    "docs/decisions.md",
+    "docs/design.md",
 )
 QUESTIONS = (
     "What does the method do with a passage that does not help to answer the question?",

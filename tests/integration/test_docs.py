@@ -1,4 +1,7 @@
-"""What the pages of the documentation say of commands, settings, graphs and files is what the code has."""
+"""The pages of the documentation: what they link to and name is there, and what they tell a reader to type runs.
+
+A block below `<!-- not run: REASON -->` needs a server, the network, hours or a person: its commands are only parsed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ PAGES = {
         *sorted((ROOT / "docs").glob("*.md")),
     )
 }
-FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TUTORIALS = ("asking", "indexing", "python", "privacy", "evaluation")
+FENCED = re.compile(r"^(<!-- not run: [^\n]* -->\n)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @cache
@@ -33,22 +37,17 @@ def script():
 BLOCKS = [block for text in PAGES.values() for block in script().BLOCK.finditer(text)]
 
 
-def written(text):
+def written(page):
     """A page without its generated blocks."""
-    return script().BLOCK.sub("", text)
+    return script().BLOCK.sub("", PAGES[page])
 
 
-def inline(text):
+def inline(page):
     """The code spans of a page, outside of its fenced blocks."""
-    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCED.sub("", written(text)))]
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCED.sub("", written(page)))]
 
 
-# --- the pages and their links
-
-
-@pytest.mark.parametrize(("page", "limit"), [("README.md", 250), ("CONTRIBUTING.md", 200)])
-def test_a_page_is_short(page, limit):
-    assert len(PAGES[page].splitlines()) <= limit
+# --- what a page links to and names
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -66,54 +65,9 @@ def anchors(text):
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_leads_to_every_page():
-    assert {page for page in PAGES if page != "README.md"} <= set(re.findall(r"\]\(([^)#\s]+)\)", PAGES["README.md"]))
-
-
-# --- what is generated
-
-
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.group("what"))
 def test_generated_blocks_are_up_to_date(block):
-    expected = script().updated(block.group())
-    assert block.group() == expected, "run: python scripts/update_docs.py"
-
-
-def test_each_graph_and_each_command_is_documented():
-    from local_rag.graphs import GRAPHS
-
-    documented = {block.group("what") for block in BLOCKS}
-    assert {f"graph {name}" for name in GRAPHS} | {"settings"} <= documented
-    assert {f"help {name}".strip() for name in script().commands()} <= documented
-
-
-# --- what is written by hand
-
-
-def command_lines():
-    """(page, command line) of everything that a page tells its reader to type after local-rag."""
-    for page, text in PAGES.items():
-        fenced = [line for block in FENCED.findall(written(text)) for line in block.splitlines()]
-        for line in [*fenced, *inline(text)]:
-            typed = re.match(r"(?:\$ |\S+=\S+ |unshare -rn )*(?:\S+/bin/)?local-rag (.*)", line)
-            if typed:
-                yield page, typed.group(1)
-
-
-@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
-def test_every_command_line_parses(page, line):
-    from local_rag.cli.options import with_web
-
-    words = [word for word in shlex.split(line, comments=True) if word not in ("--help", "--debug")]
-    words = with_web(list(takewhile(lambda word: word not in ("<", "|"), words)))
-    known = script().commands()
-    name = max((name for name in known if words[: len(name.split())] == name.split()), key=len)
-    words = words[len(name.split()) :]
-    if name == "eval" and words:
-        name = "eval run"
-    assert name or not words, f"{page}: there is no command {words[0]}"
-    if words and not hasattr(known[name], "commands"):  # without words a command is only mentioned
-        known[name].make_context(name, words)
+    assert block.group() == script().updated(block.group()), "run: python scripts/update_docs.py"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -123,36 +77,24 @@ def test_every_variable_and_setting_exists(page):
     known = {*map(variable, names()), CACHE_DIR, CONFIG_DIR, DATA_DIR, DEBUG, MODELS}
     assert set(re.findall(r"LOCAL_RAG_[A-Z_]+", PAGES[page])) <= known
     sections = {name.partition(".")[0] for name in names() if "." in name}
-    for span in inline(PAGES[page]):
+    for span in inline(page):
         setting = re.match(rf"(?:{'|'.join(sections)})\.(?!sqlite|usage|text|status)\w+(?=$|:)", span)
         assert not setting or setting.group() in names(), f"there is no setting {span}"
 
 
-def test_the_table_of_profiles_is_that_of_models_yaml():
-    from local_rag.config.models import load_models
-    from local_rag.config.settings import Settings
-
-    models = load_models(Settings.load())
-    lines = [line for line in PAGES["docs/ollama.md"].splitlines() if "gb` | `" in line]
-    shown = [tuple(cell.strip(" `") for cell in line.split("|")[1:5]) for line in lines]
-    assert shown == [
-        (name, profile.model, f"{models.spec(profile.model).download:g} GB", f"{profile.num_ctx:,} tokens")
-        for name, profile in models.profiles.items()
-    ]
-    for page in ("README.md", "docs/ollama.md"):
-        assert f"ollama pull {models.profiles['16gb'].model} " in PAGES[page]
-        assert f"pull `{models.profiles['32gb'].model}` instead" in PAGES[page]
-
-
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/decisions.md", "docs/measurements.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md", "docs/measurements.md", "docs/serve.md"])
 def test_files_and_names_that_a_page_gives_exist(page):
-    source = "\n".join(path.read_text(encoding="utf-8") for path in sources())
-    files = [path.relative_to(ROOT / "local_rag").as_posix() for path in (ROOT / "local_rag").rglob("*.*")]
-    for span in inline(PAGES[page]):
-        if re.fullmatch(r"[\w./-]+/|[\w./-]+\.(py|md|yaml|json)|(tests|scripts|docs)/[\w/]+", span):
+    source = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("local_rag", "scripts", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    files = [f"/{path.relative_to(ROOT / 'local_rag').as_posix()}" for path in (ROOT / "local_rag").rglob("*.*")]
+    for span in inline(page):
+        if re.fullmatch(r"[\w./-]+/|[\w./-]+\.(py|md|yaml)|(tests|scripts|docs)/[\w/]+", span):
             path = span.replace("NAME", "crag")
-            known = (ROOT / path).exists() or (ROOT / "local_rag" / path).exists()
-            assert known or any(f"/{file}".endswith(f"/{path}") for file in files), f"there is no {span}"
+            known = any((ROOT / below / path).exists() for below in ("", "local_rag", "tests"))
+            assert known or any(file.endswith(f"/{path}") for file in files), f"there is no {span}"
         elif re.fullmatch(r"(\w+\.)*\w*(_|[a-z][A-Z]|[A-Z]{3})\w*", span):
             assert re.search(rf"\b{span.rpartition('.')[2]}\b", source), f"there is no {span}"
 
@@ -166,5 +108,73 @@ def test_contributing_draws_every_package():
         assert any(path.is_dir() for path in package.rglob(name)), name
 
 
-def sources():
-    return [path for folder in ("local_rag", "scripts", "tests") for path in (ROOT / folder).rglob("*.py")]
+# --- what a reader types
+
+
+def typed(page, *, run):
+    """The words behind local-rag of each command of a page: of those that run, or of all."""
+    blocks = FENCED.findall(written(page))  # with a language they are what a command shows, or programs
+    lines = [(line, not marked and not language) for marked, language, block in blocks for line in block.splitlines()]
+    for line, runs in lines if run else [*lines, *((span, False) for span in inline(page))]:
+        command = re.match(r"(?:\$ |\S+=\S+ |unshare -rn )*(?:\S+/bin/)?local-rag (.*)", line)
+        if command and (runs or not run):
+            words = shlex.split(command.group(1), comments=True)
+            yield [word.replace("~/", f"{Path.home()}/") for word in takewhile(lambda word: word not in "<|", words)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_page_parses(page):
+    from local_rag.cli.options import with_web
+
+    known = script().commands()
+    for given in typed(page, run=False):
+        words = with_web([word for word in given if word not in ("--help", "--debug")])
+        name = max((name for name in known if words[: len(name.split())] == name.split()), key=len)
+        words = words[len(name.split()) :]
+        if name == "eval" and words:
+            name = "eval run"
+        assert name or not words, f"there is no command {words[0]}"
+        if words and not hasattr(known[name], "commands"):  # without words a command is only mentioned
+            known[name].make_context(name, words)
+
+
+FILES = {
+    "notes/lease.md": "---\ndate: 2024-07-01\n---\n# Lease\n\nThe lease of the flat ends on 31 March 2027.\n\n"
+    "The notice period of the lease is three months. The deposit is two rents.\n",
+    "notes/pool.md": "# Rules for the pool\n\nThese rules hold for the pool:\n\n- No glass.\n- No running.\n",
+    "notes/roof.eml": "From: Ann Lee <ann@example.org>\nDate: Thu, 4 May 2023 10:00:00 +0000\nSubject: The roof\n\n"
+    "We agreed that the roof is repaired before winter.\n",
+    "papers/old.md": "# Paint\n\nThe paint of the kitchen is white.\n",
+    "saved-pages/hyde.html": "<title>HyDE</title><p>In place of the question HyDE embeds a hypothetical document.</p>",
+}
+
+
+@pytest.fixture
+def person(home, converted, monkeypatch):
+    """Somebody in a folder with some files, which are indexed."""
+    from local_rag.cli.app import run
+
+    for name, text in FILES.items():
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text(text)
+    monkeypatch.chdir(home)
+    monkeypatch.syspath_prepend(home)
+    assert run(["index", "notes", "papers"]) == 0
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in TUTORIALS)])
+def test_the_commands_and_programs_of_a_page_run(page, capsys):
+    from local_rag.cli.app import run
+
+    for words in typed(page, run=True):
+        if words and words[0] not in ("serve", "chat"):  # which go on until somebody ends them
+            assert run(words) in (0, 3, 4), f"{words}: {capsys.readouterr().err}"
+    names = {}
+    for marked, language, block in FENCED.findall(PAGES[page]):
+        if language == "python" and not marked:
+            module = re.match(r"# (\w+\.py)\n", block)
+            if module:
+                Path(module.group(1)).write_text(block)
+            else:
+                exec(block, names)
