@@ -14,27 +14,20 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from local_rag.cli.ask import ask
+from local_rag.cli.ask import ask, chat, search
 from local_rag.cli.bundle import bundle_app
 from local_rag.cli.calibrate import calibrate
-from local_rag.cli.chat import chat
-from local_rag.cli.config import config_app
+from local_rag.cli.config import config_app, graph
 from local_rag.cli.demo import demo
 from local_rag.cli.doctor import doctor
 from local_rag.cli.eval import eval_app
-from local_rag.cli.files import files
-from local_rag.cli.graph import graph
-from local_rag.cli.index import index
-from local_rag.cli.kept import kept
+from local_rag.cli.index import files, index, remove, status
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_query, with_web
 from local_rag.cli.prompts import prompts_app
-from local_rag.cli.remove import remove
 from local_rag.cli.runs import runs_app
-from local_rag.cli.search import search
 from local_rag.cli.serve import serve
-from local_rag.cli.status import status
-from local_rag.cli.threads import threads_app
+from local_rag.cli.threads import kept, threads_app
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError, mistake_of
 

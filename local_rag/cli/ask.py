@@ -1,12 +1,28 @@
-"""`local-rag ask`: one question, one answer."""
+"""`local-rag ask`, `chat` and `search`: questions, and the passages that fit a query."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from local_rag.cli.options import QuestionOptions, delete_old, stderr_display, with_options
+from local_rag.cli.options import (
+    AfterOption,
+    BeforeOption,
+    FromOption,
+    IndexesOptions,
+    InOption,
+    JsonOption,
+    KOption,
+    LinesOption,
+    QuestionOptions,
+    TypeOption,
+    delete_old,
+    narrowing_of,
+    stderr_display,
+    with_options,
+)
+from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -23,7 +39,7 @@ def ask(
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.question_runner import QuestionRunner
+    from local_rag.terminal.questions import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     delete_old(settings)
@@ -37,3 +53,85 @@ def ask(
 def exit_code(answer: Answer) -> int:
     """That of a command that answers a question."""
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)
+
+
+FromTurnOption = Annotated[
+    int | None,
+    typer.Option("--from-turn", metavar="N", help="Go on from the N-th question of --thread, as a thread of its own."),
+]
+
+
+@with_options
+def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: LinesOption = False) -> int:
+    """Ask questions that follow each other; a follow-up is understood from those before. /help lists the commands.
+
+    Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
+    """
+    from local_rag.runtime.kept import thread_name
+    from local_rag.runtime.rag import Rag
+    from local_rag.terminal.chat import Chat
+    from local_rag.terminal.questions import QuestionRunner
+
+    settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
+    name = ""
+    if options.thread is not None:
+        name = thread_name(options.thread)
+    if from_turn is not None and not name:
+        raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
+    delete_old(settings)
+    with Rag.open(settings, display=display) as rag:
+        rag.graph(settings.values.graph)
+        runner = QuestionRunner(rag, display, narrowing, options.trace)
+        runner.say_conditions()
+        if from_turn is not None:
+            name = rag.history.fork(name, from_turn)
+        return Chat(runner, name, as_json=json).run()
+
+
+ModeOption = Annotated[
+    Literal["hybrid", "dense", "words"],
+    typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
+]
+
+
+@with_options
+def search(
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help="""Words or a question; '"exact phrase" -word' in single quotes."""),
+    ],
+    k: KOption = None,
+    mode: ModeOption = "hybrid",
+    within: InOption = None,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    types: TypeOption = None,
+    authors: FromOption = None,
+    *,
+    options: IndexesOptions,
+    json: JsonOption = False,
+) -> int:
+    """Show the passages that fit best; no answer is written.
+
+    A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
+    """
+    from local_rag.index.exact_words import typed_query
+    from local_rag.runtime.opening import check_question, open_embedder, open_indexes
+    from local_rag.terminal.answers import passages_table
+    from local_rag.terminal.console import write_result
+
+    typed = " ".join(query)
+    if not typed.strip():
+        raise UsageError("the query is empty", hint='local-rag search "notice period"')
+    check_question(typed)
+    parsed = typed_query(typed)
+    narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
+    settings, display = options.settings(k=k), stderr_display()
+    with open_indexes(settings, open_embedder(settings, display)) as opened:
+        for line in opened.waiting_notes():
+            display.say(line)
+        passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
+        label = opened.path_labels()
+    plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
+    write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)
+    return 0

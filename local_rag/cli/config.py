@@ -1,10 +1,18 @@
-"""`local-rag config`: the settings in force."""
+"""`local-rag config`: the settings in force; `local-rag graph`: how they wire a graph."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.cli.options import IndexOption, JsonOption, settings_of, stderr_display
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+    from local_rag.terminal.console import PlainTable
 
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
@@ -12,9 +20,10 @@ config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show
 @config_app.command("show")
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show every setting, its value, and where the value comes from."""
+    from rich.text import Text
+
     from local_rag.config.settings import names, variable
-    from local_rag.terminal.console import write_result
-    from local_rag.terminal.settings_table import settings_table, sources_of_settings
+    from local_rag.terminal.console import PlainTable, write_result
 
     settings = settings_of(index)
     rows = [
@@ -27,5 +36,63 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
         }
         for name, meaning in names().items()
     ]
-    write_result(rows, (settings_table(rows), "", sources_of_settings(settings)), as_json=json)
+    table = PlainTable("setting", "value", "from", "meaning")
+    for row in rows:
+        style = "" if row["origin"] == "default" else "cyan"
+        cells = (Text(str(row[key]), style) for key in ("name", "value", "origin"))
+        table.add_row(*cells, Text(row["meaning"], "dim"))
+    write_result(rows, (table, "", _sources(settings)), as_json=json)
+    return 0
+
+
+def _sources(settings: Settings) -> PlainTable:
+    """The files and folders that are read, each with the variable that names another."""
+    from rich.text import Text
+
+    from local_rag.config.calibrated import calibrated
+    from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS
+    from local_rag.runtime.engine_choice import prompt_file
+    from local_rag.terminal.console import PlainTable
+    from local_rag.text.display import joined, short_path
+
+    def shown(path: Path) -> str:
+        return f"{short_path(path)}{'' if path.exists() else ' (there is none)'}"
+
+    table = PlainTable(gap=1)
+    for name, value, variable in (
+        ("config file:", shown(settings.config_folder / "config.yaml"), CONFIG_DIR),
+        ("models file:", str(settings.models or "the packaged one"), MODELS),
+        ("prompts file:", shown(prompt_file(settings)), CONFIG_DIR),
+        ("indexes:", short_path(settings.data_folder / "indexes"), DATA_DIR),
+    ):
+        table.add_row(Text(name, "dim"), Text.assemble(value, (f"  [{variable}]", "dim")))
+    for fingerprint, thresholds in calibrated(settings).items():
+        pairs = (("relevance", thresholds.relevance), ("answer", thresholds.answer))
+        values = joined(f"thresholds.{name} {value:.2f}" for name, value in pairs if value is not None)
+        table.add_row(Text("calibrated:", "dim"), f"{values or 'nothing'}, where not set above, for {fingerprint}")
+    return table
+
+
+SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
+"""The nodes that search the web, or the fallback corpus of the settings."""
+
+
+def graph(
+    name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="Print an ASCII drawing, also in a pipe.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Draw it as it is wired in a chat.")] = False,
+) -> int:
+    """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
+    from local_rag.graphs.deps import Options
+    from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing
+    from local_rag.terminal.console import stdout
+
+    settings = settings_of(None)
+    options = Options.of(settings.values, memory=memory)
+    as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
+    drawing = ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options)
+    stdout().print(drawing, soft_wrap=True)
+    if settings.values.web.source and name in SEARCHING:
+        stderr_display().say(f"{SEARCHING[name]} searches {settings.values.web.source} in place of the web")
     return 0

@@ -14,8 +14,8 @@ def demo() -> int:
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write
-    from local_rag.terminal.index_report import report_parts
-    from local_rag.terminal.question_runner import QuestionRunner
+    from local_rag.terminal.index import report_parts
+    from local_rag.terminal.questions import QuestionRunner
     from local_rag.text.display import short_path
 
     display = stderr_display()

@@ -1,35 +1,52 @@
-"""`local-rag index`: files, folders and web pages are read, and can be searched from then on."""
+"""`local-rag index`, `status`, `files` and `remove`: what is indexed, and what is forgotten."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+import sys
+from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOptions, JsonOption, delete_old, stderr_display, with_options
+from local_rag.cli.options import (
+    AfterOption,
+    BeforeOption,
+    EmbedderOption,
+    FromOption,
+    IndexOption,
+    JsonOption,
+    TypeOption,
+    delete_old,
+    history_of,
+    narrowing_of,
+    settings_of,
+    stderr_display,
+    write_notes,
+)
+from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.runtime.indexing import Request
 
 
-@dataclass(frozen=True, kw_only=True)
-class SyncOptions(IndexOptions):
-    """Which index, and how folders are walked for it."""
-
+def index(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
+    urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
+    index: IndexOption = None,
+    embedder: EmbedderOption = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore, from now on."),
-    ] = None
+    ] = None,
     no_exclude: Annotated[
         list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Take an --exclude back.")
-    ] = None
+    ] = None,
     include_secrets: Annotated[
         bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
-    ] = False
+    ] = False,
     follow_links: Annotated[
         bool | None,
         typer.Option(
@@ -37,20 +54,20 @@ class SyncOptions(IndexOptions):
             help="Also index what links out of a folder lead to, from now on.",
             show_default=False,
         ),
-    ] = None
-    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False
+    ] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False,
     retry: Annotated[
         bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
-    ] = False
-    reembed: Annotated[bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")] = (
-        False
-    )
+    ] = False,
+    reembed: Annotated[
+        bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")
+    ] = False,
     no_embed: Annotated[
         bool, typer.Option("--no-embed", help="Bring the text up to date and make no vectors: search by words.")
-    ] = False
+    ] = False,
     embed_only: Annotated[
         bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
-    ] = False
+    ] = False,
     about: Annotated[
         str | None,
         typer.Option(
@@ -59,36 +76,7 @@ class SyncOptions(IndexOptions):
             help='What the files are about, for the router of adaptive; "" goes back to a summary.',
             show_default=False,
         ),
-    ] = None
-
-    def settings(self, **flags: Any) -> Settings:
-        return IndexOptions(index=self.index, embedder=self.embedder).settings(**flags)
-
-    def request(self, files: list[Path], pages: list[str]) -> Request:
-        from local_rag.runtime.indexing import Request
-
-        return Request(
-            files,
-            pages,
-            excludes=self.exclude or (),
-            no_excludes=self.no_exclude or (),
-            secrets=self.include_secrets,
-            follow_links=self.follow_links,
-            prune=self.prune,
-            retry=self.retry,
-            reembed=self.reembed,
-            no_embed=self.no_embed,
-            embed_only=self.embed_only,
-            about=self.about,
-        )
-
-
-@with_options
-def index(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
-    urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
-    *,
-    options: SyncOptions,
+    ] = None,
     chunk_size: Annotated[
         int | None, typer.Option("--chunk-size", metavar="TOKENS", help="Tokens of a passage.")
     ] = None,
@@ -106,20 +94,167 @@ def index(
     page is fetched only when you name it.
     """
     from local_rag.index.index import Index
-    from local_rag.runtime.indexing import command_of, index_files, named
-    from local_rag.terminal.console import stderr, write_result
-    from local_rag.terminal.index_report import report_parts
-    from local_rag.terminal.kept import what_quotes
+    from local_rag.runtime.indexing import Request, command_of, index_files, named
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.history import what_quotes
+    from local_rag.terminal.index import report_parts
 
     files, pages = named(paths or [], urls)
-    settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
+    request = Request(
+        files,
+        pages,
+        excludes=exclude or (),
+        no_excludes=no_exclude or (),
+        secrets=include_secrets,
+        follow_links=follow_links,
+        prune=prune,
+        retry=retry,
+        reembed=reembed,
+        no_embed=no_embed,
+        embed_only=embed_only,
+        about=about,
+    )
+    settings = settings_of(index, embedder=embedder, chunks__size=chunk_size, chunks__overlap=chunk_overlap)
     delete_old(settings)
-    report, pages_left = index_files(settings, options.request(files, pages), stderr_display())
+    report, pages_left = index_files(settings, request, stderr_display())
     with Index.open(settings.index_path) as opened:
         labels = opened.path_labels()
     plain = to_plain(report) | {"pages_left": pages_left}
     parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
     write_result(plain, parts, as_json=json)
-    for line in what_quotes(settings, report.removed) if report.removed else ():
-        stderr().print(line, soft_wrap=True, highlight=False, markup=False)
+    if report.removed:
+        write_notes(what_quotes(settings, report.removed))
     return 0
+
+
+def status(index: IndexOption = None, json: JsonOption = False) -> int:
+    """Show what is indexed, where the index lies, how big it is, and which model made it."""
+    from local_rag.index.index import Index
+    from local_rag.runtime.indexing import command_of
+    from local_rag.runtime.opening import existing_index, served_by
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.index import status_table
+
+    settings = settings_of(index)
+    index_status = Index.inspect(existing_index(settings), outlined=True)
+    runtime = served_by(settings, index_status.fingerprint)
+    plain = to_plain(index_status) | {"runtime": runtime}
+    write_result(plain, [status_table(index_status, runtime, command_of(settings))], as_json=json)
+    return 0
+
+
+def files(
+    within: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH|URL|GLOB", help="Only these files or pages, as after --in.")
+    ] = None,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    types: TypeOption = None,
+    authors: FromOption = None,
+    index: IndexOption = None,
+    json: JsonOption = False,
+) -> int:
+    """List the indexed files with size, passages, title, author, date and what could not be read of them."""
+    from local_rag.index.index import Index
+    from local_rag.runtime.opening import existing_index
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.index import file_lines
+
+    folder = existing_index(settings_of(index))
+    with Index.open(folder) as opened:
+        indexed, labels = opened.files(narrowing_of(within, after, before, types, authors)), opened.path_labels()
+    write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
+    return 0
+
+
+def remove(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to remove.")
+    ] = None,
+    index: IndexOption = None,
+    keep_out: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-out/--no-keep-out",
+            help="Leave them out of an indexed folder from now on.  [default: asks in a terminal]",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Remove files, folders or pages from the index; with --index and no PATH, delete it. Your files are untouched."""
+    from local_rag.terminal.console import write
+
+    settings = settings_of(index)
+    if not paths:
+        if index is None:
+            raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
+        return _remove_index(settings)
+    for line in _remove_from(settings, index, paths, keep_out):
+        write(line)
+    return 0
+
+
+def _remove_index(settings: Settings) -> int:
+    from local_rag.index.index import Index
+    from local_rag.terminal.console import confirm, write
+    from local_rag.terminal.history import what_quotes
+    from local_rag.text.display import plural, short_path
+
+    folder = settings.index_path
+    if not confirm(f"Delete the index {short_path(folder)}?"):
+        return 1
+    Index.destroy(folder)
+    with history_of(settings) as history:
+        count = history.delete_of_index(folder)
+    with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
+    write(f"deleted the index {short_path(folder)}{with_runs}", *what_quotes(settings))
+    return 0
+
+
+def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
+    """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    from local_rag.index.sync.roots import real_path
+    from local_rag.runtime.indexing import named
+    from local_rag.runtime.opening import open_index
+    from local_rag.terminal.console import confirm
+    from local_rag.terminal.history import what_quotes
+    from local_rag.text.display import is_page, plural
+
+    files, pages = named(words)
+    paths = [real_path(path) for path in files]
+    with open_index(settings, reembed=True) as opened:
+        roots = frozenset(opened.status().roots)
+        inside = [path for path in paths if _is_below(path, roots)]
+        now = [path for path in paths if not (keep_out and path in inside)]
+        removed = opened.remove([*now, *pages])
+        patterns = opened.keep_out(inside) if keep_out else []
+        removed += opened.remove(inside, missing_ok=True) if patterns else ()
+        if inside and keep_out is None and sys.stdin.isatty() and confirm(_question(inside)):
+            patterns = opened.keep_out(inside)
+        linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
+    sync = f"local-rag index --index {shlex.quote(index[0])}" if index else "local-rag index"
+    lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]
+    if patterns:
+        again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
+        lines.append(f"Kept out from now on. To take that back: {sync} {again}")
+    elif inside:
+        its, it = ("Its", "it") if len(inside) == 1 else ("Their", "them")
+        lines.append(
+            f"{its} folder is still indexed, so the next local-rag index brings {it} back;"
+            f" the same command with --keep-out leaves {it} out."
+        )
+    if linked:
+        lines.append(
+            "Some was found through a link out of an indexed folder, so the next local-rag index brings it back;"
+            f" {sync} --no-follow-links leaves out what such links lead to."
+        )
+    return [*lines, *what_quotes(settings, removed, words)]
+
+
+def _question(paths: Sequence[Path]) -> str:
+    return f"Keep {'it' if len(paths) == 1 else 'them'} out of the index from now on?"
+
+
+def _is_below(path: Path | str, roots: Set[str]) -> bool:
+    """Whether it lies in an indexed folder."""
+    return not {str(above) for above in Path(path).resolve().parents}.isdisjoint(roots)

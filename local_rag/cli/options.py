@@ -20,7 +20,7 @@ from local_rag.core.errors import UsageError
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.runtime.history import History
-    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.console import TerminalDisplay
 
 IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
 IndexesOption = Annotated[
@@ -125,44 +125,45 @@ def narrowing_of(
     return Narrowing(tuple(within or ()), after or "", before or "", tuple(types or ()), tuple(authors or ()))
 
 
-def delete_old(settings: Settings) -> None:
-    """Delete chats, runs and feedback older than the settings keep them, and say so; by default none are."""
-    from local_rag.text.display import joined, plural
-
-    if not (days := settings.values.history.keep_days):
-        return
-    first = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
-    with history_of(settings) as history:
-        threads = [each.name for each in history.threads(begun=True) if each.at < first]
-        runs = [each.id for each in history.runs() if each.at < first]
-        judgements = [each.run for each in history.judgements() if each.at < first]
-        if threads or runs or judgements:
-            history.delete(threads=threads, runs=runs, judgements=judgements)
-            counts = {"chat": threads, "run": runs, "judgement": judgements}
-            gone = joined(plural(len(old), kind) for kind, old in counts.items() if old)
-            _say([f"deleted {gone} of more than {plural(days, 'day')} ago (history.keep_days)"])
-
-
 def history_of(settings: Settings) -> History:
-    """What is kept of questions; what an earlier version has kept is named."""
+    """What is kept of questions; what is older than the settings keep it is deleted first, by default nothing is."""
     from local_rag.runtime.history import History
     from local_rag.runtime.history_file import earlier_history
+    from local_rag.text.display import joined, plural
 
-    _say(filter(None, [earlier_history(settings.data_folder)]))
-    return History.open(settings.data_folder)
+    write_notes(filter(None, [earlier_history(settings.data_folder)]))
+    history = History.open(settings.data_folder)
+    if days := settings.values.history.keep_days:
+        first = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+        old = {
+            "chat": [each.name for each in history.threads(begun=True) if each.at < first],
+            "run": [each.id for each in history.runs() if each.at < first],
+            "judgement": [each.run for each in history.judgements() if each.at < first],
+        }
+        if any(old.values()):
+            history.delete(threads=old["chat"], runs=old["run"], judgements=old["judgement"])
+            gone = joined(plural(len(names), kind) for kind, names in old.items() if names)
+            write_notes([f"deleted {gone} of more than {plural(days, 'day')} ago (history.keep_days)"])
+    return history
 
 
-def _say(lines: Iterable[str]) -> None:
+def delete_old(settings: Settings) -> None:
+    """Delete what is older than the settings keep it."""
+    if settings.values.history.keep_days:
+        history_of(settings).close()
+
+
+def write_notes(lines: Iterable[str]) -> None:
+    """Lines beside a result, on stderr."""
     from local_rag.terminal.console import stderr
 
     for line in lines:
-        stderr().print(line, soft_wrap=True, highlight=False, markup=False)
+        stderr().print(line, soft_wrap=True)
 
 
 def stderr_display() -> TerminalDisplay:
     """What long work shows its progress on."""
-    from local_rag.terminal.console import stderr
-    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.console import TerminalDisplay, stderr
 
     return TerminalDisplay(stderr())
 

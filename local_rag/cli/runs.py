@@ -12,7 +12,6 @@ from local_rag.cli.options import (
     IndexOption,
     JsonOption,
     Listing,
-    delete_old,
     history_of,
     settings_of,
     stderr_display,
@@ -20,8 +19,6 @@ from local_rag.cli.options import (
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
-    from local_rag.runtime.history import History
     from local_rag.runtime.kept import KeptRun
 
 runs_app = typer.Typer(
@@ -46,11 +43,11 @@ def list_(
 ) -> int:
     """List the runs, the last one first."""
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.runs import runs_table
+    from local_rag.terminal.history import runs_table
 
     settings = settings_of(index)
     folder = settings.index_path if index is not None else None
-    with _history(settings) as history:
+    with history_of(settings) as history:
         listed = history.runs(index=folder, status=status or "", last=last)
     some = index is not None or status or not settings.values.runs.keep
     nothing = "There are no such runs." if some else 'There are no runs yet: local-rag ask "…" leaves one.'
@@ -70,7 +67,7 @@ def show(
     """
     from local_rag.runtime.kept import RunPassages
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.runs import plain_run, run_parts
+    from local_rag.terminal.history import plain_run, run_parts
 
     run = _run(id)
     passages = RunPassages.of(run)
@@ -94,7 +91,7 @@ def again(
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.question_runner import QuestionRunner
+    from local_rag.terminal.questions import QuestionRunner
 
     run = _run(id)
     if not run.folder:
@@ -163,7 +160,7 @@ def delete(
     if before and not re.fullmatch(r"\d{4}-\d\d-\d\d", before):
         raise UsageError(f"a day is YYYY-MM-DD, not {before!r}", hint="local-rag runs delete --before 2026-01-31")
     settings = settings_of(index)
-    with _history(settings) as history:
+    with history_of(settings) as history:
         folder = settings.index_path if index is not None else None
         runs = history.runs(index=folder)
         chosen = history.ids(ids) if ids else [run.id for run in runs if not before or run.at < before]
@@ -185,10 +182,5 @@ def _index_of(run: KeptRun) -> str:
 
 
 def _run(name: str) -> KeptRun:
-    with _history(settings_of(None)) as history:
+    with history_of(settings_of(None)) as history:
         return history.run(name)
-
-
-def _history(settings: Settings) -> History:
-    delete_old(settings)
-    return history_of(settings)

@@ -1,4 +1,4 @@
-"""`local-rag threads`: list the chats that are kept, show one, export it as Markdown, rename it, delete it."""
+"""`local-rag threads`: the chats that are kept; `local-rag kept`: all that quotes files besides their indexes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, Listing, delete_old, history_of, settings_of
+from local_rag.cli.options import IndexOption, JsonOption, Listing, delete_old, history_of, settings_of
 from local_rag.core.errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels
-    from local_rag.runtime.history import History
-
 
 threads_app = typer.Typer(
     cls=Listing, rich_markup_mode=None, help="List, show, export, rename or delete the chats that are stored."
@@ -34,7 +32,7 @@ def list_(json: JsonOption = False) -> int:
     from local_rag.terminal.answers import threads_table
     from local_rag.terminal.console import write_result
 
-    with _history() as history:
+    with history_of(settings_of(None)) as history:
         kept = history.threads()
     listing = threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one."
     write_result(kept, [listing], as_json=json)
@@ -49,7 +47,7 @@ def show(
     from local_rag.terminal.answers import turns_table
     from local_rag.terminal.console import write_result
 
-    with _history() as history:
+    with history_of(settings_of(None)) as history:
         turns = history.turns(name, turn)
     write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
@@ -69,7 +67,7 @@ def export(
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
-    with _history() as history:
+    with history_of(settings_of(None)) as history:
         turns = history.turns(name)
         sources = next((kept.sources for kept in history.quoting() if (kept.kind, kept.name) == ("chat", name)), ())
     page = markdown(name, turns, verdicts=verdicts)
@@ -98,7 +96,7 @@ def rename(
     """Give a chat another name; the runs of its questions go with it."""
     from local_rag.terminal.console import write
 
-    with _history() as history:
+    with history_of(settings_of(None)) as history:
         write(f"renamed the thread {name} to {history.rename(name, new)}")
     return 0
 
@@ -109,7 +107,7 @@ def delete(name: NameArgument) -> int:
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
-    with _history() as history:
+    with history_of(settings_of(None)) as history:
         count = plural(history.thread(name).turns, "question")
         if not confirm(f"Delete the thread {name} ({count})?"):
             return 1
@@ -117,12 +115,6 @@ def delete(name: NameArgument) -> int:
     with_runs = f" and the {plural(runs, 'run')} of it" if runs else ""
     write(f"deleted the thread {name} ({count}){with_runs}")
     return 0
-
-
-def _history() -> History:
-    settings = settings_of(None)
-    delete_old(settings)
-    return history_of(settings)
 
 
 def _labels() -> PathLabels:
@@ -135,3 +127,51 @@ def _labels() -> PathLabels:
         return PathLabels(Index.inspect(settings_of(None).index_path).roots)
     except IndexMissing:
         return PathLabels(())
+
+
+def kept(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH|URL|NAME", help="Only what quotes these files, folders or pages, or is one of them."
+        ),
+    ] = None,
+    index: IndexOption = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """List the chats, runs, exports and cases that quote your files; with --delete, delete them.
+
+    The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
+    """
+    from local_rag.diagnostics import kept as keeping
+    from local_rag.terminal.console import confirm, stderr, write, write_result
+    from local_rag.terminal.history import counted, kept_table, locations
+
+    settings = settings_of(index)
+    delete_old(settings)
+    if delete and not paths and index is None:
+        hint = "local-rag kept PATH --delete   or   local-rag kept --index NAME --delete"
+        raise UsageError("name what to delete", hint=hint)
+    everything = keeping.kept(settings)
+    if paths:
+        everything = keeping.about(everything, named := locations(paths), named)
+    if index is not None:
+        everything = keeping.about(everything, index=settings.index_path)
+    if not everything or not delete:
+        nothing = "Nothing quotes it." if paths or index is not None else "Nothing is kept besides the indexes."
+        shown = [kept_table(everything) if everything else nothing]
+        write_result(everything, shown, as_json=json)
+        return 0
+    stderr().print(kept_table(everything))
+    if not confirm(f"Delete {counted(everything)}?"):
+        return 1
+    left = keeping.delete(settings, everything)
+    gone = [item for item in everything if item not in left]
+    parts = [f"deleted {counted(gone)}"] if gone else []
+    parts += map(keeping.why_left, left)
+    if json:
+        write_result({"deleted": gone, "left": left}, [], as_json=True)
+    else:
+        write(*parts)
+    return 1 if any(item.kind not in keeping.LEFT for item in left) else 0

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.answer import Answer, Citation, Conflict
+from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, position_date, when
 from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.answer_text import answer_text
-from local_rag.terminal.console import PlainTable
-from local_rag.terminal.passages import location
-from local_rag.terminal.verdicts import verdicts_table
+from local_rag.terminal.console import PlainTable, link
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, ran_out_of_time, texts_in
-from local_rag.text.display import short_path, shorten
+from local_rag.text.display import is_url, short_path, shorten
 
 if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.index.path_labels import PathLabel
     from local_rag.runtime.kept import Thread, Turn
 
 QUOTE_WIDTH = 160
@@ -170,3 +173,80 @@ def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdict
         if verdicts and answer.decisions:
             table.add_row("", verdicts_table(answer.decisions, label))
     return table
+
+
+def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
+    """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
+    table = PlainTable(gap=1)
+    for rank, passage in enumerate(passages, start=1):
+        metadata = passage.metadata
+        named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
+        scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
+        table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
+        table.add_row("", shorten(passage.page_content, 300))
+    return table
+
+
+def citation_of(passage: Document) -> Citation:
+    """A whole passage as a citation."""
+    metadata = passage.metadata
+    names = ("source", "page", "heading", "start", "end", "url")
+    known = {name: metadata[name] for name in names} | {"index": metadata.get("index", "")}
+    return Citation(number=0, quote=passage.page_content, verified=True, **known)
+
+
+def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
+    """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
+    shown = citation.url if is_url(citation.url) else label(citation.source)
+    text = link(shown, _address(citation))
+    if citation.page is not None:
+        text.append(f", {texts.page.format(page=citation.page)}")
+    elif citation.heading:
+        text.append(f", § {shorten(citation.heading, 80)}")
+    if citation.index:
+        text.append(f" ({texts.in_index.format(name=short_path(citation.index))})")
+    return text
+
+
+def _address(citation: Citation) -> str:
+    """What a click opens: of a fallback corpus the saved page, for which no network is needed."""
+    if citation.url and not (citation.fallback_corpus and Path(citation.source).is_absolute()):
+        return citation.url
+    page = f"#page={citation.page}" if citation.page is not None else ""
+    path = Path(citation.source)
+    return (path.as_uri() if path.is_absolute() else str(path)) + page
+
+
+LONGEST = 300
+"""Characters of a verdict, such as a rewritten query, and of its reason."""
+
+COLOURS = {
+    "relevant": "green",
+    "fully": "green",
+    "partially": "yellow",
+    "unparsed": "yellow",
+    "no": "red",
+    "irrelevant": "red",
+}
+
+
+def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -> PlainTable:
+    """A row for each: its kind; label, score, passage and reason."""
+    table = PlainTable()
+    for graded in decisions:
+        table.add_row(Text(graded.kind, "dim"), verdict_text(graded, label))
+    return table
+
+
+def verdict_text(graded: Graded, label: PathLabel = short_path, where: str = "") -> Text:
+    """Label, score, passage and reason: relevant 0.83 notes/plan.pdf, p. 4 (it names the price)."""
+    text = Text(shorten(graded.verdict, LONGEST), COLOURS.get(graded.verdict, ""))
+    if graded.kind == "usefulness" and graded.verdict.isdigit():
+        text.append(" of 5")
+    if graded.score is not None:
+        text.append(f" {graded.score:.2f}")
+    if graded.source:
+        text.append(f"  {label(graded.source)}{where}")
+    if graded.why:
+        text.append(f" ({shorten(graded.why, LONGEST)})", "dim")
+    return text

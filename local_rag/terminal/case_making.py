@@ -20,8 +20,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.engine_choice import Choice, choose_engine
 from local_rag.runtime.opening import open_embedder, open_index
 from local_rag.runtime.written import enter
-from local_rag.terminal.console import write
-from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.console import TerminalDisplay, write
 from local_rag.terminal.proposal import BETWEEN, proposal_parts
 from local_rag.text.display import plural, printable, short_path
 

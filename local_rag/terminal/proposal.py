@@ -13,8 +13,8 @@ from rich.text import Text
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.making.proposals import Proposal
 from local_rag.index.path_labels import PathLabel
+from local_rag.terminal.answers import citation_of, location
 from local_rag.terminal.console import PlainTable
-from local_rag.terminal.passages import citation_of, location
 from local_rag.text.display import short_path
 from local_rag.text.sentences import Span
 

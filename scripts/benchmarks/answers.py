@@ -119,8 +119,7 @@ def asked(part: Part, options: argparse.Namespace, place: Path, evaluator: str) 
     from local_rag.evaluation.folder import MANIFEST, RunFolder
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
-    from local_rag.terminal.console import stderr
-    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.console import TerminalDisplay, stderr
 
     folder = place / f"{part.files[0].stem}-{part.name}-{part.limit or 'all'}-{evaluator}"
     known = RunFolder.open(folder) if (folder / MANIFEST).is_file() else None
@@ -179,8 +178,7 @@ def calibration_errors(options: argparse.Namespace, place: Path, evaluator: str)
     import json
 
     from local_rag.evaluation.calibration import CalibrationRequest, calibrate
-    from local_rag.terminal.console import stderr
-    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.console import TerminalDisplay, stderr
 
     kept = place / f"{options.squad.stem}-calibrate-{options.questions}-{evaluator}.json"
     if kept.is_file():

@@ -144,8 +144,7 @@ def evaluated(place: Path, how: str, engine: str) -> Any:
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
     from local_rag.runtime.indexing import Request, index_files
-    from local_rag.terminal.console import stderr
-    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.console import TerminalDisplay, stderr
 
     display = TerminalDisplay(stderr())
     source = str(place / "second") if how == "with" else ""

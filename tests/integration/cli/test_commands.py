@@ -11,6 +11,9 @@ import pytest
 from support.garden import enter, notes_in
 
 from local_rag.cli.app import run
+from local_rag.config.calibrated import keep
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.graphs import GRAPHS
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -260,6 +263,11 @@ def test_config_show_names_the_origin_of_every_value(here, capsys, monkeypatch):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert (rows["k"]["value"], rows["k"]["origin"]) == (7, "LOCAL_RAG_K")
     assert (rows["graph"]["value"], rows["graph"]["origin"]) == ("self-rag", "default")
+    keep(Settings.load(), "own 1; minilm 1", Thresholds(relevance=0.01, answer=0.18), {})
+    assert run(["config", "show"]) == 0
+    (last,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("calibrated:")]
+    said = "thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for own 1; minilm 1"
+    assert last.endswith(said)
 
 
 def test_an_index_says_what_it_is_about(here, capsys):

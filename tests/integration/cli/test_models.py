@@ -19,9 +19,8 @@ from local_rag.config.settings import Settings
 from local_rag.diagnostics.model_list import fits_memory, model_report
 from local_rag.diagnostics.pull import Layers, pull_models, registry
 from local_rag.diagnostics.trial import ANSWER
-from local_rag.terminal.console import SafeConsole
+from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.models import model_parts
-from local_rag.terminal.progress import TerminalDisplay
 
 pytestmark = pytest.mark.usefixtures("converted")
 

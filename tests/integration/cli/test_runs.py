@@ -15,7 +15,7 @@ from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import RunPassages
-from local_rag.terminal.runs import run_parts, runs_table
+from local_rag.terminal.history import run_parts, runs_table
 
 pytestmark = pytest.mark.usefixtures("converted")
 

@@ -14,7 +14,7 @@ from local_rag.config.values import Web
 from local_rag.core.errors import UsageError
 from local_rag.diagnostics.kept import about, kept
 from local_rag.runtime.kept import RunPassages
-from local_rag.terminal.runs import run_parts
+from local_rag.terminal.history import run_parts
 
 QUESTION = "What does the plan cost?"
 

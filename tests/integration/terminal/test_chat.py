@@ -17,14 +17,13 @@ from support.fakes import FakeCorpus, ScriptedEngine
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.core.errors import EngineError
+from local_rag.core.errors import EngineError, UsageError
 from local_rag.core.protocols import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.chat import Chat
-from local_rag.terminal.console import stderr
-from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.question_runner import QuestionRunner
+from local_rag.terminal.chat import Chat, typed_conditions
+from local_rag.terminal.console import TerminalDisplay, stderr
+from local_rag.terminal.questions import QuestionRunner
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -348,3 +347,11 @@ def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(not
         terminal.until("> ")
         terminal.type("/quit\n")
         assert terminal.child.wait(60) == 0
+
+
+@pytest.mark.parametrize("typed", ["after:2023-99", "after:2024 before:2023", "before:soon", "size:3"])
+def test_every_hint_is_a_command_of_the_chat(typed):
+    with pytest.raises(UsageError) as caught:
+        typed_conditions(typed)
+    assert caught.value.hint.startswith("/only ") and "--" not in f"{caught.value}{caught.value.hint}"
+    assert typed_conditions(caught.value.hint.removeprefix("/only "))

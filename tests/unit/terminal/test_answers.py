@@ -25,14 +25,10 @@ from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_lines import trace_line, usage_line
 from local_rag.terminal.answer_text import answer_text
-from local_rag.terminal.answers import answer_parts, citation_text, sources_table
-from local_rag.terminal.console import SafeConsole
-from local_rag.terminal.index_report import report_parts
-from local_rag.terminal.passages import passages_table
-from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.terminal.question_runner import condition_lines, idle_lines
-from local_rag.terminal.settings_table import sources_of_settings
+from local_rag.terminal.answers import answer_parts, citation_text, passages_table, sources_table
+from local_rag.terminal.console import SafeConsole, TerminalDisplay
+from local_rag.terminal.index import report_parts
+from local_rag.terminal.questions import QuestionDisplay, condition_lines, idle_lines
 from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.display import short_path
 
@@ -250,12 +246,7 @@ def test_an_option_that_changes_nothing_says_so(engine, flags, count):
 
 def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settings():
     settings = Settings.load()
-    assert not [line for line in shown(sources_of_settings(settings)) if line.startswith("calibrated")]
     keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
-    assert shown(sources_of_settings(settings))[-1] == (
-        "calibrated:   thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
-        + ScriptedEngine().fingerprint
-    )
     for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
         rag = Rag(Settings.load(**own), FakeCorpus(), Choice(ScriptedEngine()))
         assert condition_lines(rag)[-1] == f"  calibrated thresholds in force: {said}"

@@ -25,14 +25,11 @@ from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.kept import KeptRun, RunPassages, Turn
 from local_rag.terminal import console as consoles
-from local_rag.terminal.answers import answer_parts, sources_table, turns_table
-from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback
-from local_rag.terminal.file_list import file_lines
-from local_rag.terminal.index_report import report_parts, status_table
-from local_rag.terminal.passages import passages_table
-from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.terminal.runs import run_parts, runs_table
+from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
+from local_rag.terminal.console import SafeConsole, TerminalDisplay, write_error, write_json, write_traceback
+from local_rag.terminal.history import run_parts, runs_table
+from local_rag.terminal.index import file_lines, report_parts, status_table
+from local_rag.terminal.questions import QuestionDisplay
 from local_rag.text.display import for_terminal
 
 ATTACKS = (

@@ -20,9 +20,8 @@ from local_rag.index.store import connection
 from local_rag.index.sync import pages
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files, listed_urls, named
-from local_rag.terminal.console import SafeConsole
-from local_rag.terminal.index_report import report_parts
-from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.console import SafeConsole, TerminalDisplay
+from local_rag.terminal.index import report_parts
 from local_rag.text.display import is_url, normal
 from local_rag.web.pages import read_page
 
