@@ -10,12 +10,12 @@ from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from platformdirs import PlatformDirs
 from pydantic import BaseModel, ValidationError
 
-from local_rag.config.values import Values
+from local_rag.config.values import Flags, Values
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError, mistake_of
 
@@ -49,19 +49,19 @@ class Settings:
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def load(cls, **flags: Any) -> Settings:
+    def load(cls, *, engine: str | None = None, **flags: Unpack[Flags]) -> Settings:
         """Read every layer. `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given.
 
         `index` may name several: the first, and those that are asked with it (`also`). An index that one layer names is
         asked alone, whatever weaker layers add to theirs. Raises ConfigError for an unknown name or a value of the
         wrong kind, naming the layer it came from.
         """
-        index = flags.get("index")
+        given: dict[str, Any] = {"engine": engine, **flags}
+        index, models = given.get("index"), given.pop("models", None)
         if isinstance(index, list | tuple):
             if not index:
                 raise UsageError("name at least one index", hint="local-rag ask QUESTION --index notes --index mail")
-            flags |= {"index": index[0], "also": tuple(index[1:]) or None}
-        models = flags.pop("models", None)
+            given |= {"index": index[0], "also": tuple(index[1:]) or None}
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         cache_folder = _folder(CACHE_DIR, _DIRS.user_cache_dir)
         config = config_folder / "config.yaml"
@@ -72,7 +72,7 @@ class Settings:
             [("ollama.host", host, OLLAMA_HOST)] if host else [],
             _flat(read_yaml(config), str(config)) if config.exists() or config.is_symlink() else [],
             _environment(),
-            [(flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None],
+            [(flag.replace("__", "."), value, "flag") for flag, value in given.items() if value is not None],
         ):
             entries = list(layer)
             if any(name == "index" for name, *_ in entries):

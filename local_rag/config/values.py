@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -254,3 +255,65 @@ class Values(_Section):
     history: History = History()
     serve: Serve = Serve()
     api: Api = Api()
+
+
+class Flags(TypedDict, total=False):
+    """The settings as keywords, with __ for the dot; None means not given. A list may be one string with commas.
+
+    `engine` is not among them: a program may also give an engine of its own.
+    """
+
+    models: str | None  # a models.yaml of one's own
+    index: str | Sequence[str] | None
+    also: str | Sequence[str] | None
+    graph: GraphName | None
+    model: str | None
+    profile: str | None
+    k: int | None
+    embedder: str | None
+    evaluator: str | None
+    device: DeviceName | None
+    chunks__size: int | None
+    chunks__overlap: int | None
+    direct: bool | None
+    strict: bool | None
+    explain: bool | None
+    limits__rewrites: int | None
+    limits__generations: int | None
+    limits__steps: int | None
+    limits__seconds: float | None
+    self_rag__final_grade: Literal["together", "separate"] | None
+    self_rag__candidates: int | None
+    self_rag__hard_constraint: bool | None
+    self_rag__retrieve: Literal["always", "decide", "each"] | None
+    crag__trigger: Literal["any_irrelevant", "thresholds"] | None
+    crag__upper: float | None
+    crag__lower: float | None
+    crag__refine: bool | None
+    adaptive__fallback: Literal["web", "rewrite"] | None
+    adaptive__complexity: Literal["single", "auto", "multi"] | None
+    adaptive__per_step: int | None
+    adaptive__collected: int | None
+    answer__sentences: int | None
+    answer__style: Style | None
+    answer__language: str | None
+    thresholds__relevance: float | None
+    thresholds__answer: float | None
+    ollama__host: str | None
+    ollama__allow_hosts: str | Sequence[str] | None
+    ollama__allow_cloud: str | Sequence[str] | None
+    ollama__grading: Grading | None
+    ollama__keep_alive: str | None
+    ollama__idle_seconds: float | None
+    ollama__load_seconds: float | None
+    web__enabled: Literal["off", "on", "ask"] | bool | None
+    web__source: str | None
+    web__never: str | Sequence[str] | None
+    web__engines: str | Sequence[str] | None
+    web__seconds: float | None
+    web__page_seconds: float | None
+    web__region: str | None
+    runs__keep: int | None
+    history__keep_days: int | None
+    serve__port: int | None
+    api__allow_origins: str | Sequence[str] | None

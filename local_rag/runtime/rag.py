@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
+from local_rag.config.values import Flags
 from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
@@ -61,6 +62,18 @@ def _opens_fallback_corpus(settings: Settings, embedder: Embedder, display: Disp
     from local_rag.runtime.fallback_corpus import open_fallback_corpus
 
     return open_fallback_corpus(settings, embedder, display)
+
+
+class Asking(TypedDict, total=False):
+    """What a question may be asked with; see `Rag.ask`."""
+
+    graph: str | None
+    k: int | None
+    within: Narrowing | Sequence[str]
+    thread: str | None
+    may_search: MaySearch | None
+    callbacks: Callbacks
+    record: bool
 
 
 class Rag:
@@ -116,7 +129,7 @@ class Rag:
         reranker: Reranker | None = None,
         prompts: Mapping[str, str] | None = None,
         display: Display | None = None,
-        **flags: Any,
+        **flags: Unpack[Flags],
     ) -> Rag:
         """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60). Several
         indexes of one embedder, index=["notes", "mail"], are asked as one.
@@ -160,19 +173,8 @@ class Rag:
         """Thresholds that were calibrated for something else and do not hold here; None where nothing is void."""
         return void_calibration(self.settings, self.fingerprint)
 
-    def ask(
-        self,
-        question: str,
-        *,
-        graph: str | None = None,
-        k: int | None = None,
-        within: Narrowing | Sequence[str] = (),
-        thread: str | None = None,
-        may_search: MaySearch | None = None,
-        callbacks: Callbacks = None,
-        record: bool = True,
-    ) -> Answer:
-        """The answer to a question; `thread` names the chat it is in.
+    def ask(self, question: str, **options: Unpack[Asking]) -> Answer:
+        """The answer to a question; `thread` names the chat it is in, `graph` is by default that of the settings.
 
         `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
@@ -183,16 +185,7 @@ class Rag:
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
         fails.
         """
-        for event in self.stream(
-            question,
-            graph=graph,
-            k=k,
-            within=within,
-            thread=thread,
-            may_search=may_search,
-            callbacks=callbacks,
-            record=record,
-        ):
+        for event in self.stream(question, **options):
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")

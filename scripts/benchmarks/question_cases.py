@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from local_rag.config.values import GraphName
 
 Grading = Literal["each", "packed", "evaluator"]
 OURS: tuple[Grading, ...] = ("packed", "evaluator")
@@ -14,7 +17,7 @@ GRADINGS: tuple[Grading, ...] = (*OURS, "each")
 class Case:
     """A question, and which passages the grader finds irrelevant (places from 0); `asked` counts a chat's questions."""
 
-    graph: str
+    graph: GraphName
     k: int
     named: str
     rejected: tuple[int, ...] = ()

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from local_rag.config.models import ROLES, EmbedderSpec, Models, load_models, packaged_file, total_memory
-from local_rag.config.settings import Settings
+from local_rag.config.settings import Settings, names
+from local_rag.config.values import Flags
 from local_rag.core.errors import ConfigError, ModelMissing
 from local_rag.index.embed import weights
 
@@ -26,6 +27,12 @@ def write(path, embedders):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def test_every_setting_is_a_keyword_that_a_type_checker_knows():
+    """`engine` is a parameter of its own: `Rag.open` also takes one that a program has made."""
+    settings = {name.replace(".", "__") for name in names()}
+    assert set(Flags.__annotations__) == settings - {"engine"} | {"models"}
 
 
 def test_the_packaged_file_knows_minilm_and_its_hash():
