@@ -112,7 +112,7 @@ def _strictly(draft: Draft, texts: AnswerTexts) -> Draft:
         return replace(draft, text="")
     text, grade, removed = without_unsupported(draft.text, draft.grade)
     if not removed:
-        return draft if grade.support != "no" else replace(draft, text="")
+        return draft
     why = texts.count(texts.taken_out, len(removed))
     return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
 
@@ -272,7 +272,23 @@ def _nearest_first(state: State) -> list[Document]:
     return sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
 
 
-def reason_of(checked: citations.Checked, has_passages: bool, texts: AnswerTexts) -> str:
+def as_written(state: State, deps: Deps, text: str, dropped: int = 0) -> State:
+    """What an engine wrote from the documents of the state, and what its citations alone say of it.
+
+    `dropped` are further numbers in it that named no passage.
+    """
+    texts, documents = texts_of(state, deps), state.get("documents", [])
+    checked = citations.check(text, documents)
+    checked = replace(checked, dropped=checked.dropped + dropped)
+    return {
+        "generation": checked.text or texts.refusal,
+        "status": checked.status,
+        "reason": _reason(checked, bool(documents), texts),
+        "dropped": checked.dropped,
+    }
+
+
+def _reason(checked: citations.Checked, has_passages: bool, texts: AnswerTexts) -> str:
     """Why the citations alone allow no better status."""
     if checked.status == "abstained":
         return texts.not_in_passages if has_passages else texts.nothing_found

@@ -171,18 +171,11 @@ def next_part(state: State) -> Literal["yes", "continue", "no", "direct"]:
 
 def some_new(state: State) -> Literal["generate", "nothing new", "transform_query", "max retries"]:
     """Self-RAG part by part, after the retrieval grader: an answer that has begun ends where nothing new helps."""
-    if not state.get("written"):
+    if not state.get("generation"):
         return some_relevant(state)
     if TIME in state.get("spent", ()):
         return "max retries"
     return "generate" if last_retrieved(state) else "nothing new"
-
-
-def part_supported(state: State) -> Literal["go on", "not supported"]:
-    """Self-RAG part by part: a part without support is written again while the node found a budget for that."""
-    if TIME in state.get("spent", ()):
-        return "go on"
-    return "not supported" if state.get("step") == "not supported" else "go on"
 
 
 def parts_useful(state: State) -> Literal["useful", "not useful", "max retries"]:

@@ -67,7 +67,7 @@ def _part_by_part(options: Options) -> Graph:
     )
     graph.add_edge("transform_query", "retrieve")
     graph.add_edge("generate", "grade_segment")
-    graph.add_conditional_edges("grade_segment", label, {"go on": "decide_retrieval", "not supported": "generate"})
+    graph.add_edge("grade_segment", "decide_retrieval")
     graph.add_conditional_edges(
         "grade_generation_v_question",
         label,

@@ -77,7 +77,6 @@ class State(TypedDict, total=False):
     query: str  # what is searched for
     tried: list[str]  # every query so far
     own: list[str]  # those that the web may be told; see `nodes.own_words`
-    own_stays: bool  # they were made for a fallback corpus, and never leave
     route: Source
     complexity: Complexity
     label: str  # what the last node decided for the edge behind it
@@ -104,9 +103,7 @@ class State(TypedDict, total=False):
     action: Action  # CRAG's
     thoughts: list[str]  # sentences of reasoning
     step: str  # whether they, or the parts of an answer, go on
-    written: str  # what stands of an answer that is written part by part
-    segment: str  # its last part, with marks that count in the passages retrieved last
-    refused: list[list[str]]  # parts of it that were not accepted, and why
+    segment: str  # the last part of an answer; its marks count in the passages retrieved last
     failed: bool  # the engine did: what stands is passed on
 
 

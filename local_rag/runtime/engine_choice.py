@@ -16,7 +16,6 @@ from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
-    from local_rag.core.progress import Display
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.engines.ollama.engine import OllamaEngine
@@ -65,12 +64,11 @@ def choose_engine(
     settings: Settings,
     embedder: Embedder,
     corpus: Corpus,
-    display: Display | None = None,
     reranker: Reranker | None = None,
 ) -> Choice:
-    """The engine that the settings ask for, and the evaluator; `display` is told when that takes seconds to load.
+    """The engine that the settings ask for, and the evaluator; `reranker` orders what a search brings it.
 
-    `reranker` orders what a search brings it. Raises ServerDown, ModelMissing, NotLocal or EngineError where
+    Raises ServerDown, ModelMissing, NotLocal or EngineError where
     something that was named cannot be had.
     """
     evaluator, lacking = open_evaluator(settings)
@@ -132,9 +130,7 @@ def _chosen(
     return Choice(engine, why, "--engine extractive", note)
 
 
-def own_engine(
-    settings: Settings, engine: Engine, display: Display | None = None, reranker: Reranker | None = None
-) -> Choice:
+def own_engine(settings: Settings, engine: Engine, reranker: Reranker | None = None) -> Choice:
     """An engine that the calling program made; one of a chat model is told the prompts in force, and has the evaluator.
 
     Raises UsageError for what is no engine and for prompts where the engine has none to replace; why the evaluator

@@ -159,8 +159,7 @@ class Rag:
             index = cast("Index", searched)
             source = partial(_opens_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            end = (None, reranker)  # what is loaded for a question is one of its events
-            choice = choose_engine(settings, embedder, index, *end) if own is None else own_engine(settings, own, *end)
+            choice = own_engine(settings, own, reranker) if own else choose_engine(settings, embedder, index, reranker)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""

@@ -16,7 +16,7 @@ from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import AnswerTexts, is_refusal
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.metadata import chunk_id
 
 
@@ -37,20 +37,8 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
             places = {n: position + 1 for n, position in enumerate(positions, start=1)}
             marked, dropped = citations.remapped(text, places, part)
             drafts.append(Candidate(marked, _relevance(state, part), dropped))
-    texts = texts_of(state, deps)
-    written = _chosen(drafts[0], None, documents, texts) if drafts else _nothing(texts)
-    return written | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
-
-
-def _nothing(texts: AnswerTexts) -> State:
-    """No draft said anything."""
-    return {
-        "generation": texts.refusal,
-        "status": "abstained",
-        "reason": texts.not_in_passages,
-        "dropped": 0,
-        "grade": None,
-    }
+    best = drafts[0] if drafts else None
+    return _chosen(state, deps, best) | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
 
 
 def dealt(count: int, candidates: int) -> list[list[int]]:
@@ -77,13 +65,11 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
         if score is not None:
             ranked.append((score, draft, grade, removed))
     if not ranked:
-        return _nothing(texts_of(state, deps)) | {"usage": usage, "decisions": decisions}
+        return _chosen(state, deps, None) | {"usage": usage, "decisions": decisions}
     _, best, grade, removed = max(ranked, key=lambda candidate: candidate[0])
-    update = _chosen(
-        best, replace(lowered(grade, deps.thresholds.answer), usage=Usage()), documents, texts_of(state, deps)
-    )
+    grade = replace(lowered(grade, deps.thresholds.answer), usage=Usage())
     decisions.append(Graded("rank_candidates", "chosen", f"{len(ranked)} of {len(decisions)} drafts could be used"))
-    return update | {"removed": removed, "usage": usage, "decisions": decisions}
+    return _chosen(state, deps, best, grade) | {"removed": removed, "usage": usage, "decisions": decisions}
 
 
 def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tuple[Candidate, Grade, list[str]]:
@@ -96,17 +82,10 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     return replace(draft, text=text), left, removed
 
 
-def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document], texts: AnswerTexts) -> State:
-    """A draft as the generation; numbers that its own passages did not have count as dropped."""
-    checked = citations.check(best.text, documents)
-    checked = replace(checked, dropped=checked.dropped + best.dropped)
-    return {
-        "generation": checked.text,
-        "status": checked.status,
-        "reason": outcome.reason_of(checked, has_passages=True, texts=texts),
-        "dropped": checked.dropped,
-        "grade": grade,
-    }
+def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | None = None) -> State:
+    """A draft as the generation, or that none said anything; numbers that its own passages did not have are dropped."""
+    text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
+    return outcome.as_written(state, deps, text, dropped) | {"grade": grade}
 
 
 def _relevance(state: State, documents: Sequence[Document]) -> float:

@@ -21,23 +21,12 @@ from local_rag.text.answer_texts import is_refusal
 
 def _generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write an answer from the documents and check its citations; without documents there is no answer."""
-    documents = state.get("documents", [])
-    tries = counted(state, "generations")
-    texts, attempt = texts_of(state, deps), attempt_of(state, tries, deps)
-    text, usage = texts.refusal, Usage()
+    documents, tries = state.get("documents", []), counted(state, "generations")
+    attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
     if documents:
         text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-    checked = citations.check(text, documents)
-    return {
-        "generation": checked.text or texts.refusal,
-        "status": checked.status,
-        "reason": outcome.reason_of(checked, bool(documents), texts),
-        "dropped": checked.dropped,
-        "grade": None,
-        "removed": [],
-        "tries": tries,
-        "usage": usage,
-    }
+    written = outcome.as_written(state, deps, text or attempt.shape.refusal)
+    return {**written, "grade": None, "removed": [], "tries": tries, "usage": usage}
 
 
 _generate.__name__ = "generate"

@@ -25,27 +25,19 @@ REMEMBERED = 6
 def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
-    The last one is searched for. Only a question that the chat before it has changed costs a call. A fallback corpus
-    may be told the standalone question as it is, because nothing leaves. What was made for it is made anew for the
-    web, with which a question can go on after an interruption.
+    The last one is searched for. Only a question that the chat before it has changed costs a call.
     """
-    if (own := state.get("own")) and (deps.fallback_corpus or not state.get("own_stays")):
+    if own := state.get("own"):
         return own, Usage()
     question = state["question"]
-    standalone = standalone_of(state)
     history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
-    if not history or standalone == question or deps.fallback_corpus:
-        return [standalone], Usage()
+    if not history or standalone_of(state) == question:
+        return [standalone_of(state)], Usage()
     if once:
         query, usage = task(_made_whole)(question, history, deps).result()
     else:
         query, usage = _made_whole(question, history, deps)
     return [query], usage
-
-
-def own_update(own: list[str], deps: Deps) -> State:
-    """The queries for the state, which notes for whom they were made."""
-    return {"own": own, "own_stays": bool(deps.fallback_corpus)}
 
 
 def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str, Usage]:

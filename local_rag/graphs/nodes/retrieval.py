@@ -18,7 +18,7 @@ from local_rag.core.verdicts import Graded, Target, Usage
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.nodes.own_words import own_queries, own_update
+from local_rag.graphs.nodes.own_words import own_queries
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, standalone_of
 from local_rag.index.exact_words import quoted_phrases
@@ -34,15 +34,21 @@ PHRASES = 4
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
-    passages = retrieved(state, deps, emit, query, state.get("rejected", ()))
+    return brought(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
+
+
+def brought(
+    state: State, emit: Emit, query: str, passages: Sequence[Document], collected: Sequence[Document] = ()
+) -> State:
+    """The update after a search, whose passages stand behind those that are `collected` already."""
     emit(Retrieved(query, tuple(passages)))
-    turns = state.get("turns") or [{}]
+    tried, turns = state.get("tried", []), state.get("turns") or [{}]
     shown = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
     return {
         "query": query,
-        "tried": state.get("tried") or [query],
-        "documents": shown,
-        "shown": [chunk_id(passage) for passage in shown],
+        "tried": tried if query in tried else [*tried, query],
+        "documents": [*collected, *shown],
+        "shown": list(map(chunk_id, shown)),
         "nearest": [*state.get("nearest", ()), *passages],
         "decisions": named_documents(passages),
     }
@@ -108,32 +114,26 @@ def transform_query(target: Target) -> Node:
 
         For the web the rewriter is told nothing but what the web may be told.
         """
-        question, usage = standalone_of(state), Usage()
-        tried = state.get("tried") or [question]
-        if target == "web":
+        leaves = target == "web" and not deps.fallback_corpus
+        if leaves:
             tried, usage = own_queries(state, deps)
-            question = tried[0]
-        if not budget_left(state, "rewrites"):
-            return {**_queries(target, question, tried, deps), "usage": usage}
-        rewrite = deps.engine.rewrite(question, tried, target)
-        query, usage = rewrite.text, usage + rewrite.usage
-        if not query.strip() or query_key(query) in map(query_key, tried):
-            verdict = Graded("transform_query", query, "the rewriter has nothing new")
-            kept: State = own_update(tried, deps) if target == "web" else {}
-            return {**kept, "spent": ["rewrites"], "decisions": [verdict], "usage": usage}
-        return {
-            **_queries(target, query, [*tried, query], deps),
-            "tries": counted(state, "rewrites"),
-            "decisions": [Graded("transform_query", query)],
-            "usage": usage,
-        }
+        else:
+            tried, usage = state.get("tried") or [standalone_of(state)], Usage()
+        query = question = tried[0] if leaves else standalone_of(state)
+        update: State = {}
+        if budget_left(state, "rewrites"):
+            rewrite = deps.engine.rewrite(question, tried, target)
+            usage += rewrite.usage
+            if rewrite.text.strip() and query_key(rewrite.text) not in map(query_key, tried):
+                query, tried = rewrite.text, [*tried, rewrite.text]
+                update = {"tries": counted(state, "rewrites"), "decisions": [Graded("transform_query", query)]}
+            else:
+                verdict = Graded("transform_query", rewrite.text, "the rewriter has nothing new")
+                update = {"spent": ["rewrites"], "decisions": [verdict]}
+        queries: State = {"own": tried} if leaves else {"query": query, "tried": tried}
+        return {**queries, **update, "usage": usage}
 
     return transform_query
-
-
-def _queries(target: Target, query: str, tried: list[str], deps: Deps) -> State:
-    """The queries for the web and those for the files are kept apart: a search of the files begins with its own."""
-    return own_update(tried, deps) if target == "web" else {"query": query, "tried": tried}
 
 
 @node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
@@ -144,13 +144,8 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
     known = [chunk_id(passage) for passage in have]
     new = search(deps, query, k, known) if k > 0 else []
-    emit(Retrieved(query, tuple(new)))
     return {
-        "query": query,
-        "tried": [*state.get("tried", ()), query],
-        "documents": [*have, *new],
-        "nearest": [*state.get("nearest", ()), *new],
-        "decisions": named_documents(new),
+        **brought(state, emit, query, new, have),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
     }

@@ -1,31 +1,29 @@
 """An answer part by part (Self-RAG, arXiv 2310.11511, algorithm 1): retrieve, write, check, and decide how to go on.
 
 A part is written from the passages that the last retrieval brought, and its marks count in these. Once its support is
-checked they are made to count in all passages that were collected, and the part is added to what is written. In the
-paper a part that needs no retrieval is written from what the model knows; here every sentence stands in a passage, so
-`no` ends the answer.
+checked they are made to count in all passages that were collected, and the part is added to `generation`. In the paper
+a part that needs no retrieval is written from what the model knows; here every sentence stands in a passage, so `no`
+ends the answer, and so does a part without any support.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from local_rag.core.events import Retrieved, Token
-from local_rag.core.protocols import Attempt
-from local_rag.core.verdicts import Grade, Graded, Need, Usage, overall
+from local_rag.core.events import Token
+from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import outcome, rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.grades import without_unsupported
-from local_rag.graphs.nodes.generation import write
+from local_rag.graphs.grades import of_parts, without_unsupported
+from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, retrieved
+from local_rag.graphs.nodes.retrieval import brought, retrieved
 from local_rag.graphs.nodes.routing import first_need
-from local_rag.graphs.outcome import shape_of, texts_of
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import AnswerTexts, is_refusal
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, gap, with_part, without_marks
 from local_rag.text.metadata import chunk_id
@@ -33,51 +31,43 @@ from local_rag.text.metadata import chunk_id
 
 @node("deciding what the answer needs", rules.next_part)
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
-    """Self-RAG's Retrieve with its three values (table 1): over the question, and over what is written of the answer.
-
-    δ decides between yes and no where the score is known; `continue` is taken at its word.
-    """
+    """Self-RAG's Retrieve with its three values (table 1): over the question, then over what is written."""
     if not state.get("tried"):
         need, needed = first_need(state, deps)
         return _decided(need, "yes" if needed else "direct") | {"route": "vectorstore" if needed else "direct"}
-    if not (state.get("segment") and budget_left(state, "steps")):
-        why = "the steps are used up" if state.get("segment") else "these passages gave no further part"
+    if why := _why_it_ends(state, deps):
         return {"step": "no", "why": why}
-    if not _left(state, deps):
-        return {"step": "no", "why": f"the answer has its {plural(deps.answer.sentences, 'sentence')}"}
-    question, written = standalone_of(state), without_marks(state["written"])
+    question, written = standalone_of(state), without_marks(state["generation"])
     need = deps.engine.needs_retrieval(question, deps.index.catalog(), last_retrieved(state), written)
-    step = need.retrieve
-    query = need.query or f"{question} {without_marks(state['segment'])}"
-    return _decided(need, step) | {"query": query if step == "yes" else state.get("query", question)}
+    update = _decided(need, need.retrieve)
+    if need.retrieve == "yes":
+        update["query"] = need.query or f"{question} {without_marks(state['segment'])}"
+    return update
+
+
+def _why_it_ends(state: State, deps: Deps) -> str:
+    """Why the answer gets no further part, whatever it lacks; empty where it may get one."""
+    if not state.get("segment"):
+        return "these passages gave no further part"
+    if not budget_left(state, "steps"):
+        return "the steps are used up"
+    return "" if _left(state, deps) else f"the answer has its {plural(deps.answer.sentences, 'sentence')}"
 
 
 def _decided(need: Need, step: str) -> State:
-    verdict = Graded("need", need.retrieve, need.why)
-    return {"step": step, "decisions": [verdict], "usage": need.usage}
+    return {"step": step, "decisions": [Graded("need", need.retrieve, need.why)], "usage": need.usage}
 
 
-@node(lambda state, deps: "retrieving for the next part" if state.get("written") else "retrieving")
+@node(lambda state, deps: "retrieving for the next part" if state.get("generation") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
-    query = state.get("query") or standalone_of(state)
-    goes_on = bool(state.get("written")) and state.get("label") == "yes"
-    collected = state.get("documents", []) if goes_on else []
+    if state.get("label") != "yes":
+        state = {**state, "generation": "", "documents": []}
+    query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
-    emit(Retrieved(query, tuple(new)))
-    turns = state.get("turns") or [{}]
-    seen = [*state.get("nearest", ()), *new]
-    new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
-    update: State = {
-        "query": query,
-        "tried": [*state.get("tried", ()), query],
-        "documents": [*collected, *new],
-        "shown": [chunk_id(passage) for passage in new],
-        "nearest": seen,
-        "decisions": named_documents(new),
-    }
-    anew: State = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}
-    return update if goes_on else {**update, **anew}
+    update = brought(state, emit, query, new, collected)
+    anew: State = {"generation": "", "segment": "", "grade": None, "dropped": 0}
+    return update if state.get("generation") else update | anew
 
 
 @node("grading the new passages", rules.some_new)
@@ -89,7 +79,7 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
     new = last_retrieved(state)
     collected = [document for document in state.get("documents", []) if document not in new]
     judged: State = {**state, "documents": new}
-    wanted = state.get("query", "") if state.get("written") else ""
+    wanted = state.get("query", "") if state.get("generation") else ""
     update = graded_passages(judged, relevance_verdicts(judged, deps, wanted))
     return {**update, "documents": [*collected, *update["documents"]]}
 
@@ -98,84 +88,48 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
 def generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write the next part from the last passages, and nothing that stands already.
 
-    A step is a part that is written; a generation is an answer that is begun, or a part that is written again.
+    A step is a part that is written; a generation is an answer that is begun.
     """
-    refused, written = state.get("refused", []), state.get("written", "")
-    tries = counted(state, "steps")
-    if refused or not written:
+    written, tries = state.get("generation", ""), counted(state, "steps")
+    if not written:
         tries |= {"generations": tries.get("generations", 0) + 1}
-    failed = [
-        *((draft.text, outcome.why_rejected(draft.grade)) for draft in state.get("drafts", ())),
-        *((text, why) for text, why in refused),
-    ]
-    shape = replace(shape_of(state, deps), sentences=max(1, _left(state, deps)))
-    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape)
+    attempt = attempt_of(state, tries, deps)
+    shape = replace(attempt.shape, sentences=max(1, _left(state, deps)))
+    attempt = replace(attempt, written=without_marks(written), shape=shape)
     if written:
         emit(Token(f"{written}{gap(written)}", attempt.number, restart=True))
     text, usage = write(standalone_of(state), last_retrieved(state), attempt, deps, emit, before=written)
     return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
 
-@node("checking the part", rules.part_supported)
+@node("checking the part")
 def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
-    """ISSUP of the new part. One without full support is written again; at the end of the budgets what has none goes.
+    """ISSUP of the new part, whose sentences without any support are left out.
 
-    A part that could not be checked stays and is marked so: writing it again would not help.
+    A part that could not be checked stays and is marked so.
     """
-    segment, passages = state.get("segment", ""), last_retrieved(state)
-    if not segment:
-        return {"step": "go on"}
-    grade = deps.engine.grade(standalone_of(state), passages, segment, check="support")
-    update: State = {
-        "step": "go on",
-        "usage": grade.usage,
-        "decisions": [Graded("support", grade.support, grade.why)],
-    }
-    if grade.support in ("fully", "unparsed"):
-        return {**update, **_added(state, segment, grade, texts_of(state, deps))}
-    if budget_left(state, "generations") and budget_left(state, "steps"):
-        why = "not supported by the passages" if grade.support == "no" else "only partly supported by the passages"
-        refused = [*state.get("refused", ()), [without_marks(segment), "; ".join(filter(None, (why, grade.why)))]]
-        return {**update, "step": "not supported", "refused": refused}
-    segment, grade, removed = without_unsupported(segment, grade)
-    if grade.support == "no":
-        removed, segment = removed or [without_marks(segment)], ""
-    update |= {"removed": [*state.get("removed", ()), *removed], "refused": [], "segment": ""}
-    update["why"] = f"{plural(len(removed), 'sentence')} without support left out"
-    return {**update, **_added(state, segment, grade, texts_of(state, deps))} if segment else update
+    part, passages = state.get("segment", ""), last_retrieved(state)
+    if not part:
+        return {}
+    grade = deps.engine.grade(standalone_of(state), passages, part, check="support")
+    update: State = {"usage": grade.usage, "decisions": [Graded("support", grade.support, grade.why)]}
+    removed: list[str] = []
+    if grade.support not in ("fully", "unparsed"):
+        part, grade, removed = without_unsupported(part, grade)
+    update |= {"segment": part, "removed": [*state.get("removed", ()), *removed]}
+    return update | _added(state, deps, part, grade) if part else update
 
 
 def _left(state: State, deps: Deps) -> int:
     """How many sentences, items or rows the answer may still get (`answer.sentences`)."""
-    return max(0, deps.answer.sentences - len(claims(state.get("written", ""))))
+    return max(0, deps.answer.sentences - len(claims(state.get("generation", ""))))
 
 
-def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> State:
+def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
     documents, passages = state.get("documents", []), last_retrieved(state)
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
-    marked, dropped = citations.remapped(segment, places, passages)
-    before = state.get("written", "")
-    checked = citations.check(with_part(before, marked), documents)
-    checked = replace(checked, dropped=checked.dropped + dropped + state.get("dropped", 0))
-    return {
-        "written": checked.text,
-        "generation": checked.text,
-        "segment": segment,
-        "refused": [],
-        "status": checked.status,
-        "reason": outcome.reason_of(checked, has_passages=True, texts=texts),
-        "dropped": checked.dropped,
-        "grade": _support_of_all(state.get("grade"), grade, checked.text),
-    }
-
-
-def _support_of_all(before: Grade | None, new: Grade, text: str) -> Grade:
-    """The support of all parts; of the single sentences only where each of them was looked at."""
-    new = replace(new, usage=Usage(), score=None, usefulness=0)
-    if before is None:
-        return new
-    sentences = (*before.sentences, *new.sentences)
-    each = sentences if before.sentences and new.sentences and len(sentences) == len(claims(text)) else ()
-    why = "; ".join(filter(None, (before.why, new.why)))
-    return replace(new, support=overall(each or (before.support, new.support)), sentences=each, why=why)
+    marked, dropped = citations.remapped(part, places, passages)
+    whole = with_part(state.get("generation", ""), marked)
+    update = outcome.as_written(state, deps, whole, dropped + state.get("dropped", 0))
+    return update | {"grade": of_parts(state.get("grade"), grade, update["generation"])}

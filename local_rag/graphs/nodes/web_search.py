@@ -8,6 +8,9 @@ task (see `own_words`), and nothing leaves before the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from langchain_core.documents import Document
 from langgraph.config import get_config
 from langgraph.types import interrupt
@@ -15,12 +18,12 @@ from langgraph.types import interrupt
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import outcome, rules, strips
 from local_rag.graphs.deps import TIME, Deps, by_interrupt
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries, own_update
+from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.display import plural, short_path
 from local_rag.text.metadata import chunk_id
@@ -54,84 +57,90 @@ def web_search(state: State, deps: Deps, emit: Emit) -> State:
 def _search_web(state: State, deps: Deps, emit: Emit) -> State:
     """Pages of the web with what is relevant of each; nothing where the words may not leave.
 
-    What leaves is the last of the person's own words; what the pages are judged by stays here.
+    What leaves is the last of the person's own words; what the pages are judged by stays here. A fallback corpus is
+    searched with the working query, as the files are.
     """
     if not deps.limit("web_searches"):  # it was on when the question was interrupted before this node
         return _refused("the web is off")
-    if deps.fallback_corpus:
-        return _search_fallback_corpus(state, deps, emit)
-    if why := kept_off_the_web(state.get("turns", ()), deps):
-        return _refused(why)
-    own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
-    proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
-    emit(proposed)
-    query = allowed(proposed, deps)
-    if query is None:
-        return _refused("the query was not allowed to leave this machine") | {"usage": usage}
-    if query != proposed:
-        own = [*own, query.query]
-        emit(query)
-    question = standalone_of(state)
+    query, k, judged = state.get("query") or standalone_of(state), deps.k, _judged_passages
+    own, usage = list[str](), Usage()
+    if not deps.fallback_corpus:
+        if why := kept_off_the_web(state.get("turns", ()), deps):
+            return _refused(why)
+        own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
+        proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
+        emit(proposed)
+        leaving = allowed(proposed, deps)
+        if leaving is None:
+            return _refused("the query was not allowed to leave this machine") | {"usage": usage}
+        if leaving != proposed:
+            own = [*own, leaving.query]
+            emit(leaving)
+        query, k, judged = leaving.query, WEB_RESULTS, _judged_pages
     try:
-        results = deps.web.search(query.query, WEB_RESULTS)
+        results = deps.web.search(query, k)
         for note in results.notes:
             emit(Note(note))
-        judged = strips.promising(question, results.documents)
-        verdicts = deps.engine.relevance(question, judged) if judged else []
+        found = judged(state, deps, results.documents)
     except DeadlineExceeded:  # the words have left all the same
         late = outcome.out_of_time(state, deps)
         return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
-    chosen = strips.selected(results.documents, judged, verdicts)
-    emit(Retrieved(query.query, tuple(page for page, _, _ in chosen)))
-    unread = bool(verdicts) and all(verdict.label == "unparsed" for verdict in verdicts)
+    emit(Retrieved(query, tuple(found.shown)))
+    update = _looked(state, results, found) | {"usage": usage + found.usage}
+    return {**update, "own": own} if own else update
+
+
+class _Found(NamedTuple):
+    """What a search brought as a person is shown it, what of it is relevant, and what was said of each."""
+
+    shown: Sequence[Document]
+    relevant: list[Document]
+    verdicts: list[Graded]
+    usage: Usage
+    noun: str
+
+
+def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
+    """Pages of the web, of which the strips that help are kept."""
+    question = standalone_of(state)
+    judged = strips.promising(question, documents)
+    verdicts = deps.engine.relevance(question, judged) if judged else []
+    chosen = strips.selected(documents, judged, verdicts)
+    none = "unparsed" if verdicts and all(verdict.label == "unparsed" for verdict in verdicts) else "irrelevant"
     graded = [
         Graded(
             "web",
-            "relevant" if kept else "unparsed" if unread else "irrelevant",
-            f"{kept} of {plural(judged_count, 'strip')}",
+            "relevant" if kept else none,
+            f"{kept} of {plural(count, 'strip')}",
             chunk_id(page),
             source=page.metadata["url"],
         )
-        for page, kept, judged_count in chosen
+        for page, kept, count in chosen
     ]
     relevant = [page for page, kept, _ in chosen if kept]
-    usage = sum((verdict.usage for verdict in verdicts), usage)
-    return {**_looked(state, results, relevant, graded, "page"), **own_update(own, deps), "usage": usage}
+    usage = sum((verdict.usage for verdict in verdicts), Usage())
+    return _Found([page for page, _, _ in chosen], relevant, graded, usage, "page")
 
 
-def _search_fallback_corpus(state: State, deps: Deps, emit: Emit) -> State:
-    """The relevant ones of the nearest passages there, as many as are retrieved from the files and graded alike."""
-    own, usage = own_queries(state, deps)
-    try:
-        results = deps.web.search(own[-1], deps.k)
-        for note in results.notes:
-            emit(Note(note))
-        documents = list(results.documents)
-        verdicts = relevance_verdicts({**state, "documents": documents}, deps)
-    except DeadlineExceeded:
-        late = outcome.out_of_time(state, deps)
-        return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
-    emit(Retrieved(own[-1], results.documents))
+def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
+    """Passages of a fallback corpus, graded as those of the files are."""
+    verdicts = relevance_verdicts({**state, "documents": list(documents)}, deps)
     pairs = list(zip(documents, verdicts, strict=True))
-    relevant = [document for document, verdict in pairs if verdict.label == "relevant"]
-    graded = [graded_passage(document, verdict, "web") for document, verdict in pairs]
-    usage = sum((verdict.usage for verdict in verdicts), usage)
-    return {**_looked(state, results, relevant, graded, "passage"), **own_update(own, deps), "usage": usage}
+    relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
+    graded = [graded_passage(passage, verdict, "web") for passage, verdict in pairs]
+    return _Found(documents, relevant, graded, sum((verdict.usage for verdict in verdicts), Usage()), "passage")
 
 
-def _looked(state: State, results: WebResults, relevant: list[Document], graded: list[Graded], noun: str) -> State:
-    """What a search brought; where nothing of it is relevant a verdict of its own says why."""
-    why = f"{len(relevant)} of {plural(len(graded), noun)} relevant"
-    if not relevant:
-        none = f"none of {plural(len(graded), noun)} is relevant" if graded else f"the search brought no {noun}"
+def _looked(state: State, results: WebResults, found: _Found) -> State:
+    """The update after a search; where nothing of what it brought is relevant a verdict of its own says why."""
+    graded, count = found.verdicts, plural(len(found.verdicts), found.noun)
+    why = f"{len(found.relevant)} of {count} relevant"
+    if not found.relevant:
+        none = f"none of {count} is relevant" if graded else f"the search brought no {found.noun}"
         why = "; ".join(results.notes) or none
         graded = [*graded, Graded("web_search", "nothing", why)]
-    return {
-        "documents": relevant,
-        "tries": counted(state, "web_searches"),
-        "decisions": graded,
-        "why": why,
-    }
+    tries = counted(state, "web_searches")
+    return {"documents": found.relevant, "tries": tries, "decisions": graded, "why": why}
 
 
 def _refused(why: str) -> State:

@@ -180,7 +180,7 @@ def test_what_was_asked_of_a_fallback_corpus_never_leaves_for_the_web():
     app.invoke({"question": QUESTION}, config, context=world.deps(engine))
     before = ["web_search_node"]
     app.invoke({"question": "And what else?"}, config, context=world.deps(engine), interrupt_before=before)
-    assert app.get_state(config).values["own"][0] == "What does the zebra cost?"
+    assert app.get_state(config).values["tried"][0] == "What does the zebra cost?"
     world.web = FakeWeb()
     app.invoke(None, config, context=world.deps(engine))
     assert world.web.queries == ["What else does the plan cost?"]
