@@ -125,7 +125,8 @@ def _disagree(question: str, first: Statement, second: Statement) -> bool:
     pair = (first, second)
     if same(first.value, second.value) is not False or not all(_says_what_is_asked(question, each) for each in pair):
         return False
-    return len({bool(_UNDECIDED.search(each.sentence)) for each in pair}) == 1 and not _of_two_things(question, *pair)
+    decided = len({bool(_UNDECIDED.search(each.sentence)) for each in pair}) == 1
+    return decided and not _of_different_things(question, first, second)
 
 
 def _says_what_is_asked(question: str, statement: Statement) -> bool:
@@ -135,21 +136,23 @@ def _says_what_is_asked(question: str, statement: Statement) -> bool:
     return len(held) >= ASKED * len(wanted) and len(every & statement.known) >= KNOWN * len(every)
 
 
-def _of_two_things(question: str, first: Statement, second: Statement) -> bool:
-    """Whether one passage lacks a name of the question, or each has a name, number or complement that the other and the
-    question lack.
-    """
-    pair = ((first, second), (second, first))
+def _of_different_things(question: str, first: Statement, second: Statement) -> bool:
+    """Whether one lacks a name of the question, is about another whole than the question, or each has something own."""
     known = _stems(f"{question} {first.text} {second.text}")
-    if any(_marks(question) - mine.known for mine, _ in pair):
-        return True
-    asked_of, of_what = _of_what(question), [_of_what(each.sentence) for each in (first, second)]
-    if any((of := each.get(head)) and not of & known for each in of_what for head in asked_of):
-        return True
-    return all(
-        _marks(mine.sentence).union(filter(str.isalpha, _marks(mine.header)), *of.values()) - known - theirs.known
-        for of, (mine, theirs) in zip(of_what, pair, strict=True)
-    )
+    alone = any(_marks(question) - each.known or _of_another(question, each, known) for each in (first, second))
+    return alone or bool(_only_in(first, second, known) and _only_in(second, first, known))
+
+
+def _of_another(question: str, statement: Statement, known: frozenset[str]) -> bool:
+    """Whether what the question asks for is here that of something else: the captain of another team."""
+    of_what = _of_what(statement.sentence)
+    return any((of := of_what.get(head)) and not of & known for head in _of_what(question))
+
+
+def _only_in(mine: Statement, other: Statement, known: frozenset[str]) -> frozenset[str]:
+    """The names, numbers and complements that only one of two statements has."""
+    words = filter(str.isalpha, _marks(mine.header))
+    return _marks(mine.sentence).union(words, *_of_what(mine.sentence).values()) - known - other.known
 
 
 def _stems(text: str) -> frozenset[str]:

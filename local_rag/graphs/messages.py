@@ -16,6 +16,7 @@ from langgraph.graph.message import push_message
 
 from local_rag.core.events import Token
 from local_rag.core.verdicts import Usage
+from local_rag.graphs.state import State
 
 WRITER = "generate"
 """The node whose text a grader accepts: messages of the answer carry its name, as those of the tutorials do."""
@@ -23,12 +24,12 @@ WRITER = "generate"
 _WORDS = re.compile(r"\S+\s*|\s+")
 
 
-def push_answer(text: str, node: str, status: str, engine: str, usage: Usage) -> None:
+def push_answer(state: State, node: str, engine: str) -> None:
     """The answer as chunks of one message, which joined are its text; the last one says what it is and what it cost.
 
     `node` has written the answer, or found the best there is.
     """
-    config = _config()
+    config, text, usage = _config(), state["generation"], state.get("usage", Usage())
     if config is None:
         return
     identifier, pieces = f"answer-{uuid4().hex}", _WORDS.findall(text) or [""]
@@ -41,7 +42,7 @@ def push_answer(text: str, node: str, status: str, engine: str, usage: Usage) ->
             content=pieces[-1],
             id=identifier,
             chunk_position="last",
-            response_metadata={"status": status, "model_name": engine},
+            response_metadata={"status": state.get("status", "abstained"), "model_name": engine},
             usage_metadata=counted if usage.calls else None,
         )
         context.run(_push, last)

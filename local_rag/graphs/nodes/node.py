@@ -15,7 +15,6 @@ from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import conflicts, outcome
 from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
-from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, after, begun
 from local_rag.text.metadata import chunk_id
 
@@ -61,21 +60,18 @@ def node(
             if rule is not None:
                 update["label"], why = rule(after(state, update)), update.setdefault("why", "")
                 update["decisions"] += [Graded(work.__name__, update["label"], why)] if in_time else []
-            ending = ends or update.get("label") == ACCEPTED
-            notes: list[Note] = []
+            ending, notes = ends or update.get("label") == ACCEPTED, list[Note]()
             if ending:
-                compared, verdicts, notes = conflicts.compared_files(after(state, update), deps)
-                update |= compared
+                final, verdicts, notes = conflicts.ended(after(state, update), deps)
+                update |= final
                 update["decisions"] += verdicts
             usage = update["usage"]
             events: list[Event] = [*update["decisions"], *map(Called, usage.log), *map(Note, usage.notes), *notes]
             for event in events:
                 emit(event)
-            if begins:
-                return begun(left, update)
-            if not ending:
-                return update
-            return update | _ended(after(state, update), deps, work.__name__ if ends else WRITER)
+            if ending:
+                push_answer(after(state, update), work.__name__ if ends else WRITER, deps.engine.name)
+            return begun(left, update) if begins else update
 
         run.__name__ = run.__qualname__ = work.__name__
         run.__doc__ = work.__doc__
@@ -102,16 +98,6 @@ def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
             drafts.push(event)
 
     return emit
-
-
-def _ended(state: State, deps: Deps, writer: str) -> State:
-    """What the last node adds: the answer as a person gets to read it, which is a message now."""
-    update = outcome.ended(state, texts_of(state, deps))
-    if known := state.get("conflicts"):
-        update["conflicts"] = conflicts.renumbered(known, state["documents"], update["documents"])
-    status, usage = state.get("status", "abstained"), state.get("usage", Usage())
-    push_answer(update["generation"], writer, status, deps.engine.name, usage)
-    return update
 
 
 def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bool]:
