@@ -15,6 +15,7 @@ import json
 import socket
 import threading
 from collections import deque
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -140,6 +141,11 @@ class Job:
             await asyncio.sleep(0.01)
 
 
+def now(days=0):
+    """So many days ago, as the API says when."""
+    return (datetime.now(UTC) - timedelta(days)).isoformat()
+
+
 class PageServer:
     """One server; threads that its questions name are kept in `threads`."""
 
@@ -223,7 +229,13 @@ class PageServer:
         turns = thread["turns"]
         stopped = thread["stopped"] or ""
         first = turns[0]["question"] if turns else stopped
-        return {"name": thread["name"], "turns": len(turns), "first": first, "at": "", "stopped": bool(stopped)}
+        return {
+            "name": thread["name"],
+            "turns": len(turns),
+            "first": first,
+            "at": thread.get("at", now()),
+            "stopped": bool(stopped),
+        }
 
     async def _ask(self, request):
         body = await request.json()

@@ -1,4 +1,4 @@
-// The frame of the page: where one can go, the threads, and the view that the address names.
+// The frame of the page: where one can go, the chats, and the view that the address names.
 import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from "./html.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon, IconButton } from "./parts/icon.js";
@@ -9,11 +9,9 @@ import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
 import { to, useRoute } from "./router.js";
 
-const PLACES = [
-  ["ask", "Ask"], ["search", "Search"], ["index", "Index"],
-  ["evaluation", "Evaluation"], ["runs", "Runs"], ["doctor", "Doctor"],
-];
-const VIEWS = new Map([...PLACES, ["file"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
+const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
+const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
+const VIEWS = new Map([...PLACES, ...MORE, ["file"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
 
 function App() {
   const route = useRoute();
@@ -42,9 +40,9 @@ function App() {
     </header>
     <aside id="side" class=${drawer ? "side open" : "side"} aria-label="Navigation">
       <a class="brand" href="#/ask"><img src="/page/icon.svg" alt="" width="22" height="22" />local-rag</a>
-      <nav aria-label="Views"><ul>${PLACES.map(([view, label]) => html`
-        <li><a href=${to(view)} aria-current=${route.view === view ? "page" : null}>
-          <${Icon} name=${view} />${label}</a></li>`)}</ul></nav>
+      <nav aria-label="Views"><${Places} places=${PLACES} route=${route} />
+        <details open=${MORE.some(([view]) => view === route.view)}><summary>More</summary>
+          <${Places} places=${MORE} route=${route} /></details></nav>
       <${ThreadList} current=${route.view === "ask" ? route.parts[0] : null} />
       <div class="side-foot">
         <${ThemeButton} />
@@ -60,8 +58,14 @@ function App() {
     <${LiveRegion} />`;
 }
 
+function Places({ places, route }) {
+  return html`<ul>${places.map(([view, label]) => html`
+    <li><a href=${to(view)} aria-current=${route.view === view ? "page" : null}>
+      <${Icon} name=${view} />${label}</a></li>`)}</ul>`;
+}
+
 function title({ view, parts }) {
-  const label = PLACES.find(([name]) => name === view)?.[1] ?? "File";
+  const label = [...PLACES, ...MORE].find(([name]) => name === view)?.[1] ?? "File";
   return view === "ask" && parts[0] ? parts[0] : label;
 }
 

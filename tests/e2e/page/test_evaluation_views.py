@@ -48,13 +48,16 @@ def tab(browser, here):
 
 def show(tab, view, heading):
     """Go to a view by the navigation."""
-    tab.page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+    places = tab.page.get_by_role("navigation", name="Views")
+    if not places.locator("details[open]").count():
+        places.get_by_text("More").click()
+    places.get_by_role("link", name=view).click()
     tab.page.get_by_role("heading", name=heading, exact=True).wait_for()
 
 
 def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
-    show(tab, "Runs", "Runs")
-    tab.page.get_by_role("searchbox").fill("greenhouse")
+    show(tab, "History", "History")
+    tab.page.get_by_role("searchbox", name="Filter by question").fill("greenhouse")
     tab.page.get_by_text(CUP).wait_for(state="detached")
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("heading", name="The way to it").wait_for()
@@ -79,7 +82,7 @@ def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
 def test_judged_answers_become_cases(tab, here):
     with History.open() as history:
         answered = {each.question: each.id for each in history.runs()}[GREENHOUSE]
-    show(tab, "Runs", "Runs")
+    show(tab, "History", "History")
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("button", name="Bad answer").click()
     tab.page.get_by_label("Note", exact=True).fill("the fence is missing")
@@ -126,7 +129,7 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
         report_problems = []
         tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
         tab.page.context.on("request", lambda request: watch_request(request.url, address, report_problems))
-        show(tab, "Runs", "Runs")
+        show(tab, "History", "History")
         tab.page.get_by_role("link", name="What does the greenhouse cost?").click()
         tab.page.get_by_role("heading", name="The way to it").wait_for()
         tab.see("<script>alert(2)</script>")

@@ -240,7 +240,8 @@ def test_runs_are_listed_to_the_last(browser):
         for number in range(119):
             run, _ = history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
             history.end(run, "stopped", 0.5)
-        tab.page.get_by_role("link", name="Runs").click()
+        tab.page.get_by_text("More", exact=True).click()
+        tab.page.get_by_role("link", name="History").click()
         rows = tab.page.locator("main ul.list > li")
         for shown in (50, 100):
             rows.nth(shown - 1).wait_for()

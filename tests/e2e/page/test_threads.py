@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.page_server import HOLD, PageServer, answer, quote, started
+from support.page_server import HOLD, PageServer, answer, now, quote, started
 
 QUESTION = "How much is the rent?"
 GROUNDED = "Quoted from your files"
@@ -22,7 +22,7 @@ def turns(count, thread="lease"):
 def test_threads_are_listed_renamed_saved_and_deleted(tab, server):
     tab.ask(QUESTION)
     tab.see(GROUNDED)
-    threads = tab.page.get_by_role("region", name="Threads")
+    threads = tab.page.get_by_role("region", name="Chats")
     threads.get_by_role("link", name=QUESTION).wait_for()
     threads.get_by_role("button", name="Rename, save or delete").click()
     dialog = tab.page.get_by_role("dialog")
@@ -41,6 +41,35 @@ def test_threads_are_listed_renamed_saved_and_deleted(tab, server):
     tab.see("Your questions will stand here.")
     assert server.threads == {}
     tab.see("What do you want to know?")
+
+
+def test_chats_stand_by_day_and_are_found_by_their_words(tab, server):
+    for name, days in (("Boiler", 400), ("lease", 1), ("Deposit", 0)):
+        server.threads[name] = turns(1, name) | {"at": now(days)}
+    tab.page.reload()
+    tab.has(".threads li a", ["Deposit", "lease", "Boiler"])
+    day = tab.page.evaluate("(at) => new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })", now(400))
+    tab.has(".threads h3", ["Today", "Yesterday", day])
+    find = tab.page.get_by_role("searchbox", name="Find a chat")
+    find.fill("LEA se")
+    tab.has(".threads li a", ["lease"])
+    tab.has(".threads h3", ["Yesterday"])
+    find.fill("question 1")  # the words of the first question count, too
+    tab.has(".threads li a", ["Deposit", "lease", "Boiler"])
+    find.fill("cellar")
+    tab.see("No chat has these words.")
+
+
+def test_what_is_used_less_stands_under_more(tab):
+    more = tab.page.get_by_text("More", exact=True)
+    history = tab.page.get_by_role("link", name="History")
+    tab.holds(lambda: history.count() == 0)
+    more.click()
+    tab.has("nav details a", ["Evaluation", "History", "Doctor"])
+    history.click()
+    tab.page.get_by_role("heading", level=1, name="History").wait_for()
+    tab.page.reload()
+    tab.holds(history.is_visible)
 
 
 def test_an_answer_alone_is_copied_and_saved(tab, server):

@@ -18,6 +18,17 @@ export function duration(seconds) {
   return seconds < 5400 ? many(Math.round(seconds / 60), "minute") : many(Math.round(seconds / 3600), "hour");
 }
 
+// The day of a moment: Today, Yesterday, or its date.
+export function dayOf(at) {
+  const date = new Date(at);
+  const yesterday = new Date();
+  yesterday.setDate(yesterday.getDate() - 1);
+  if (date.toDateString() === new Date().toDateString()) return "Today";
+  return date.toDateString() === yesterday.toDateString()
+    ? "Yesterday"
+    : date.toLocaleDateString(undefined, { dateStyle: "medium" });
+}
+
 export const Notes = ({ lines = [] }) => lines.map((line) => html`<p class="small"><bdi>${line}</bdi></p>`);
 
 export function Time({ at }) {

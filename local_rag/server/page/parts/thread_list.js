@@ -1,11 +1,13 @@
-// The threads at the side: the one that was used last first; each can be renamed, saved and deleted.
+// The chats at the side, by day, the one that was used last first; each can be renamed, saved and deleted.
 import { get, path, post } from "../api.js";
 import { bound, html, say, submitted, useEffect, useState, useWindow } from "../html.js";
 import { go, to } from "../router.js";
 import { Dialog } from "./dialog.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
+import { useFilter } from "./reply.js";
 import { FileLink } from "./signed.js";
+import { dayOf } from "./texts.js";
 
 // Told after every question, so that the list shows it.
 export const threadsChanged = () => window.dispatchEvent(new Event("threads"));
@@ -13,27 +15,43 @@ export const threadsChanged = () => window.dispatchEvent(new Event("threads"));
 export function ThreadList({ current }) {
   const [threads, setThreads] = useState([]);
   const [open, setOpen] = useState(null);
+  const [filter, field] = useFilter("Find a chat");
   const load = () => void get("threads").then(({ threads: rows }) => {
     setThreads(rows);
     window.dispatchEvent(new CustomEvent("threads-loaded", { detail: rows }));
   }, () => {});
   useEffect(load, []);
   useWindow("threads focus server-back", load);
-  return html`<section class="threads" aria-label="Threads">
-    <header class="row"><h2 class="small fill">Threads</h2>
-      <a class="button quiet icon" href="#/ask" aria-label="New thread" title="New thread"><${Icon} name="plus" /></a>
+  const days = byDay(threads.filter((thread) => has(thread, filter)));
+  return html`<section class="threads" aria-label="Chats">
+    <header class="row"><h2 class="small fill">Chats</h2>
+      <a class="button quiet icon" href="#/ask" aria-label="New chat" title="New chat"><${Icon} name="plus" /></a>
     </header>
-    ${threads.length === 0 && html`<p class="small">Your questions will stand here.</p>`}
-    <ul>${threads.map((thread) => html`<li key=${thread.name}>
-      <a href=${to("ask", [thread.name])} aria-current=${thread.name === current ? "page" : null}
-        title=${thread.name}><bdi>${nameOf(thread)}</bdi></a>
-      <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} />
-    </li>`)}</ul>
+    ${threads.length ? field : html`<p class="small">Your questions will stand here.</p>`}
+    ${filter && !days.length && html`<p class="small" role="status">No chat has these words.</p>`}
+    <div class="days">${days.map(([day, those]) => html`<section key=${day}><h3 class="small">${day}</h3>
+      <ul>${those.map((thread) => html`<li key=${thread.name}>
+        <a href=${to("ask", [thread.name])} aria-current=${thread.name === current ? "page" : null}
+          title=${thread.name}><bdi>${nameOf(thread)}</bdi></a>
+        <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} />
+      </li>`)}</ul></section>`)}</div>
     ${open && html`<${ThreadDialog} thread=${open} current=${current} onClose=${() => setOpen(null)} />`}
   </section>`;
 }
 
-// A thread that nobody has named is called after its first question.
+// [[day, chats]] in the order of the chats.
+function byDay(threads) {
+  const days = new Map();
+  threads.forEach((thread) => days.set(dayOf(thread.at), [...(days.get(dayOf(thread.at)) || []), thread]));
+  return [...days];
+}
+
+function has({ name, first }, filter) {
+  const text = `${name} ${first}`.toLowerCase();
+  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+// A chat that nobody has named is called after its first question.
 const nameOf = ({ name, first }) => (/^\d{4}-\d\d-\d\d /.test(name) && first) || name;
 
 function ThreadDialog({ thread, current, onClose }) {

@@ -39,8 +39,8 @@ function about(run) {
 
 function List() {
   const [filter, field] = useFilter("Filter by question");
-  return html`<div class="page"><h1>Runs</h1>
-    <p class="muted">A run is a question that is recorded on this machine, with the way to its answer.</p>
+  return html`<div class="page"><h1>History</h1>
+    <p class="muted">Every question that is recorded on this machine, with the way to its answer.</p>
     <div class="row">${field}</div>
     <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) =>
       (total ? html`<ul class="list">${runs.map((run) => html`
@@ -69,10 +69,10 @@ function Run({ value }) {
     dense: score,
     text: each.text || `(${each.why})`,
   }));
-  return html`<p class="small"><a href="#/runs">All runs</a></p>
+  return html`<p class="small"><a href="#/runs">The whole history</a></p>
     <${Question} level="h1" text=${run.question} />
     ${value.understood && html`<p class="muted">Understood as: ${value.understood}</p>`}
-    <p class="muted">${about(run)} · run ${run.id}</p>
+    <p class="muted">${about(run)} · record ${run.id}</p>
     ${value.note && html`<p class="muted"><bdi>${value.note}</bdi></p>`}
     ${answer ? html`<${Answer} answer=${answer} run=${run} open=${open} />` : html`
       <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p>${value.hint && html`<${Hint} text=${value.hint} />`}`}
