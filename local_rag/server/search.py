@@ -18,9 +18,11 @@ from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.model_list import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
+from local_rag.server.quotes import Segment
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal
+from local_rag.text.words import WORD, content_stems, fold, stem
 
 PATIENCE = 3.0
 """Seconds that a model server may take to say what it has."""
@@ -47,7 +49,10 @@ class Search(Body):
 
 @router.post("/api/search", dependencies=HEAVY)
 def search(request: Search, workspace: Here) -> dict[str, Any]:
-    """The `passages` that fit a query, best first; `notes` say what a search does not see."""
+    """The `passages` that fit a query, best first; `notes` say what a search does not see.
+
+    The `segments` of a passage are its text cut at the words of the query, which are marked.
+    """
     from local_rag.index.exact_words import typed_query
     from local_rag.runtime.opening import check_question
 
@@ -61,7 +66,19 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         passages = index.search(query.text, request.k, within=query.narrow(given), mode=request.mode)
         label = index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
-    return {"passages": [passage_view(passage, label) for passage in passages], "notes": notes}
+    stems = content_stems(query.text)
+    views = [passage_view(each, label) | {"segments": _cut(each.page_content, stems)} for each in passages]
+    return {"passages": views, "notes": notes}
+
+
+def _cut(text: str, stems: Sequence[str]) -> list[Segment]:
+    """A text with the words of these stems marked."""
+    segments, last = list[Segment](), 0
+    for word in WORD.finditer(text):
+        if stem(fold(word.group())) in stems:
+            segments += (Segment(text[last : word.start()]), Segment(word.group(), mark=True))
+            last = word.end()
+    return [segment for segment in (*segments, Segment(text[last:])) if segment.text]
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:

@@ -207,6 +207,8 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
 
 def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, server):
     passages = [passage(1), passage(2, "notes.md", "The roof was mended in May.")]
+    begun = ("before " * 40, False), ("roof", True), (" was mended ", False), ("in May", True)
+    passages[1]["segments"] = [{"text": text, "mark": mark} for text, mark in begun]
     server.answers["search"] = (200, {"passages": passages, "notes": ["3 of 9 passages are embedded"]})
     spread = {
         "file_id": "f2", "label": "notes.md", "title": "", "kind": "text", "document": 0, "documents": 1, "page": None,
@@ -223,6 +225,12 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
         box.fill('roof "in May"')
         box.press("Enter")
         tab.see("3 of 9 passages are embedded")
+        tab.has(".passage mark", ["roof", "in May"])
+        tab.in_view(".passage mark:last-of-type")
+        tab.holds(lambda: tab.page.locator(".passage").last.inner_text().count("before") < 15)
+        tab.holds(lambda: "score" not in tab.page.locator("ol").inner_text())
+        tab.page.get_by_text("Details").click()
+        tab.holds(lambda: "score 0.90 · dense 0.81" in tab.page.locator(".passage").first.inner_text())
         assert tab.axe() == []
         tab.page.get_by_role("button", name="notes.md, p. 2").click()
         tab.holds(lambda: tab.page.locator(".stored mark").inner_text() == "The roof was mended in May.")
@@ -230,5 +238,14 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
         tab.page.get_by_role("button", name="Close the document").click()
         tab.page.locator(".stored").wait_for(state="detached")
         assert "#/search?q=roof+%22in+May%22" in tab.page.url
+        tab.page.set_viewport_size({"width": 390, "height": 844})
+        for close in (tab.page.go_back, tab.page.get_by_role("button", name="Close the document").click):
+            tab.page.get_by_role("button", name="notes.md, p. 2").click()
+            tab.page.locator(".stored mark").wait_for()
+            close()
+            tab.page.locator(".stored").wait_for(state="detached")
+            tab.has(".passage mark", ["roof", "in May"])
+        tab.page.go_back()
+        tab.page.wait_for_url("about:blank")
     sought = {"query": 'roof "in May"', "k": 10, "mode": "words", "after": "2025-01-01"}
     assert server.posted[-1] == ("search", sought)

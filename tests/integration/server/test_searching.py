@@ -27,6 +27,9 @@ def garden(tmp_path_factory, converted):
 def test_a_search_brings_passages_with_their_scores(garden):
     client, notes = garden
     found = client.post("/api/search", {"query": "What does the greenhouse cost?", "k": 2}).json()
+    segments = found["passages"][0]["segments"]
+    assert "".join(segment["text"] for segment in segments) == found["passages"][0]["text"]
+    assert {segment["text"].casefold() for segment in segments if segment["mark"]} >= {"greenhouse", "costs"}
     first = found["passages"][0]
     assert first["file_id"] == file_id(str(notes / "plan.md")) and first["label"] == "notes/plan.md"
     assert "4,200 euros" in first["text"] and first["start"] < first["end"]

@@ -2,6 +2,7 @@
 import { get, path } from "../api.js";
 import { html, say, useEffect, useRef, useState } from "../html.js";
 import { Icon, IconButton } from "./icon.js";
+import { Marked } from "./passages.js";
 import { Problem } from "./problem.js";
 import { useReply } from "./reply.js";
 import { FileLink, useSigned } from "./signed.js";
@@ -135,7 +136,7 @@ function Stored({ spread: { file_id, document, segments, before, after } }) {
   if (!segments.length) return html`<p class="muted">There is no stored text for this page.</p>`;
   return html`<div class="stored">
     ${more.before && html`<p><button class="small" onClick=${earlier}>Earlier text</button></p>`}
-    ${more.head}${segments.map(({ text, mark }) => (mark ? html`<mark>${text}</mark>` : text))}${more.tail}
+    ${more.head}<${Marked} segments=${segments} />${more.tail}
     ${more.after && html`<p><button class="small" onClick=${later}>Later text</button></p>`}
     <${Problem} error=${more.error} /></div>`;
 }

@@ -1,5 +1,5 @@
 // Passages with what the graders say of each; a click opens the document there.
-import { html } from "../html.js";
+import { html, useState } from "../html.js";
 import { Facts } from "./reply.js";
 import { joined } from "./texts.js";
 import { toneOf, Verdict } from "./verdicts.js";
@@ -9,22 +9,36 @@ export const placeOf = ({ label, where, page, heading }) =>
   joined([label, where || (page ? `p. ${page}` : heading && `§ ${heading}`)], ", ");
 
 export function Passages({ passages, verdicts = [], onOpen }) {
+  const [detailed, setDetailed] = useState(false);
+  const toggle = (event) => setDetailed(event.currentTarget.open);
   const gradesOf = ({ chunk_id }) => verdicts.filter((verdict) => verdict.chunk_id === chunk_id);
-  return html`<ol class="stack">${passages.map((passage) => html`
-      <${Passage} key=${passage.chunk_id} passage=${passage} graded=${gradesOf(passage)} onOpen=${onOpen} />`)}</ol>
-    ${passages.some(scoresOf) && html`<${Facts} title="What the numbers mean" facts=${SCORES} />`}`;
+  return html`
+    ${passages.some(scoresOf) && html`<${Facts} title="Details" facts=${SCORES} onToggle=${toggle} />`}
+    <ol class="stack">${passages.map((passage) => html`<${Passage} key=${passage.chunk_id} passage=${passage}
+      scores=${detailed && scoresOf(passage)} graded=${gradesOf(passage)} onOpen=${onOpen} />`)}</ol>`;
 }
 
-function Passage({ passage, graded, onOpen }) {
+function Passage({ passage, scores, graded, onOpen }) {
   return html`<li class=${`passage ${toneOf(graded.at(-1)?.verdict)}`}>
     <span class="row">
       <button onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
       <bdi class="small">${joined([passage.title, passage.date?.slice(0, 10)])}</bdi>
-      <span class="small">${scoresOf(passage)}</span></span>
+      ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
-    <p class="text">${passage.text}</p>
+    <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.text}</p>
   </li>`;
 }
+
+// Text in segments, {text, mark}.
+export const Marked = ({ segments }) => segments.map(({ text, mark }) => (mark ? html`<mark>${text}</mark>` : text));
+
+// From shortly before the first mark on, for a list shows no more than some lines of each.
+function begun([first, ...others]) {
+  if (first.mark || !others.length || first.text.length < LEAD * 2) return [first, ...others];
+  return [{ text: `… ${first.text.slice(-LEAD).replace(/^\S*\s/, "")}` }, ...others];
+}
+
+const LEAD = 80;
 
 const SCORES = [
   ["score", "how well a passage fits in all; it orders the passages of one search"],

@@ -5,23 +5,28 @@ import { placeOf } from "./passages.js";
 
 const NONE = { list: [], at: 0, opener: null };
 
-// Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it.
+// Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it. Where the document
+// covers the view, as on a phone, it is a step of the history, so that Back closes it.
 export function useQuotes() {
   const [{ list, at, opener }, setState] = useState(NONE);
   const pane = useRef(null);
   const step = (by) => setState({ list, at: (at + by + list.length) % list.length, opener });
   const open = (list, quote, opener) => setState({ list, at: list.indexOf(quote), opener });
-  const close = () => {
+  const active = list[at] || null;
+  const leave = () => {
     setState(NONE);
     if (opener?.isConnected) opener.focus();
   };
-  const active = list[at] || null;
+  const close = () => (active && history.state?.document ? history.back() : leave());
   const position = list.length > 1 ? `${at + 1} of ${list.length}` : "";
   useEffect(() => {
     if (!active) return;
     say(`${placeOf(active)}${position && `, quote ${position}`}`);
-    if (getComputedStyle(pane.current).position === "fixed") pane.current.focus();
+    if (getComputedStyle(pane.current).position !== "fixed") return;
+    pane.current.focus();
+    if (!history.state?.document) history.pushState({ document: true }, "");
   }, [active]);
+  useWindow("popstate", () => active && leave());
   useWindow("keydown", (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!by || !event.altKey || !position) return;

@@ -59,5 +59,5 @@ export function Table({ title, head, rows, over, numbers = 1 }) {
     ${over && html`<p class="small">${over}</p>`}</section>`;
 }
 
-export const Facts = ({ title, facts }) => html`<details><summary>${title}</summary>
+export const Facts = ({ title, facts, ...rest }) => html`<details ...${rest}><summary>${title}</summary>
   <dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd><bdi>${text}</bdi></dd>`)}</dl></details>`;

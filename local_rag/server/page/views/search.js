@@ -22,10 +22,10 @@ export default function Search({ route: { query: { q = "", ...given } } }) {
     quotes.close();
     going.current?.abort();
     if (!query.trim()) return setState({});
-    replace("search", [], { q: query, ...settings });
     going.current = new AbortController();
     const { signal } = going.current;
     const found = (reply) => {
+      replace("search", [], { q: query, ...settings });
       setState({ ...reply, k });
       say(reply.passages.length ? `${reply.passages.length} passages` : "Nothing matches");
     };
