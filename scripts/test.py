@@ -4,30 +4,20 @@ With arguments of pytest, pytest runs alone: python3 scripts/test.py -k citation
 Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
 """
 
+import argparse
 import sys
 
-import python_version
+import python_version  # noqa: F401 - ends the program where Python is too old
+from environment import CHECKOUT, Environment, main, say
 
-EXTRAS = ("minilm", "eval", "test", "demo-documents")
+EXTRAS = ["minilm", "eval", "test"]
+STATIC = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
 PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["tests/integration", "tests/unit", "-m", "not slow", "--hypothesis-profile", "quick"]
 
 
-def main() -> int:
-    python_version.require()
-    import setup_console
-
-    return setup_console.run(check)
-
-
 def check() -> int:
     """Run every check to its end and return the exit status of the first that failed."""
-    import argparse
-    import contextlib
-
-    import setup_environment as setup
-    from setup_console import STOPPED, beside, call, say
-
     parser = argparse.ArgumentParser(
         prog="test.py",
         allow_abbrev=False,
@@ -40,50 +30,30 @@ def check() -> int:
     )
     own, after = split(sys.argv[1:])
     options, unknown = parser.parse_known_args(own)
-
-    environment = setup.Environment(setup.CHECKOUT)
-    setup.prepare(environment, EXTRAS, recreate=options.recreate)
-    failed = []
-
-    def ended(module: str, status: int) -> None:
-        if status == STOPPED:
-            raise KeyboardInterrupt
-        if status != 0:
-            failed.append((module, status))
-
-    variables = environment.variables
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every worker compiles every test anew
-    finish_mypy = None
-    with contextlib.ExitStack() as stack:
-        for module, arguments in checks(unknown + after, options.all):
-            command = [str(environment.python), "-m", module, *arguments]
-            if module == "mypy":  # one core for a while: it runs beside pytest
-                finish_mypy = stack.enter_context(beside(command, variables, environment.checkout))
-                continue
-            say("\n$ " + " ".join([module, *arguments]))
-            ended(module, call(command, variables, environment.checkout))
-        if finish_mypy:
-            say("\n$ mypy")
-            ended("mypy", finish_mypy())
-    say("\nfailed: " + ", ".join(module for module, _ in failed) if failed else "\nall passed")
-    return failed[0][1] if failed else 0
+    environment = Environment(CHECKOUT)
+    environment.prepare(EXTRAS, options.recreate)
+    failed = {}
+    for command in checks(unknown + after, options.all):
+        say("\n$ " + " ".join(command))
+        status = environment.call(environment.python, "-m", *command)
+        if status:
+            failed[command[0]] = status
+    say("\nfailed: " + ", ".join(failed) if failed else "\nall passed")
+    return next(iter(failed.values()), 0)
 
 
 def split(arguments: "list[str]") -> "tuple[list[str], list[str]]":
     """Our own arguments, and those after --."""
-    if "--" not in arguments:
-        return arguments, []
-    at = arguments.index("--")
+    at = arguments.index("--") if "--" in arguments else len(arguments)
     return arguments[:at], arguments[at + 1 :]
 
 
-def checks(for_pytest: "list[str]", everything: bool) -> "list[tuple[str, list[str]]]":
+def checks(for_pytest: "list[str]", everything: bool) -> "list[list[str]]":
     """The modules to run with their arguments: all four, or pytest alone when it is given arguments."""
     if for_pytest:
-        return [("pytest", for_pytest)]
-    static = [("ruff", ["check"]), ("ruff", ["format", "--check"]), ("mypy", [])]
-    return [*static, ("pytest", PARALLEL if everything else PARALLEL + QUICK)]
+        return [["pytest", *for_pytest]]
+    return [*STATIC, ["pytest", *PARALLEL, *([] if everything else QUICK)]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check))

@@ -1,101 +1,85 @@
-"""The program as a person starts it, timed from the shell to the last byte, with the memory of all its processes."""
+"""The program as a person starts it, timed from the shell to the last byte."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_EVERY = 0.02
-"""Seconds between two looks at the memory."""
+PROGRAM = (sys.executable, "-m", "local_rag")
 
 
 @dataclass(frozen=True)
 class Done:
-    """`seconds` from the start to the end, `busy` processor seconds; `own` and `all` are the most bytes of the process,
-    and with its children.
-
-    `file` is the part of `own` that is a file in memory, libraries and weights, which the system may drop. 0 where the
-    system tells nothing of it (only Linux does).
-    """
+    """`seconds` from the start to the end, `busy` of the processor; `memory`: the most MB that one process held."""
 
     seconds: float
-    code: int
+    busy: float
+    memory: float
     out: str
-    busy: float = 0.0
-    own: int = 0
-    all: int = 0
-    file: int = 0
-
-
-def program() -> list[str]:
-    """The installed `local-rag`, else the module."""
-    beside = Path(sys.executable).with_name("local-rag")
-    return [str(beside)] if beside.exists() else [sys.executable, "-m", "local_rag"]
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:
-    """Settings, indexes and caches below `data`; no Ollama is asked; compiled modules are kept, as for everybody."""
-    own = {f"LOCAL_RAG_{name}_DIR": str(data / name.lower()) for name in ("CONFIG", "DATA", "CACHE")}
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("LOCAL_RAG_")}
+    """Settings and indexes below `data`; no Ollama is asked; compiled modules are kept, as for everybody."""
+    own = {f"LOCAL_RAG_{name}_DIR": str(data / name.lower()) for name in ("CONFIG", "DATA")}
+    cache = "LOCAL_RAG_CACHE_DIR"
+    kept = {key: value for key, value in os.environ.items() if key == cache or not key.startswith("LOCAL_RAG_")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return kept | own | {"LOCAL_RAG_ENGINE": "extractive"} | more
 
 
 def timed(words: Sequence[str], env: Mapping[str, str]) -> Done:
-    """Run a command to its end; nothing else is done meanwhile. What it prints is read, as a terminal would."""
-    began, busy = time.perf_counter(), _of_children()
-    done = subprocess.run(words, env=env, capture_output=True, text=True)
-    return Done(time.perf_counter() - began, done.returncode, done.stdout + done.stderr, _of_children() - busy)
+    """Run a command to its end; nothing else is done meanwhile. Raises SystemExit with what it said if it failed."""
+    with tempfile.TemporaryFile("w+") as out:
+        began = time.perf_counter()
+        process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - began
+        out.seek(0)
+        said = out.read()
+    if process.returncode not in (0, 3, 4):  # 3 and 4: no answer, an answer that is not grounded
+        raise SystemExit(f"error: {' '.join(words)} ended with {process.returncode}\n{said}")
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return Done(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / unit, said)
 
 
-def watched(words: Sequence[str], env: Mapping[str, str]) -> Done:
-    """The same with a look at the memory of its processes now and then, so the seconds are not to be reported."""
-    began = time.perf_counter()
-    with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        own = whole = file = 0
-        while process.poll() is None:
-            mine, mapped = _resident(process.pid)
-            own, file = max(own, mine), max(file, mapped)
-            whole = max(whole, mine + sum(_resident(child)[0] for child in _below(process.pid)))
-            time.sleep(_EVERY)
-        return Done(time.perf_counter() - began, process.returncode, "", own=own, all=whole, file=file)
+def index(data: Path, corpus: Path) -> Path:
+    """The index of a folder, made with the program itself, which goes on where it was stopped."""
+    place = data / "indexes" / corpus.name
+    timed([*PROGRAM, "index", str(corpus), "--index", str(place)], environment(data))
+    return place
 
 
-def _of_children() -> float:
-    """Processor seconds of all children that have ended."""
-    times = os.times()
-    return times.children_user + times.children_system
+def ready(data: Path) -> None:
+    """Have the embedder converted, which is done once and is no part of what is measured."""
+    sample = data / "sample"
+    sample.mkdir(exist_ok=True)
+    (sample / "one.txt").write_text("A text to begin with.\n", encoding="utf-8")
+    index(data, sample)
 
 
-def must(done: Done) -> Done:
-    """The same, unless the command failed: then what it said, and SystemExit."""
-    if done.code not in (0, 3, 4):
-        print(f"error: the command failed with {done.code}\n{done.out}", file=sys.stderr)
-        raise SystemExit(1)
-    return done
+def must_have_ollama(model: str) -> None:
+    """Raises SystemExit, with what to start or to get, where no Ollama answers or it lacks the model."""
+    from local_rag.config.settings import Settings
+    from local_rag.core.errors import LocalRagError
+    from local_rag.runtime.engine_choice import open_ollama
 
-
-def _resident(pid: int) -> tuple[int, int]:
-    """Bytes in memory, and those of them that are files."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0, 0
-    sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if line.startswith(("VmRSS", "RssFile"))}
-    return sizes.get("VmRSS", 0), sizes.get("RssFile", 0)
+        open_ollama(Settings.load(**({"model": model} if model else {}))).close()
+    except LocalRagError as error:
+        raise SystemExit(f"error: {error}\n  try: {error.hint}") from error
 
 
-def _below(pid: int) -> list[int]:
-    found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(word) for word in listed.read_text().split()]
-        except OSError:
-            continue
-        found += [one for child in children for one in (child, *_below(child))]
-    return found
+def weights_of_minilm() -> Path:
+    """The folder of MiniLM that a baseline loads, too."""
+    from local_rag.config.models import load_models
+    from local_rag.config.settings import Settings
+    from local_rag.index.embed import weights
+
+    return weights.folder(load_models(Settings.load()).embedder("minilm"))

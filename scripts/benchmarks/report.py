@@ -1,26 +1,24 @@
-"""What a benchmark gives: tables for a person, the same figures as JSON, and the machine that they were taken on."""
+"""What a benchmark gives: tables in Markdown, as docs/measurements.md has them, and the machine that they are from."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
+import math
 import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 NAMED = ("local-rag", "openvino", "torch", "sentence-transformers", "faiss-cpu", "numpy", "langgraph")
-
 
 Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
 class Table:
-    """Figures side by side: the first cell of a row names it, numbers stay numbers in the JSON."""
+    """Figures side by side: the first cell of a row names it."""
 
     title: str
     columns: Sequence[str]
@@ -29,74 +27,46 @@ class Table:
 
 @dataclass
 class Report:
-    """`baseline` says what the ratios are ratios of; `notes` what a reader must know; `facts` the settings."""
+    """`baseline` says what the ratios are ratios of; `notes` what a reader must know."""
 
     name: str
     baseline: str
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
 
-    def show(self) -> None:
+    def show(self, seconds: float) -> None:
         print(f"\n{self.name}, against {self.baseline}")
         for table in self.tables:
-            print(f"\n{table.title}\n{_drawn(table)}")
-        for note in self.notes:
-            print(f"- {note}")
-        print(f"\n{machine()['processor']}, {os.cpu_count()} cores; {self.seconds:.0f} s in all")
-
-    def save(self, file: Path) -> None:
-        """Write all of it as JSON. Raises OSError."""
-        whole = asdict(self) | {"machine": machine(), "versions": versions(), "taken": time.strftime("%Y-%m-%d %H:%M")}
-        file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+            print(f"\n**{table.title}**\n\n{_drawn(table)}")
+        print("", *(f"- {note}" for note in [*self.notes, f"{machine()}; {seconds:.0f} s in all"]), sep="\n")
 
 
-def machine() -> dict[str, Any]:
-    """The processor by its name, cores, and memory in GB."""
+def machine() -> str:
+    """The day, the processor, its cores and memory, the system, and the versions of what the figures depend on."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
-    return {
-        "processor": (names or [platform.processor() or platform.machine()])[0],
-        "cores": os.cpu_count(),
-        "memory_gb": round(pages / 1e9, 1),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """The versions of what the figures depend on, where it is installed."""
-    found = {}
-    for name in NAMED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    processor = (names or [platform.processor() or platform.machine()])[0]
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9 if hasattr(os, "sysconf") else 0
+    there = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
+    versions = ", ".join(f"{name} {there[name]}" for name in NAMED if name in there)
+    return (
+        f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} cores, {memory:.0f} GB, "
+        f"{platform.platform()}, Python {platform.python_version()}, {versions}"
+    )
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of the values lies, by nearest rank. Raises ValueError for no values."""
-    if not values:
-        raise ValueError("no values")
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -(-int(share * len(ordered) * 1000) // 1000) - 1))]
+    """The value below which this share of the values lies, by nearest rank."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def _drawn(table: Table) -> str:
     cells = [list(table.columns), *([_said(cell) for cell in row] for row in table.rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
-    lines = []
-    for row in cells:
-        shown = [
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(shown).rstrip())
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+    widths = [max(3, *(len(row[place]) for row in cells)) for place in range(len(table.columns))]
+    drawn = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    drawn.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(row)} |" for row in drawn)
 
 
 def _said(cell: Cell) -> str:

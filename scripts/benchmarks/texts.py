@@ -5,11 +5,27 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import json
+import shutil
 import sysconfig
+from argparse import ArgumentParser
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+
+QUESTIONS = (
+    "What happens when the file does not exist?",
+    "How is a connection closed?",
+    "Which arguments does the constructor take?",
+    "When is an error raised?",
+    "What is returned if nothing matches?",
+)
+
+
+def add_text(parser: ArgumentParser) -> None:
+    """The option that names other text."""
+    parser.add_argument("--text", type=Path, metavar="FOLDER|JSONL", help="text to index instead of the installed one")
 
 
 def documents(source: Path | None) -> Iterator[str]:
@@ -26,11 +42,7 @@ def documents(source: Path | None) -> Iterator[str]:
 
 
 def _installed() -> Iterator[str]:
-    """The demo, the descriptions of all packages, and the docstrings of them and of the standard library, shuffled."""
-    from local_rag.diagnostics import demo
-
-    for file in sorted(Path(demo.__file__).parent.rglob("*.md")):
-        yield file.read_text(encoding="utf-8")
+    """The descriptions of all packages, and the docstrings of them and of the standard library, shuffled."""
     told = sorted({str(one.metadata["Name"]): one for one in importlib.metadata.distributions()}.items())
     for _, package in told:
         yield str(package.metadata["Description"] or package.read_text("METADATA") or "")
@@ -47,3 +59,36 @@ def _docstrings(file: Path) -> str:
         return ""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return "\n\n".join(ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def folder(data: Path, files: int, characters: int, source: Path | None) -> Path:
+    """So many text files of about that length, made once: paragraphs of `source`, which begin again where they end."""
+    place = data / "corpora" / f"{source.name if source else 'installed'}-{files}x{characters}"
+    if not (place / "whole").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        paragraphs = cycle(_paragraphs(source, files * characters, characters))
+        for number in range(files):
+            held: list[str] = []
+            while sum(map(len, held)) < characters:
+                held.append(next(paragraphs))
+            file = place / f"{number // 100:03}" / f"{number:05}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n\n".join(held), encoding="utf-8")
+        (place / "whole").touch()
+    return place
+
+
+def _paragraphs(source: Path | None, wanted: int, longest: int) -> list[str]:
+    """Each paragraph once, up to so many characters in all. Raises SystemExit for none."""
+    told: dict[str, None] = {}
+    length = 0
+    for text in documents(source):
+        for part in (" ".join(one.split()) for one in text.split("\n\n")):
+            if 60 <= len(part) <= longest and part not in told:
+                told[part] = None
+                length += len(part)
+        if length >= wanted:
+            break
+    if not told:
+        raise SystemExit("error: there is no text to index\n  name more of it with --text")
+    return list(told)

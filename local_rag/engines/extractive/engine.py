@@ -46,7 +46,7 @@ ONE_LANGUAGE = "the extractive engine answers questions in {language} only; with
 
 ROUTE_WEIGHTS, ROUTE_BIAS = (4.8, 5.6, -0.9, -2.1), -4.2
 """Weights of a passage's cosine, of the share of the question that it holds, of the share of the question's names that
-it lacks, and of asking about the present: a logistic regression on half of the questions of `scripts/bench.py routing`,
+it lacks, and of asking about the present: a logistic regression on half of the questions of `tests/data/routing`,
 over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and ClapNQ dev; see docs/measurements.md."""
 _RELATIVE = re.compile(
     r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -128,46 +126,3 @@ def test_the_guide_agrees_with_the_settings() -> None:
         f"at most {number[limits.rewrites]} rewrites of the question, {number[limits.generations]} answers"
         f" and {limits.seconds:g} seconds" in guide
     )
-
-
-# --- made again -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def maker():
-    pytest.importorskip("reportlab")
-    pytest.importorskip("docx")
-    spec = importlib.util.spec_from_file_location(
-        "make_demo_documents", CHECKOUT / "scripts" / "make_demo_documents.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.slow
-def test_a_second_run_makes_the_same_bytes(maker, tmp_path: Path) -> None:
-    runs = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        runs.append([path.read_bytes() for path in maker.make(tmp_path / name)])
-    assert runs[0] == runs[1]
-
-
-def test_what_ships_is_what_the_sources_say(maker, tmp_path: Path) -> None:
-    for path in maker.make(tmp_path):
-        assert pages(path) == pages(DOCUMENTS / path.name)
-
-
-def test_the_small_markdown_of_the_sources(maker) -> None:
-    source = "# T\n\n## H\n\nText.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n"
-    assert [(block.kind, block.text or block.rows) for block in maker.blocks(source)] == [
-        ("title", "T"),
-        ("heading", "H"),
-        ("paragraph", "Text."),
-        ("item", "one"),
-        ("item", "two"),
-        ("table", (("a", "b"), ("1", "2"))),
-        ("page", ()),
-    ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from support import CHECKOUT
+from support import TESTS
 from support.engine_contract import PASSAGES, TERMS, EngineContract
 from support.fakes import FakeCorpus, passage
 from support.fakes_index import remembering_minilm
@@ -320,8 +320,7 @@ def test_what_a_person_says_of_the_index_counts_when_it_routes(engine):
 
 @pytest.mark.slow
 def test_most_questions_go_where_their_answer_is(tmp_path, engine):
-    """The questions of `scripts/bench.py routing` with the five documents alone."""
-    own = CHECKOUT / "scripts" / "benchmarks" / "data" / "routing"
+    own = TESTS / "data" / "routing"
     sources = {"files": {"vectorstore"}, "current": {"web_search"}, "chat": {"vectorstore", "direct"}}
     right = defaultdict(list)
     with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:

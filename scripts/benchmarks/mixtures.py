@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,8 +98,7 @@ def _cut(texts: Iterator[str]) -> tuple[list[list[str]], list[str]]:
         if len(passages) >= REAL and len(queries) == QUERIES:
             return passages[:REAL], queries
     if len(passages) < 1000 or len(queries) < 20:
-        print("error: too little text to mix passages from\n  name more of it with --text", file=sys.stderr)
-        raise SystemExit(1)
+        raise SystemExit("error: too little text to mix passages from\n  name more of it with --text")
     return passages, queries
 
 

@@ -1,0 +1,295 @@
+"""The virtual environment in the checkout: made, filled and recognised again. Only the standard library."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = "scripts/constraints.txt"
+TORCH = "torch==2.13.0"
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
+
+MISLEADING = {"PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "__PYVENV_LAUNCHER__"}
+"""Variables that send pip or Python elsewhere."""
+
+AGAIN = "the same command again: what is installed already is kept"
+STOPPED = 130
+"""Exit status after Ctrl-C: 128 and the number of SIGINT."""
+
+TICK, BEAT = 1.0, 10.0
+"""Seconds between two looks at a child, and between two dots that say that it works where there is no terminal."""
+
+GRACE = 5.0
+"""Seconds that a child gets to end by itself after Ctrl-C, and then again after being told to."""
+
+
+class SetupError(Exception):
+    """What went wrong in one line, and in `hint` what to do next."""
+
+    def __init__(self, message: str, hint: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.status = status
+
+
+def main(script: Callable[[], int]) -> int:
+    """Run a script and turn its errors and Ctrl-C into a line and an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a Windows console without …
+    try:
+        return script()
+    except SetupError as error:
+        say(f"{error}\n  try: {error.hint}", to=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        say("\nstopped; the same command goes on from here", to=sys.stderr)
+        return STOPPED
+
+
+def say(text: str, end: str = "\n", to: TextIO | None = None) -> None:
+    print(text, end=end, file=to or sys.stdout, flush=True)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The virtual environment of a checkout."""
+
+    checkout: Path
+    windows: bool = os.name == "nt"
+
+    @property
+    def folder(self) -> Path:
+        return self.checkout / ".venv"
+
+    @property
+    def python(self) -> Path:
+        return self.program("python")
+
+    @property
+    def stamp(self) -> Path:
+        """What a finished installation leaves: its fingerprint, then its extras."""
+        return self.folder / "local-rag-setup.txt"
+
+    def program(self, name: str) -> Path:
+        return self.folder / ("Scripts" if self.windows else "bin") / (f"{name}.exe" if self.windows else name)
+
+    def typed(self, name: str) -> str:
+        """A program as a person in the checkout types it."""
+        return f".venv\\Scripts\\{name}" if self.windows else f".venv/bin/{name}"
+
+    def next_commands(self) -> str:
+        """What a person types after the demo."""
+        program, activate = self.typed("local-rag"), self.typed("activate")
+        return (
+            f"\nNow your own files:\n"
+            f"  {program} index FOLDER\n"
+            f'  {program} ask "your question"\n'
+            f"or, to type only local-rag from now on:\n"
+            f"  {activate if self.windows else f'source {activate}'}"
+        )
+
+    def version(self) -> str:
+        """The version of its Python, empty where there is none that runs and has pip."""
+        command = [str(self.python), "-c", "import pip, platform; print(platform.python_version())"]
+        try:
+            asked = subprocess.run(command, env=self.variables(os.environ), capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+        return asked.stdout.strip()
+
+    def variables(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Those of an activated environment, without those that mislead."""
+        path = os.pathsep.join(filter(None, [str(self.python.parent), given.get("PATH", "")]))
+        kept = {name: value for name, value in given.items() if name.upper() not in MISLEADING}
+        kept.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every process compiles every module anew
+        own = {"VIRTUAL_ENV": str(self.folder), "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+        return kept | own
+
+    def prepare(self, extras: Collection[str], recreate: bool = False) -> None:
+        """Make the environment with these extras, and with those that were there; nothing where all is there.
+
+        Raises SetupError.
+        """
+        if recreate:
+            self.delete()
+        version = self.version()
+        there = self.installed(version)
+        if there.issuperset(extras):
+            say("everything is installed in .venv")
+            return
+        start = time.monotonic()
+        if not version:
+            self.make()
+            version = self.version()
+        self.stamp.unlink(missing_ok=True)
+        self.install(torch_ways(sys.platform))
+        wanted = sorted(there.union(extras))
+        self.install([Way("installing local-rag and what it needs (about 300 MB)", ("-e", f".[{','.join(wanted)}]"))])
+        self.stamp.write_text("\n".join([self.fingerprint(version), *wanted]), encoding="utf-8")
+        say(f"installed in .venv in {time.monotonic() - start:.0f} s")
+
+    def installed(self, version: str) -> set[str]:
+        """The extras of a finished installation by a Python of this version, unless what it asks for has changed."""
+        if not (version and self.stamp.is_file()):
+            return set()
+        known, *extras = self.stamp.read_text(encoding="utf-8", errors="replace").split("\n")
+        return set(extras) if known == self.fingerprint(version) else set()
+
+    def fingerprint(self, version: str) -> str:
+        """Changes whenever an installation must be done again: of where it is, its Python and what it asks for."""
+        digest = hashlib.sha256(f"{self.checkout}\n{version}\n".encode())
+        for name in ("pyproject.toml", CONSTRAINTS):
+            digest.update((self.checkout / name).read_bytes())
+        return digest.hexdigest()
+
+    def delete(self) -> None:
+        """Raises SetupError for a folder that is no environment, and where the system refuses."""
+        folder, again = self.folder, "then the same command"
+        if folder.is_symlink() or (folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists()):
+            raise SetupError(f"{folder} is not a virtual environment made here", f"move it away, {again}")
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise SetupError(f"cannot delete {folder}: {error}", f"close what uses it, {again}") from error
+
+    def make(self) -> None:
+        """Raises SetupError where this Python cannot make one."""
+        if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+            python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+            hint = f"sudo apt install {python}-venv, then the same command"
+            raise SetupError(f"{python} comes without venv here", hint)
+        self.delete()
+        command = [sys.executable, "-m", "venv", "--prompt", "local-rag", str(self.folder)]
+        status, output = self.stage("making a virtual environment in .venv", *command)
+        if status or not self.version():
+            raise SetupError(f"cannot make a virtual environment\n{output}", "another Python, 3.11 or newer")
+
+    def install(self, ways: Collection[Way]) -> None:
+        """Take the first way that works. Raises SetupError with the whole output of the last."""
+        quiet = ["--quiet", "--progress-bar", "off", "--no-warn-script-location", "-c", CONSTRAINTS]
+        output = ""
+        for way in ways:
+            command = [str(self.python), "-m", "pip", "install", *quiet, *way.arguments]
+            status, output = self.stage(way.doing, *command, failed=way.failed)
+            if status == 0:
+                return
+        raise SetupError(f"pip could not install what is needed; it says:\n{output}", hint(output))
+
+    def call(self, *command: str | Path) -> int:
+        """Run a command on this terminal and return its exit status. Ctrl-C reaches it too, and it may end by itself.
+
+        Raises KeyboardInterrupt where it did.
+        """
+        with subprocess.Popen([*map(str, command)], env=self.variables(os.environ), cwd=self.checkout) as process:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                _end(process)
+                raise
+        if status == STOPPED:
+            raise KeyboardInterrupt
+        return status
+
+    def stage(self, doing: str, *command: str | Path, failed: str = "failed") -> tuple[int, str]:
+        """Run a command while `doing` and the seconds stand on the screen; its exit status and its output."""
+        say(f"{doing}…", end="")
+        start = time.monotonic()
+        with (
+            tempfile.TemporaryFile() as output,
+            subprocess.Popen(
+                [*map(str, command)],
+                env=self.variables(os.environ),
+                cwd=self.checkout,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            ) as process,
+        ):
+            try:
+                _wait(process, doing)
+            except KeyboardInterrupt:
+                _end(process)
+                raise
+            seconds = f"{time.monotonic() - start:.0f} s"
+            _line(doing, f"{failed} ({seconds})" if process.returncode else seconds, end="\n")
+            output.seek(0)
+            return process.returncode, output.read().decode(errors="replace").strip()
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to install something: what the person reads meanwhile, and where it did not work."""
+
+    doing: str
+    arguments: tuple[str, ...]
+    failed: str = "failed"
+
+
+def torch_ways(platform: str) -> tuple[Way, ...]:
+    """How to get PyTorch without CUDA, best way first; `platform` is sys.platform.
+
+    On Linux the ordinary index has CUDA with several GB of libraries. --no-deps: their index is the ordinary one.
+    """
+    pinned = ("--no-deps", TORCH)
+    cpu_only = ("--timeout", "5", "--retries", "0", "--index-url", CPU_INDEX)
+    size = "installing PyTorch for the CPU (about 200 MB)"
+    if not platform.startswith("linux"):
+        return (Way(size, pinned),)
+    return (
+        Way("looking for PyTorch on this machine", ("--no-index", *pinned), "not there"),
+        Way(f"{size} from pytorch.org", (*cpu_only, *pinned), "not there"),
+        Way("installing PyTorch from pip's own index (on Linux with CUDA, several GB)", pinned),
+    )
+
+
+def hint(output: str) -> str:
+    """What to do about an output of pip."""
+    text = output.lower()
+    if "no space left" in text or "not enough space" in text:
+        return f"free 3 GB of disk space, then {AGAIN}"
+    if any(sign in text for sign in ("connection", "timed out", "resolve", "resolution", "proxy", "ssl")):
+        return f"see that pip reaches its index (pip config list shows which), then {AGAIN}"
+    if "no matching distribution found for torch" in text:
+        return f"another Python from 3.11 on, with --recreate: there is no {TORCH} for this one on this system"
+    return AGAIN
+
+
+def _wait(process: subprocess.Popen[bytes], doing: str) -> None:
+    start = beat = time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=TICK)
+            return
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            if sys.stdout.isatty():
+                _line(doing, f"{now - start:.0f} s")
+            elif now - beat >= BEAT:
+                say(".", end="")
+                beat = now
+
+
+def _line(doing: str, rest: str, end: str = "") -> None:
+    say(f"\r{doing}… {rest}" if sys.stdout.isatty() else f" {rest}", end=end)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for tell in (process.terminate, process.kill):
+        try:
+            process.wait(timeout=GRACE)
+            return
+        except subprocess.TimeoutExpired:
+            tell()
