@@ -1,7 +1,8 @@
 """How well questions are answered and refused: the table of docs/measurements.md, on published sets.
 
-`local-rag eval` asks each set, so a stopped run goes on, and what was asked before is only tabled again. None of the
-sets is part of this repository; those that the folder lacks are left out. What nobody has asked yet is "not run".
+`local-rag eval` asks each set, so a stopped run goes on, and what was asked before is only tabled again. The demo's
+questions are always asked; the other sets are no part of this repository: docs/measurements.md names them, FOLDER holds
+them as SETS says, and those that it lacks are left out. What nobody has asked yet is "not run".
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Published:
 
 
 SETS = (
+    Published("demo", ()),
     Published("SQuAD v2", ("squad2/test.json",)),
     Published("ClapNQ", ("clapnq/test_answerable.jsonl", "clapnq/test_unanswerable.jsonl")),
     Published("HotpotQA", ("hotpotqa/sample50.jsonl",)),
@@ -36,7 +38,7 @@ SETS = (
     Published("person", ("answers/cases.jsonl",), "answers/person"),
     Published("lilianweng", ("answers/cases.jsonl",), "lilianweng/html"),
 )
-"""By the folders of the data; the last two share a file, whose key "collection" is their name."""
+"""The demo comes with local-rag; the last two share a file, whose key "collection" is their name."""
 
 FIGURES = {
     "answered and refused rightly, balanced": ("refusals", "balanced_accuracy"),
@@ -63,7 +65,7 @@ class Way:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
-    parser.add_argument("sets", type=Path, metavar="FOLDER", help="the folder of the published sets")
+    parser.add_argument("sets", type=Path, nargs="?", metavar="FOLDER", default=Path("sets"), help="the published sets")
     parser.add_argument(
         "--ollama",
         metavar="MODEL",
@@ -111,7 +113,9 @@ def _asked(one: Published, way: Way, options: argparse.Namespace, data: Path, as
     folder = data / "answers" / f"{one.name.replace(' ', '-')}-{options.questions}-{way.key}"
     report = folder / "report.json"
     if ask:
-        where = ["--index", str(index(data, options.sets / one.documents))] if one.documents else ["--corpus"]
+        where = ["--corpus"] if one.cases else ["--demo"]
+        if one.documents:
+            where = ["--index", str(index(data, options.sets / one.documents))]
         graphs = [word for graph in way.graphs for word in ("--graph", graph)]
         cases = [str(file) for file in _cases(one, options.sets, data)]
         command = [*PROGRAM, "eval", *cases, *where, *graphs, "--limit", str(options.questions), "--out", str(folder)]
@@ -124,7 +128,7 @@ def _asked(one: Published, way: Way, options: argparse.Namespace, data: Path, as
 def _cases(one: Published, sets: Path, data: Path) -> list[Path]:
     """The files for `local-rag eval`: of answers/cases.jsonl the questions with one key, which an answer must hold."""
     files = [sets / name for name in one.cases]
-    if files[0].parent.name != "answers":
+    if not files or files[0].parent.name != "answers":
         return files
     rows = map(json.loads, files[0].read_text(encoding="utf-8").splitlines())
     made = data / f"{one.name}.jsonl"

@@ -71,7 +71,7 @@ def must_have_ollama(model: str) -> None:
     from local_rag.runtime.engine_choice import open_ollama
 
     try:
-        open_ollama(Settings.load(**({"model": model} if model else {}))).close()
+        open_ollama(Settings.load(model=model or None)).close()
     except LocalRagError as error:
         raise SystemExit(f"error: {error}\n  try: {error.hint}") from error
 

@@ -11,13 +11,14 @@ import os
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.commands import environment, index, must_have_ollama
 from benchmarks.report import Cell, Report, Table
+from local_rag.config.values import Grading, GraphName
 
-GRAPHS = ("self-rag", "adaptive")
-GRADINGS = ("each", "packed", "evaluator")
+GRAPHS: tuple[GraphName, ...] = ("self-rag", "adaptive")
+GRADINGS: tuple[Grading, ...] = ("each", "packed", "evaluator")
 DEMO = Path(__file__).parents[2] / "local_rag" / "diagnostics" / "demo" / "documents"
 QUESTIONS = (
     "What does CRAG do when every retrieved document is irrelevant?",
@@ -47,7 +48,9 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     must_have_ollama(options.ollama)
     corpus = str(index(data, DEMO))
     os.environ |= {**environment(data), "LOCAL_RAG_ENGINE": "ollama"}
-    taken: dict[tuple[str, str], list[Cost]] = {(graph, grading): [] for graph in GRAPHS for grading in GRADINGS}
+    taken: dict[tuple[GraphName, Grading], list[Cost]] = {
+        (graph, grading): [] for graph in GRAPHS for grading in GRADINGS
+    }
     for number in range(options.times + 1):
         for graph, grading in taken:
             asked = _asked(graph, grading, corpus, options)
@@ -66,12 +69,11 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     )
 
 
-def _asked(graph: str, grading: str, corpus: str, options: argparse.Namespace) -> list[Cost]:
+def _asked(graph: GraphName, grading: Grading, corpus: str, options: argparse.Namespace) -> list[Cost]:
     from local_rag import Rag
 
-    named: dict[str, Any] = {"model": options.ollama} if options.ollama else {}
-    costs = []
-    with Rag.open(index=corpus, graph=graph, k=options.k, ollama__grading=grading, **named) as rag:
+    costs, model = [], options.ollama or None
+    with Rag.open(index=corpus, graph=graph, k=options.k, ollama__grading=grading, model=model) as rag:
         for question in QUESTIONS:
             began = time.perf_counter()
             usage = rag.ask(question).usage

@@ -55,7 +55,20 @@ def cells(shown):
 def test_published_sets_go_through_all_graphs_and_are_tabled_again(sets, tmp_path):
     with OllamaServer() as ollama:
         ollama.always = mind
-        command = ["answers", sets, "--ollama", "tiny", "--only", "SQuAD v2", "person", "--data", tmp_path / "kept"]
+        command = [
+            "answers",
+            sets,
+            "--ollama",
+            "tiny",
+            "--only",
+            "SQuAD v2",
+            "person",
+            "demo",
+            "--questions",
+            "2",
+            "--data",
+            tmp_path / "kept",
+        ]
         done = bench(ollama.host, *command)
         assert done.returncode == 0, done.stderr
         asked = len(ollama.chats)
@@ -71,7 +84,7 @@ def test_published_sets_go_through_all_graphs_and_are_tabled_again(sets, tmp_pat
     assert rows["person: the answer contains the expected words"] == ["2", *["1.00"] * 7]
     calls = list(map(float, rows["SQuAD v2: calls of the model per question"][1:]))
     assert calls[4] < calls[1] and calls[5] < calls[2]
-    assert set(rows["HotpotQA: token F1"]) == {"–", "not run"}
+    assert rows["demo: token F1"][0] == "2" and set(rows["HotpotQA: token F1"]) == {"–", "not run"}
 
 
 @pytest.mark.slow
