@@ -60,7 +60,8 @@ def test_chats_stand_by_day_and_are_found_by_their_words(tab, server):
     tab.see("No chat has these words.")
 
 
-def test_what_is_used_less_stands_under_more(tab):
+def test_what_is_used_less_stands_under_more(tab, server):
+    server.answers["runs"] = (200, {"runs": [], "total": 0, "good": {}})
     more = tab.page.get_by_text("More", exact=True)
     history = tab.page.get_by_role("link", name="History")
     tab.holds(lambda: history.count() == 0)
