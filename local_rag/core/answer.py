@@ -145,3 +145,11 @@ class Answer:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def quoted(self) -> list[Citation]:
+        """By their numbers the citations, and those of positions whose passages the answer does not cite."""
+        cited = {citation.number for citation in self.citations}
+        sides = [each for conflict in self.conflicts for side in conflict.positions for each in side.citations]
+        all_ = (*self.citations, *(each for each in sides if each.number not in cited))
+        return sorted(all_, key=lambda citation: citation.number)

@@ -13,7 +13,7 @@ from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
 from local_rag.server.markdown import answer_tree, same_length
-from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
+from local_rag.text.answer_texts import AnswerTexts, texts_in
 from local_rag.text.display import is_url, local_iso, short_path
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
         "text": same_length(answer.text),  # others count code points of it
         "blocks": answer_tree(answer),
         "status_text": _status_text(answer, texts),
-        "lines": _lines(answer, texts),
+        "lines": texts.lines(answer),
         "turn": turn,
         "at": at,
     }
@@ -95,25 +95,7 @@ def _status_text(answer: Answer, texts: AnswerTexts) -> str:
     """The status in words, with the reason: "Probably: your files disagree"."""
     if answer.status == "grounded":
         return texts.grounds(answer)
-    late = answer.status == "abstained" and ran_out_of_time(answer.reason)
-    lead = texts.no_answer if late else texts.lead(answer)
-    return f"{lead}: {answer.reason}" if answer.reason else lead
-
-
-def _lines(answer: Answer, texts: AnswerTexts) -> dict[str, str]:
-    """Sentences about an answer in its language, empty where they do not apply."""
-    silent = answer.status == "abstained"
-    lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
-    removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
-    understood = answer.asked not in ("", answer.question)
-    return {
-        "understood": texts.understood.format(question=answer.asked) if understood else "",
-        "removed": texts.removed.format(sentences=removed) if removed else "",
-        "nearest": texts.nearest if silent and answer.nearest else "",
-        "nothing_near": texts.nothing_near if lacks else "",
-        "about": texts.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
-        "dropped": texts.count(texts.dropped, answer.dropped_citations) if answer.dropped_citations else "",
-    }
+    return ": ".join(filter(None, (texts.lead(answer), answer.reason)))
 
 
 def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:

@@ -85,13 +85,6 @@ class JobList:
     jobs: Sequence[JobView]
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """What was asked for is done."""
-
-    done: bool = True
-
-
 def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
     """The question in the queue. Raises what is wrong with it, before anything begins."""
     check_question(asked.question)
@@ -126,20 +119,20 @@ async def events(id: str, workspace: Here, detail: bool = False) -> Response:
 
 
 @router.post("/api/jobs/{id}/stop")
-def stop(id: str, workspace: Here) -> Confirmed:
+def stop(id: str, workspace: Here) -> dict[str, bool]:
     """Stop a job."""
     workspace.jobs.stop(id)
-    return Confirmed()
+    return {"done": True}
 
 
 @router.post("/api/jobs/{id}/web", dependencies=[Depends(person_only)])
-def consent(id: str, given: Consent, workspace: Here) -> Confirmed:
+def consent(id: str, given: Consent, workspace: Here) -> dict[str, bool]:
     """Let the words of a web query leave, or not; for a page alone."""
     waiting = workspace.jobs.get(id).consent
     if waiting is None:
         raise ApiError(409, "conflict", "this job asks for no consent")
     waiting.give(given.send, given.query)
-    return Confirmed()
+    return {"done": True}
 
 
 def _events(

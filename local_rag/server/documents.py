@@ -15,18 +15,17 @@ from local_rag.core.errors import FileSkipped, LocalRagError
 from local_rag.index.parse.pdf_page import PlacedQuote, Rectangle
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.schema import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, shown
-from local_rag.server.originals import GONE, Original, original_of, original_or_why
-from local_rag.server.quotes import Segment, Spot, Window, around, number_of, part, spot_of
+from local_rag.server.originals import original_of, original_or_why
+from local_rag.server.quotes import Segment, Window, around, number_of, part, spot_of
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
 
 MOST = 2**53
 """Of a number: SQLite and a page can count that far."""
-PARTS = 2_000
-"""Documents of a file that are listed."""
 LONGEST_TEXT = 20_000
 """Code points of a document that are given at once."""
 
@@ -103,47 +102,6 @@ def _folders(workspace: Workspace, index: str | None) -> Iterator[Path]:
         for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
             if database.parent not in first:
                 yield database.parent
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A document of a file: a page, a message, a chapter. `number` counts from 0, `characters` are code points."""
-
-    number: int
-    page: int | None
-    title: str
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A file with its documents, `parts` in all, of which the first are listed; `why` it cannot be opened itself."""
-
-    file: FileView
-    documents: Sequence[Part]
-    parts: int
-    original: Opens
-    changed: bool
-    why: str
-
-
-@router.get("/api/documents/{id}", dependencies=HEAVY)
-def document(id: str, workspace: Here, index: str | None = None) -> Document:
-    """A file and its documents."""
-    listing, path = file_of(workspace, id, index)
-    parts = listing.read(reads.documents, path)
-    original, why = original_or_why(listing, path)
-    file = next(iter(listing.views([listing.files[path]])), None)
-    if file is None:
-        raise NotFound(GONE)
-    return Document(
-        file=file,
-        documents=[Part(each.number, each.page, shown(each.title), len(each.text)) for each in parts[:PARTS]],
-        parts=len(parts),
-        original=original.opens_as if original else "",
-        changed=bool(original and original.changed),
-        why=why,
-    )
 
 
 @router.get("/api/documents/{id}/text")
@@ -245,46 +203,38 @@ def place(
     is_pdf = path.lower().endswith(".pdf")
     if spot is None and not (is_pdf and page):
         raise NotFound("this file has no such page or part in the index")
-    stored = documents[spot.number] if spot else None
-    number = stored.page if stored else page
-    on_page, undrawn = _on_page(workspace, file, stored.text if stored else "", spot, number) if is_pdf else (None, "")
-    window = around(stored.text, spot.start, spot.end) if stored and spot else Window((), None, None)
-    has_quote = spot is not None and spot.start < spot.end
+    stored = documents[spot.number] if spot else StoredDocument(0, 0, page, "", "", "", "")
+    first, last = (spot.start, spot.end) if spot else (0, 0)
+    on_page, undrawn = None, ""
+    if is_pdf and file and stored.page is not None:
+        try:
+            on_page = workspace.pages.placed(file.path, stored.page, stored.text, first, last)
+        except (FileSkipped, OSError) as error:
+            undrawn = f"The page cannot be shown: it {error}."
+    rectangles = on_page.rectangles if on_page else ()
+    window = around(stored.text, first, last)
     changed = bool(file and file.changed)
     as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
-    reasons = (as_today, missing, undrawn, _unplaced(quote, start < end, has_quote, on_page))
+    unplaced = _unplaced(quote, start < end, first < last, on_page)
     return QuotePlace(
         file_id=id,
         label=shown(listing.label(path)),
-        title=shown(stored.title) if stored else "",
+        title=shown(stored.title),
         kind="pdf" if is_pdf else "text",
         document=spot.number if spot else None,
         documents=len(documents),
-        page=number,
+        page=stored.page,
         pages=on_page.pages if on_page else None,
         segments=window.segments,
         before=window.before,
         after=window.after,
         image=Picture(on_page.width, on_page.height) if on_page else None,
-        rectangles=on_page.rectangles if on_page else (),
-        placed=bool(on_page.rectangles) if on_page else has_quote,
+        rectangles=rectangles,
+        placed=bool(rectangles) if on_page else first < last,
         changed=changed,
         original=file.opens_as if file else "",
-        why=" ".join(filter(None, reasons)),
+        why=" ".join(filter(None, (as_today, missing, undrawn, unplaced))),
     )
-
-
-def _on_page(
-    workspace: Workspace, original: Original | None, text: str, spot: Spot | None, number: int | None
-) -> tuple[PlacedQuote | None, str]:
-    """The quote on the picture of its page, or why there is none."""
-    if original is None or number is None:
-        return None, ""
-    start, end = (spot.start, spot.end) if spot else (0, 0)
-    try:
-        return workspace.pages.placed(original.path, number, text, start, end), ""
-    except (FileSkipped, OSError) as error:
-        return None, f"The page cannot be shown: it {error}."
 
 
 def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:

@@ -54,12 +54,10 @@ _LAST_BAR = re.compile(r"\s*\|\s*$")
 
 def answer_tree(answer: Answer) -> list[Node]:
     """The text of an answer as nodes: cites in the place of its marks, highlights marked, doubts behind sentences."""
-    sides = (side for conflict in answer.conflicts for side in conflict.positions)
-    cited = [*answer.citations, *(each for side in sides for each in side.citations)]
     doubts = texts_in(answer.language).doubts
     return tree(
         answer.text,
-        {citation.number for citation in cited},
+        {citation.number for citation in answer.quoted},
         [(highlight.start, highlight.end) for highlight in answer.highlights],
         [
             (_end(answer.text, sentence), {"t": "doubt", "s": doubts[sentence.support], "support": sentence.support})

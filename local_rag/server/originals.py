@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,8 +35,8 @@ OUTSIDE = "this file lies outside of the indexed folders now, so it is not opene
 SECONDS = 20.0
 """That the drawing of a page may take; then the worker is ended."""
 
-KEPT = 32_000_000
-"""Bytes of pictures that are kept."""
+KEPT = 16
+"""Pictures that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,34 +115,23 @@ class PagePictures:
     """Pages of PDFs as pictures, by one parse worker; the last ones are kept in memory. Serves several threads."""
 
     def __init__(self) -> None:
-        self._parser = Parser(SECONDS)
-        self._working, self._lock = threading.Lock(), threading.Lock()
-        self._pictures: OrderedDict[tuple[str, tuple[int, ...], int], PagePicture] = OrderedDict()
+        self._parser, self._working = Parser(SECONDS), threading.Lock()
+        self._picture = lru_cache(KEPT)(self._drawn)
+        self.forget = self._picture.cache_clear
+        """Let go of all pictures: a file may have left the index."""
 
     def picture(self, path: Path, page: int) -> PagePicture:
         """A page of a PDF, counted from 1. Raises FileSkipped, OSError."""
-        key = (str(path), file_state(path.stat()), page)
-        with self._lock:
-            if key in self._pictures:
-                self._pictures.move_to_end(key)
-                return self._pictures[key]
+        return self._picture(path, file_state(path.stat()), page)
+
+    def _drawn(self, path: Path, state: tuple[int, ...], page: int) -> PagePicture:
         with self._working:
-            picture = self._parser.picture(path, page)
-        with self._lock:
-            self._pictures[key] = picture
-            while len(self._pictures) > 1 and sum(len(kept.png) for kept in self._pictures.values()) > KEPT:
-                self._pictures.popitem(last=False)
-        return picture
+            return self._parser.picture(path, page)
 
     def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
         """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped."""
         with self._working:
             return self._parser.placed(path, page, text, start, end)
-
-    def forget(self) -> None:
-        """Let go of all pictures: a file may have left the index."""
-        with self._lock:
-            self._pictures.clear()
 
     def close(self) -> None:
         """End the worker, in the middle of a page, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ class Workspace:
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._history: History | None = None
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
-        self._rags: OrderedDict[Values, Rag] = OrderedDict()
+        self._rags: dict[Values, Rag] = {}  # used last stands last
         self._uses: Counter[Rag] = Counter()
         self._lock = threading.RLock()
 
@@ -81,27 +81,20 @@ class Workspace:
         others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []
         return list(dict.fromkeys([*self.settings.index_paths, *others]))
 
-    def rag(self, index: str | Sequence[str] | None = None, **values: Any) -> Rag:
+    @contextmanager
+    def using(self, index: str | Sequence[str] | None = None, **values: Any) -> Iterator[Rag]:
         """What answers questions about an index under these settings; opened once, and kept for the next question.
 
-        Raises what `Rag.open` raises. Nobody but the workspace closes it; work with it in a block of `using`.
+        Nobody but the workspace closes it. Raises what `Rag.open` raises.
         """
         from local_rag.runtime.rag import Rag
 
         settings = self.settings_of(index, **values)
         with self._lock:
-            if settings.values not in self._rags:
-                self._rags[settings.values] = Rag.open(settings)
-            self._rags.move_to_end(settings.values)
-            self._close_oldest()
-            return self._rags[settings.values]
-
-    @contextmanager
-    def using(self, index: str | Sequence[str] | None = None, **values: Any) -> Iterator[Rag]:
-        """What `rag` returns, kept open until the block is left. Raises what `Rag.open` raises."""
-        with self._lock:
-            rag = self.rag(index, **values)
+            rag = self._rags.pop(settings.values, None) or Rag.open(settings)
+            self._rags[settings.values] = rag
             self._uses[rag] += 1
+            self._close_oldest()
         try:
             yield rag
         finally:

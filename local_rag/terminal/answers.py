@@ -16,67 +16,73 @@ from local_rag.runtime.export import conflict_line, position_date, when
 from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable, link
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, ran_out_of_time, texts_in
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import is_url, short_path, shorten
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.index.path_labels import PathLabel
     from local_rag.runtime.kept import Thread, Turn
 
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
+LONGEST = 300
+"""Characters of a verdict, such as a rewritten query, and of its reason; of a draft and of a note."""
 
-FIRST = 60
-"""Characters of a first question in a list."""
+COLOURS = {
+    "grounded": "green",
+    "relevant": "green",
+    "fully": "green",
+    "partial": "yellow",
+    "partially": "yellow",
+    "direct": "yellow",
+    "abstained": "yellow",
+    "unparsed": "yellow",
+    "ungrounded": "red",
+    "no": "red",
+    "irrelevant": "red",
+    "failed": "red",
+    "refused": "red",
+}
+"""Of the status of an answer, and of a verdict."""
 
 
 def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[RenderableType]:
     """The answer and its citations; what is not fully grounded says so first, a follow-up how it was understood."""
     texts = texts_in(answer.language)
-    if answer.asked not in ("", answer.question):
-        yield Text(texts.understood.format(question=" ".join(answer.asked.split())), "dim")
-    if answer.status == "abstained":
-        yield from _abstention(answer, label, texts)
-        return
+    lines, silent = texts.lines(answer), answer.status == "abstained"
+    if lines["understood"]:
+        yield Text(lines["understood"], "dim")
     if lead := texts.lead(answer):
-        yield _lead(lead, "red" if answer.status == "ungrounded" else "yellow", answer.reason)
+        reason = f": {answer.reason}." if answer.reason else "."
+        yield Text.assemble((lead, "red" if answer.status == "ungrounded" else "yellow"), reason)
+    if silent:
+        yield from _nearest(answer, lines, label, texts)
+        return
+    if lead:
         yield ""
     yield from answer_text(answer, texts)
-    if answer.removed:
-        removed = "; ".join(f'"{shorten(sentence, QUOTE_WIDTH)}"' for sentence in answer.removed)
-        yield Text(texts.removed.format(sentences=removed), "yellow")
+    if lines["removed"]:
+        yield Text(lines["removed"], "yellow")
     for conflict in answer.conflicts:
         yield ""
         yield from _disagreement(conflict, answer, label, texts)
     if answer.citations:
         yield ""
         yield _citations(answer, label, texts)
-    if answer.dropped_citations:
-        yield Text(f"({texts.count(texts.dropped, answer.dropped_citations)})", "dim")
+    if lines["dropped"]:
+        yield Text(f"({lines['dropped']})", "dim")
 
 
-def _abstention(answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
-    out_of_time = ran_out_of_time(answer.reason)
-    yield _lead(texts.no_answer if out_of_time else texts.leads["abstained"], "yellow", answer.reason)
-    if answer.nearest:
-        yield ""
-        yield texts.nearest
+def _nearest(answer: Answer, lines: dict[str, str], label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
+    if lines["nearest"]:
         table = PlainTable(gap=1)
         for citation in answer.nearest:
             why = f" ({shorten(citation.why, QUOTE_WIDTH)})" if citation.why else ""
-            table.add_row(
-                " ",
-                Text.assemble(
-                    location(citation, label, texts), ", ", _quote(citation, texts, doubts=False), (why, "dim")
-                ),
-            )
-        yield table
-    elif "retrieve" in answer.path and not out_of_time:
-        yield texts.nothing_near
-    if answer.about:
-        yield Text(texts.about.format(titles="; ".join(shorten(title, 80) for title in answer.about)), "dim")
+            where = location(citation, label, texts)
+            table.add_row(" ", Text.assemble(where, ", ", _quote(citation, texts, doubts=False), (why, "dim")))
+        yield from ("", lines["nearest"], table)
+    yield from (lines[name] for name in ("nothing_near", "about") if lines[name])
 
 
 def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
@@ -95,10 +101,6 @@ def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: A
             table.add_row("", date, said, where)
             said, date = Text(), ""
     yield table
-
-
-def _lead(lead: str, colour: str, reason: str) -> Text:
-    return Text.assemble((lead, colour), f": {reason}." if reason else ".")
 
 
 def _citations(answer: Answer, label: PathLabel, texts: AnswerTexts) -> PlainTable:
@@ -121,19 +123,12 @@ def citation_text(citation: Citation, label: PathLabel = short_path, texts: Answ
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
     table, texts = PlainTable(gap=1), texts_in(answer.language)
-    for citation in sorted([*answer.citations, *_uncited(answer)], key=lambda citation: citation.number):
+    for citation in answer.quoted:
         how = texts.how(citation)
         characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
         table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
         table.add_row("", f'"{" ".join(citation.quote.split())}"')
     return table
-
-
-def _uncited(answer: Answer) -> list[Citation]:
-    """The quotes of positions whose passages the answer does not cite."""
-    cited = {citation.number for citation in answer.citations}
-    positions = (position for conflict in answer.conflicts for position in conflict.positions)
-    return [citation for position in positions for citation in position.citations if citation.number not in cited]
 
 
 def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Text:
@@ -154,7 +149,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
     for thread in threads:
         marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
-        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, FIRST))
+        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, 60))
     return table
 
 
@@ -215,19 +210,6 @@ def _address(citation: Citation) -> str:
     page = f"#page={citation.page}" if citation.page is not None else ""
     path = Path(citation.source)
     return (path.as_uri() if path.is_absolute() else str(path)) + page
-
-
-LONGEST = 300
-"""Characters of a verdict, such as a rewritten query, and of its reason."""
-
-COLOURS = {
-    "relevant": "green",
-    "fully": "green",
-    "partially": "yellow",
-    "unparsed": "yellow",
-    "no": "red",
-    "irrelevant": "red",
-}
 
 
 def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -> PlainTable:

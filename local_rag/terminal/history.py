@@ -20,27 +20,13 @@ from local_rag.diagnostics.kept import Kept
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
-from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts, location, verdict_text
+from local_rag.terminal.answers import COLOURS, LONGEST, QUOTE_WIDTH, answer_parts, location, verdict_text
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import is_url, joined, normal, plural, short_path, shorten
 from local_rag.text.metadata import short_id
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-
-COLOURS = {
-    "grounded": "green",
-    "partial": "yellow",
-    "direct": "yellow",
-    "abstained": "yellow",
-    "ungrounded": "red",
-    "failed": "red",
-    "refused": "red",
-}
-LONGEST = 300
-"""Characters of a draft that was rejected, of a query and of a note."""
-QUESTION = 100
-"""Characters of a question in a list."""
 
 
 def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
@@ -52,7 +38,7 @@ def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
     for run in runs:
         status = Text(run.status, COLOURS.get(run.status, ""))
         names = [run.graph, *([shorten(run.index, 20)] if several else [])]
-        question = Text(shorten(run.question, QUESTION), no_wrap=True, overflow="ellipsis")
+        question = Text(shorten(run.question, 100), no_wrap=True, overflow="ellipsis")
         table.add_row(Text(run.id, "bold"), _when(run.at), status, f"{run.seconds:.1f}", *names, question)
     return table
 

@@ -132,7 +132,23 @@ class AnswerTexts:
         """What stands before an answer that is not grounded: how certain it is, or what is wrong with it."""
         if answer.status == "partial":
             return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
+        if answer.status == "abstained" and ran_out_of_time(answer.reason):
+            return self.no_answer
         return self.leads.get(answer.status, "")
+
+    def lines(self, answer: Answer) -> dict[str, str]:
+        """Sentences about an answer, empty where they do not apply; `nearest` is a title."""
+        silent, understood = answer.status == "abstained", answer.asked not in ("", answer.question)
+        lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
+        removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
+        return {
+            "understood": self.understood.format(question=" ".join(answer.asked.split())) if understood else "",
+            "removed": self.removed.format(sentences=removed) if removed else "",
+            "nearest": self.nearest if silent and answer.nearest else "",
+            "nothing_near": self.nothing_near if lacks else "",
+            "about": self.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
+            "dropped": self.count(self.dropped, answer.dropped_citations) if answer.dropped_citations else "",
+        }
 
     def grounds(self, answer: Answer) -> str:
         """What a grounded answer rests on: whether it is quotes or a model's words, and whether all is from files."""

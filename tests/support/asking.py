@@ -40,15 +40,16 @@ def scripted(engine=None, *, web=None, corpus=None, **about):
     """A workspace that asks this engine, whatever index and settings a question names; they are noted in `opened`."""
     workspace = a_workspace(**about)
     rag = opened(engine, corpus or FakeCorpus())
-    workspace.opened = []
+    workspace.opened, workspace.scripted = [], rag
 
-    def scripted_rag(index=None, **values):
+    @contextmanager
+    def using(index=None, **values):
         workspace.opened.append((index, values))
         enabled = values.get("web__enabled", "on" if web else "off") != "off"
         rag.web = web if web and enabled else FakeWeb(enabled=False)
-        return rag
+        yield rag
 
-    workspace.rag = scripted_rag
+    workspace.using = using
     return workspace
 
 

@@ -105,7 +105,7 @@ def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
     def fails(*_, **__):
         raise ValueError("my secret question")
 
-    workspace.rag = fails
+    workspace.using = fails
     (name, error) = asked(serve(workspace))[-1]
     assert (name, error["code"]) == ("error", "internal") and "secret" not in str(error)
     assert "ValueError" in caplog.text and "secret" not in caplog.text
@@ -116,7 +116,7 @@ def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
-    _, k, within, _ = workspace.rag().index.queries[-1]
+    _, k, within, _ = workspace.scripted.index.queries[-1]
     assert (k, within) == (2, ("/notes/*.md",))
 
 
