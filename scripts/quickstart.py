@@ -18,7 +18,7 @@ def quickstart() -> int:
     )
     parser.add_argument("--recreate", action="store_true", help="delete .venv first and install everything anew")
     environment = Environment(CHECKOUT)
-    environment.prepare(["minilm", "eval"], parser.parse_args().recreate)
+    environment.prepare(["minilm"], parser.parse_args().recreate)
     say("")
     status = environment.call(environment.program("local-rag"), "demo")
     if status:

@@ -10,7 +10,7 @@ import sys
 import python_version  # noqa: F401 - ends the program where Python is too old
 from environment import CHECKOUT, Environment, main, say
 
-EXTRAS = ["minilm", "eval", "test"]
+EXTRAS = ["minilm", "test"]
 STATIC = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
 PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["tests/integration", "tests/unit", "-m", "not slow", "--hypothesis-profile", "quick"]

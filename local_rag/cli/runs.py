@@ -124,21 +124,25 @@ def case(
     unanswerable: Annotated[bool, typer.Option("--unanswerable", help="The files do not answer it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="The run was right: take its sources, or its abstention.")] = False,
 ) -> int:
-    """Make a case for local-rag eval of a run; without options a terminal asks for the expected answer.
+    """Make a case for local-rag eval of a run: say what a right answer says, where it stands, or that there is none.
 
-    The sources are the verified citations of the answer, those that hold --answer if it is given, or --source.
+    Beside --answer the verified citations of the run that hold it are its sources.
     """
-    from local_rag.terminal.run_case import show_kept_case
+    from local_rag.evaluation.labels import keep_case
+    from local_rag.terminal.cases import run_case_parts
+    from local_rag.terminal.console import write
 
-    show_kept_case(
+    run = _run(id)
+    case, file = keep_case(
         settings_of(None),
-        _run(id),
+        run,
         cases,
         answers=answer or (),
         sources=source or (),
         unanswerable=unanswerable,
-        yes=yes,
+        right=yes,
     )
+    write(*run_case_parts(run, case, file))
     return 0
 
 

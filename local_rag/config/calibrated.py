@@ -18,12 +18,14 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, EngineError
-from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.private_files import exclusive, make_folder, replace_file
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Engine, Reranker
 
 FILE = "calibration.yaml"
+WAIT = 10
+"""Seconds to wait for another process that writes the file; that takes it milliseconds."""
 _HEAD = """\
 # Thresholds that `local-rag calibrate` found. Each holds for one fingerprint: an engine with its models, and the
 # embedder. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry to forget it.
@@ -135,9 +137,11 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
             hint="ollama list shows its models; then the same command again",
         )
     path = settings.config_folder / FILE
-    entries = _entries(settings)
-    entries.pop(fingerprint, None)  # the latest is the last
-    entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
     make_folder(path.parent)
-    replace_file(path, (_HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)).encode())
+    with exclusive(path.with_name(f".{FILE}.lock"), WAIT):
+        entries = _entries(settings)
+        entries.pop(fingerprint, None)  # the latest is the last
+        entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
+        text = _HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
+        replace_file(path, text.encode())
     return path

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
-from local_rag.evaluation.corpus import FOLDER
+from local_rag.evaluation.folder import FOLDER
 from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
@@ -39,7 +39,7 @@ _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 LEFT = ("cases", "bundle")
 """What is named and never deleted: there is more in it than what local-rag has taken from files."""
 
-_OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "report.html")
+_OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, run_folder.FIGURES, run_folder.REPORT)
 """What a run holds besides its lock and its manifest."""
 
 

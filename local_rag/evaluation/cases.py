@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from local_rag.core.errors import UsageError, reason_of
+from local_rag.core.errors import DiskFull, UsageError, reason_of
+from local_rag.core.private_files import append_line
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Source
-
-if TYPE_CHECKING:
-    from local_rag.core.documents import LoadedDocument
+from local_rag.text.display import short_path
+from local_rag.text.words import words
 
 SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
 """What a line looks like, for a person who has to mend one."""
 
-_KEYS = {"id", "question", "answers", "answerable", "relevant", "route", "hops", "note"}
+_KEYS = {"id", "question", "answers", "answerable", "relevant", "route", "hops", "note", "keep"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +55,6 @@ class Case:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class CaseSet:
-    """Cases, where they are from, and the documents that came with them, if any: (name, document)."""
-
-    name: str
-    format: str
-    path: Path
-    cases: tuple[Case, ...]
-    documents: tuple[tuple[str, LoadedDocument], ...] = ()
-
-
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, value) of a file of JSON lines; blank lines are left out. Raises UsageError naming the line."""
     try:
@@ -77,14 +69,28 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 raise UsageError(f"{path}, line {number} is not JSON: {error.msg}", hint=SHAPE) from error
 
 
-def read_cases(path: Path) -> tuple[Case, ...]:
-    """The cases of a file in this program's own format. Raises UsageError naming line and key."""
+def read_cases(path: Path, *, proposed: bool = False) -> tuple[Case, ...]:
+    """The cases of a file in this program's own format. Raises UsageError naming line and key.
+
+    Lines with `"keep": false`, which nobody has looked at yet, are left out unless `proposed`.
+    """
     cases: list[Case] = []
+    left = 0
     for number, value in read_lines(path):
         try:
-            cases.append(case_of(value, str(number)))
+            case, keep = case_of(value, str(number)), value.get("keep", True)
+            if not isinstance(keep, bool):
+                raise ValueError(f"keep must be true or false, not {keep!r}")
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: {error}", hint=SHAPE) from error
+        if keep or proposed:
+            cases.append(case)
+        left += not keep
+    if left and not cases:
+        raise UsageError(
+            f'{path} has only proposals: each of its {left} cases says "keep": false',
+            hint="read the questions in an editor, and set keep to true where one fits your files",
+        )
     return distinct(cases, path)
 
 
@@ -177,3 +183,51 @@ def plain_case(case: Case) -> dict[str, Any]:
 def line_of(case: Case) -> str:
     """A case as a JSON line, without its end."""
     return json.dumps(plain_case(case), ensure_ascii=False)
+
+
+# --- a file that grows
+
+
+def named(question: str) -> str:
+    """The id of a case: a hash of the words of its question."""
+    return hashlib.sha256(_same(question).encode()).hexdigest()[:10]
+
+
+def _same(question: str) -> str:
+    return " ".join(words(question)) or question.strip()
+
+
+class CaseFile:
+    """A set of cases that grows. It is made with its first case; what is in it is never changed.
+
+    It quotes a person's files, so a new one is readable by its owner only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises UsageError for what cannot be such a file, and for one with a line that is no case."""
+        self.path = path.expanduser()
+        if self.path.is_dir():
+            raise UsageError(f"{short_path(path)} is a folder, not a file", hint="local-rag eval make CASES.jsonl")
+        if not self.path.parent.is_dir():
+            raise UsageError(
+                f"there is no folder {short_path(self.path.parent)}",
+                hint=f"mkdir -p {shlex.quote(str(self.path.parent))}",
+            )
+        filled = self.path.exists() and self.path.stat().st_size > 0
+        self.cases: list[Case] = list(read_cases(self.path, proposed=True)) if filled else []
+
+    def has(self, question: str) -> bool:
+        """Whether the same question is there."""
+        return any(named(question) in (case.id, named(case.question)) for case in self.cases)
+
+    def append(self, case: Case, *, keep: bool = True) -> None:
+        """Write one line, to the disk: all of it or, where the disk is full (DiskFull), nothing."""
+        line = line_of(case)
+        try:
+            append_line(self.path, line if keep else f'{{"keep": false, {line[1:]}', synced=True)
+        except OSError as error:
+            name = short_path(self.path)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(f"cannot write to {name}: {reason_of(error)}; what was stored before is kept") from error
+            raise UsageError(f"{name} cannot be written: {reason_of(error)}", hint="choose another file") from error
+        self.cases.append(case)

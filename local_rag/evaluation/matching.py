@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.text.display import is_url, normal
+from local_rag.text.display import is_page, is_url, normal
+from local_rag.text.sentences import Span
 from local_rag.text.words import fold
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 HALF = 0.5
 """Share of a quote that a passage must hold where the quote runs over the border between two passages."""
+
+LEAST_WORDS, LEAST_CHARACTERS = 2, 6
+"""What it must hold at least: a single word of a quote stands anywhere. Characters count in scripts without blanks."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,18 @@ def lookup(sources: Iterable[str]) -> Callable[[str], list[str]]:
     return lambda file: [source for source in by_name[_last_part(file)] if same_file(file, source)]
 
 
+def tails(sources: Sequence[str]) -> dict[str, str]:
+    """For each file the shortest end of its path that no other has; a URL stays whole."""
+    parts = {source: source.replace("\\", "/").split("/") for source in sources}
+    taken = Counter("/".join(path[-size:]) for path in parts.values() for size in range(1, len(path) + 1))
+    return {
+        source: source
+        if is_page(source)
+        else next((tail for size in range(1, len(path) + 1) if taken[tail := "/".join(path[-size:])] == 1), source)
+        for source, path in parts.items()
+    }
+
+
 def _last_part(path: str) -> str:
     """The name at the end of a path; two paths that differ in it are not the same file. A URL stays whole."""
     if is_url(path):
@@ -75,13 +92,15 @@ def quoted(quote: str, text: str) -> bool:
         if _border(folded, position) and _border(folded, position + len(wanted)):
             return True
         position = folded.find(wanted, position + 1)
-    least = max(1, round(len(wanted) * HALF))
-    cuts = [cut for cut in range(1, len(wanted)) if _border(wanted, cut)]
-    ends = (wanted[cut:].lstrip() for cut in cuts if len(wanted) - cut >= least)
-    starts = (wanted[:cut].rstrip() for cut in cuts if cut >= least)
-    return any(folded.startswith(cut_quote) and _border(folded, len(cut_quote)) for cut_quote in ends) or any(
-        folded.endswith(cut_quote) and _border(folded, len(folded) - len(cut_quote)) for cut_quote in starts
-    )
+    blank = " " in wanted or wanted.isascii()
+    for cut in (cut for cut in range(1, len(wanted)) if _border(wanted, cut)):
+        start, end = wanted[:cut].rstrip(), wanted[cut:].lstrip()
+        for part, position in ((start, len(folded) - len(start)), (end, len(end))):
+            size, least = (len(part.split()), LEAST_WORDS) if blank else (len(part), LEAST_CHARACTERS)
+            at_border = folded.endswith(part) if part is start else folded.startswith(part)
+            if at_border and size >= least and len(part) >= HALF * len(wanted) and _border(folded, position):
+                return True
+    return False
 
 
 def _border(text: str, position: int) -> bool:
@@ -92,6 +111,27 @@ def _border(text: str, position: int) -> bool:
 
 def _folded(text: str) -> str:
     return " ".join(fold(text).split())
+
+
+_WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
+_SIGNS_BEFORE, _SIGNS_AFTER = "$€£−-§", "%°€"
+
+
+def located(copied: str, text: str) -> Span | None:
+    """Where these words stand in a text, but for case, marks and white space; None where they do not.
+
+    A number keeps its sign, its currency or its percent.
+    """
+    spans = [match.span() for match in _WORD.finditer(text)]
+    there, wanted = [fold(text[start:end]) for start, end in spans], [fold(word) for word in _WORD.findall(copied)]
+    size = len(wanted)
+    starts = range(len(there) - size + 1) if wanted else ()
+    first = next((start for start in starts if there[start : start + size] == wanted), None)
+    if first is None:
+        return None
+    start, end = spans[first][0], spans[first + size - 1][1]
+    start -= bool(start and text[start - 1] in _SIGNS_BEFORE and text[start].isdigit())
+    return Span(start, end + bool(text[end : end + 1] and text[end] in _SIGNS_AFTER))
 
 
 def held(case: Case, passage: Document) -> tuple[int, ...]:

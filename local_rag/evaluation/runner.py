@@ -12,11 +12,11 @@ from statistics import mean
 from typing import TYPE_CHECKING, cast
 
 from local_rag.core.cancel import Cancel, check, current, scope
-from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
+from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
 from local_rag.evaluation.folder import Key, Record, RunFolder
-from local_rag.evaluation.matching import lookup, ranking
+from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
 from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
     from local_rag.index.search import Mode
     from local_rag.runtime.rag import Rag
+
+DEPTH = 100
+"""Things that a ranking holds."""
 
 PER_UNIT = 3
 """Passages that are searched per thing to be ranked: a file is found by several of its passages."""
@@ -41,25 +44,15 @@ OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 """What the router may choose from. It only says where it would look; nothing is sent."""
 
 
-"""Makes the block in which something is asked."""
-
-
 @dataclass(frozen=True)
 class Plan:
-    """What is asked. `depth` is how many things a ranking holds; `whole` says that passages are whole documents.
-
-    `gold`: each question is asked of the files that its case names as relevant alone, so that reading is measured and
-    not search; cases that name none are not asked.
-    """
+    """What is asked: the graphs, the modes of retrieval, and how many cases, drawn by the seed."""
 
     graphs: tuple[str, ...]
     modes: tuple[Mode, ...]
-    depth: int = 100
     limit: int | None = None
     seed: int = 0
     judge: str | None = None
-    whole: bool = False
-    gold: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,8 +112,7 @@ class Runner:
         A graph asks all cases before the next one begins: a server remembers the prompts of the last question, and what
         one graph has paid for must not be free for the next. The judge's model is loaded once.
         """
-        graphs = self.plan.graphs
-        cases = [case for case in self.folder.cases if not self.plan.gold or _files(case)]
+        graphs, cases = self.plan.graphs, self.folder.cases
         steps = [
             self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
             for mode in self.plan.modes
@@ -177,19 +169,6 @@ class Runner:
         searched = [self.rag.index, *([self.rag.fallback_corpus.index] if self.rag.fallback_corpus else [])]
         return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
-    @cached_property
-    def _paths(self) -> Callable[[str], list[str]]:
-        """From the file of a case to those of the index."""
-        return lookup(file.path for file in self.rag.index.files())
-
-    def _gold(self, case: Case) -> list[str]:
-        """The files of the index that a case names as relevant. Raises UsageError where one is not there."""
-        files = {file: self._paths(file) for file in _files(case)}
-        for file, paths in files.items():
-            if not paths:
-                raise UsageError(f"the index holds no {file}, which the case names as relevant")
-        return [path for paths in files.values() for path in paths]
-
     def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
         """A step whose failure is a record."""
 
@@ -205,13 +184,13 @@ class Runner:
 
     def _rank(self, case: Case, mode: Mode) -> Record:
         started = time.perf_counter()
-        limit, seconds = self.plan.depth * PER_UNIT, 0.0
+        limit, seconds = DEPTH * PER_UNIT, 0.0
         while True:
             passages = self.rag.index.search(case.question, limit, mode=mode, repeats=True)
             seconds = seconds or time.perf_counter() - started
             ranked = ranking(case, passages)
-            if len(ranked.units) >= self.plan.depth or len(passages) < limit or limit >= MOST_PASSAGES:
-                return retrieval_record(case, mode, ranked, self.plan.depth, seconds)
+            if len(ranked.units) >= DEPTH or len(passages) < limit or limit >= MOST_PASSAGES:
+                return retrieval_record(case, mode, ranked, DEPTH, seconds)
             limit *= 4
 
     def _route(self, case: Case) -> Record:
@@ -224,9 +203,8 @@ class Runner:
         return route_record(case, route, time.perf_counter() - started)
 
     def _answer(self, case: Case, graph: str) -> Record:
-        within = self._gold(case) if self.plan.gold else ()
         events: list[Event] = []
-        stream = self.rag.stream(case.question, graph=graph, within=within, record=False, cancel=current())
+        stream = self.rag.stream(case.question, graph=graph, record=False, cancel=current())
         with closing(cast("Generator[Event, None, None]", stream)) as happening:
             events.extend(happening)
         done = events[-1]
@@ -259,8 +237,3 @@ class Runner:
             "prompt_tokens": judgement.usage.prompt_tokens,
             "output_tokens": judgement.usage.output_tokens,
         }
-
-
-def _files(case: Case) -> list[str]:
-    """The files that a case names as relevant, each once."""
-    return list(dict.fromkeys(target.file for target in case.relevant if target.file))

@@ -13,20 +13,18 @@ from fastapi.responses import Response
 
 from local_rag.config.settings import Settings
 from local_rag.evaluation import folder as run_folder
-from local_rag.evaluation.corpus import FOLDER
+from local_rag.evaluation.folder import FIGURES, FOLDER, REPORT
 from local_rag.runtime.written import written
 from local_rag.server.answers import file_id
 from local_rag.server.errors import NotFound
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import Here
 
-REPORT = "report.html"
 POLICY = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
-"""Of a report: a page of an origin of its own that may draw itself, and may ask nobody for anything. Its own policy
-lets only its one script run."""
+"""Of a report: a page of an origin of its own that runs no script and may ask nobody for anything."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 router = APIRouter()
@@ -110,10 +108,9 @@ def _summary(name: str, path: Path) -> EvaluationSummary | None:
 
 def _contained(path: Path) -> dict[str, RightAnswers]:
     with suppress(*_UNREADABLE):
-        graphs = json.loads((path / "report.json").read_text(encoding="utf-8"))["summary"]["graphs"]
-        answers = {graph: figures["answers"] for graph, figures in graphs.items() if figures["answers"]["cases"]}
+        answers = json.loads((path / FIGURES).read_text(encoding="utf-8"))["summary"]["figures"].get("Answers", {})
+        found = {graph: figures["contains"] for graph, figures in answers.items()}
         return {
-            graph: RightAnswers(round(figures["containment"] * figures["cases"]), figures["cases"])
-            for graph, figures in answers.items()
+            graph: RightAnswers(round(each["mean"] * each["cases"]), each["cases"]) for graph, each in found.items()
         }
     return {}

@@ -150,7 +150,7 @@ def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
 
     The case, how many `sources` it has, and `total`, the cases of its file.
     """
-    from local_rag.evaluation.making.from_run import keep_case
+    from local_rag.evaluation.labels import keep_case
 
     answers = [answer.strip()[:LONGEST] for answer in request.answers if answer.strip()]
     if not (answers or request.right or request.unanswerable):
@@ -161,8 +161,7 @@ def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
         _case_file(workspace.settings, request.cases),
         answers=answers,
         unanswerable=request.unanswerable,
-        yes=request.right,
-        labels_by=lambda run, cited: ((), cited, False),
+        right=request.right,
     )
     about = {"question": case.question, "answerable": bool(case.answerable), "answers": case.answers}
     return {"cases": request.cases, **about, "sources": len(case.relevant), "total": len(file.cases)}
@@ -188,7 +187,7 @@ def into_cases(request: IntoCases, workspace: Here) -> dict[str, Any]:
     How many were `kept`, were `known` before, lack what is right (`unlabelled`) and are of other indexes (`elsewhere`);
     `total` are the cases of the file.
     """
-    from local_rag.evaluation.making.from_feedback import keep_feedback
+    from local_rag.evaluation.labels import keep_feedback
 
     settings = workspace.settings_of(request.index)
     made = keep_feedback(settings, _case_file(settings, request.cases))

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.config.settings import Settings
-from local_rag.evaluation.calibration import Calibration
-from local_rag.evaluation.reports.formatting import percent, share
-from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point
+from local_rag.evaluation.calibrate import Calibration
+from local_rag.evaluation.report import share
+from local_rag.evaluation.thresholds import HELPFUL_KEPT, Point
 from local_rag.terminal.console import NumberTable, PlainTable
 from local_rag.text.display import joined, plural
 
@@ -59,7 +59,6 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
         meanings.add_row(name, Text(meaning, "dim"))
     yield meanings
     yield ""
-    yield f"picture: {calibration.picture}"
     if calibration.kept_in:
         yield f"kept in {calibration.kept_in}: in force from now on with this engine and embedder"
     else:
@@ -71,6 +70,11 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
             yield f"note: thresholds.{name} is set by {origin}, which stays stronger"
 
 
+def percent(value: float | None) -> str:
+    """A share in whole percent: 64%."""
+    return "none" if value is None else f"{value:.0%}"
+
+
 def _error_lines(calibration: Calibration) -> Iterator[str]:
     """How far the scores are from being probabilities, where anything is labelled."""
     known = [f"{share(error)} for {name}" for name, error in calibration.ece.items() if error is not None]
@@ -79,12 +83,10 @@ def _error_lines(calibration: Calibration) -> Iterator[str]:
 
 
 def _left_out(calibration: Calibration) -> Iterator[str]:
-    """Notes on cases that are in none of the figures, and on passages that no vector search could find."""
+    """Notes on cases that are in none of the figures."""
     for count, what in ((calibration.failed, "failed"), (calibration.unscored, "got no score")):
         if count:
             yield f"note: {count} of them {what} and count for nothing"
-    if calibration.embedded:
-        yield f"note: fitted with {calibration.embedded} (--partial): fit again once the whole index is"
 
 
 def _relevance_line(point: Point | None) -> str:

@@ -41,14 +41,14 @@ SETS = (
 """The demo comes with local-rag; the last two share a file, whose key "collection" is their name."""
 
 FIGURES = {
-    "answered and refused rightly, balanced": ("refusals", "balanced_accuracy"),
-    "answerable questions that are answered": ("refusals", "answer_rate"),
-    "the answer contains the expected words": ("answers", "containment"),
-    "token F1": ("answers", "f1"),
-    "right, of the answers shown as grounded": ("support", "precision"),
-    "verdicts on passages that agree with the labels": ("grading", "accuracy"),
-    "calls of the model per question": ("cost", "calls"),
-    "seconds per question, median": ("cost", "seconds", "p50"),
+    "answered and refused rightly, balanced": ("Refusals", "balanced", "mean"),
+    "answerable questions that are answered": ("Refusals", "answered", "mean"),
+    "the answer contains the expected words": ("Answers", "contains", "mean"),
+    "token F1": ("Answers", "F1", "mean"),
+    "right, of the answers shown as sure": ("Certainty", "sure: right", "mean"),
+    "verdicts on passages that agree with the labels": ("Grading of passages", "accuracy", "mean"),
+    "calls of the model per question": ("Cost", "calls", "mean"),
+    "seconds per question, median": ("Cost", "s", "p50"),
 }
 """Rows of the table by where they stand in a run's report.json."""
 
@@ -141,11 +141,10 @@ def _cases(one: Published, sets: Path, data: Path) -> list[Path]:
     return [made]
 
 
-def _figure(report: dict[str, Any] | None, graph: str, path: tuple[str, ...]) -> Cell:
+def _figure(report: dict[str, Any] | None, graph: str, path: tuple[str, str, str]) -> Cell:
     """A figure of a report; nothing where its set has no label for it."""
     if report is None:
         return "not run"
-    found: Any = report["summary"]["graphs"].get(graph, {})
-    for key in path:
-        found = (found or {}).get(key)
+    group, figure, key = path
+    found = report["summary"]["figures"].get(group, {}).get(graph, {}).get(figure, {}).get(key)
     return found if found is None else f"{found:.3f}".lstrip("0") if abs(found) < 1 else f"{found:.2f}"

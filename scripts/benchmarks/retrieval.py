@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace, data: Path) -> Report:
     """Search once per case and kind, and put the candidates in order in every way."""
     from local_rag.config.settings import Settings
-    from local_rag.evaluation.formats import open_cases
+    from local_rag.evaluation.sets import open_cases
     from local_rag.index.store.store import Store
     from local_rag.runtime.opening import open_embedder
 
@@ -129,7 +129,7 @@ def _figures(
 ) -> list[tuple[float, float, float]]:
     """(nDCG@10, R@1, R@10) of each case."""
     from local_rag.evaluation import matching
-    from local_rag.evaluation.ranking_metrics import ndcg, recall
+    from local_rag.evaluation.metrics import ndcg, recall
     from local_rag.index.search import document
     from local_rag.index.store import reads
 

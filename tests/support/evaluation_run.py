@@ -15,20 +15,28 @@ MODES = ("hybrid", "dense", "words")
 FOLDER = "/home/reader/handbook"
 
 MANIFEST = {
-    "format": 1,
+    "format": 2,
     "started": "2026-11-20T21:14:03+00:00",
     "finished": "2026-11-20T21:19:48+00:00",
     "command": ["local-rag", "eval", "my cases.jsonl", "--graph", "plain", "--graph", "crag"],
     "name": "handbook",
-    "cases": {"path": "my cases.jsonl", "sha256": "ab" * 32, "format": "local-rag", "total": 30, "used": 24},
+    "notes": "",
+    "cases": {"path": "my cases.jsonl", "sha256": "ab" * 32, "format": "jsonl", "total": 30, "used": 24},
     "limit": 24,
     "seed": 7,
     "graphs": list(GRAPHS),
     "modes": list(MODES),
     "k": 6,
-    "depth": 100,
-    "retrieval_only": False,
-    "engine": {"name": "ollama", "describe": "ollama, qwen3:4b", "why": "the server answers"},
+    "engine": {
+        "name": "ollama",
+        "describe": "ollama, qwen3:4b",
+        "why": "the server answers",
+        "models": {},
+        "prompts": {},
+        "fingerprint": "ollama 1",
+        "thresholds": {"relevance": None, "answer": None},
+    },
+    "evaluator": None,
     "judge": "qwen3:8b",
     "index": {
         "path": "/home/reader/.local/share/local-rag/handbook",
@@ -38,10 +46,10 @@ MANIFEST = {
         "fingerprint": "f00dcafe",
         "chunk_size": 247,
         "chunk_overlap": 40,
-        "generation": 3,
-        "passages": "chunks",
+        "content": "c0ffee",
     },
-    "settings": {"graph.k": 6, "ollama.host": "127.0.0.1:11434"},
+    "fallback_corpus": None,
+    "settings": {"limits.seconds": 300, "ollama.host": "127.0.0.1:11434"},
     "models_yaml": {"sha256": "cd" * 32, "text": "embedders:\n  minilm: {dimension: 384}\n"},
     "versions": {"local-rag": "0.1.0", "python": "3.11.2", "platform": "Linux"},
 }
@@ -103,6 +111,7 @@ def answer_record(case, graph, text="", status="grounded", passages=None, **abou
         citations=(quote,) if said else (),
         nearest=() if said else (quote,),
         graph=graph,
+        certainty={"grounded": "sure", "partial": "probably"}.get(status, "in doubt") if said else "",
         engine="ollama",
         path=("retrieve", "generate"),
         decisions=(
@@ -171,97 +180,3 @@ def records_of(cases, seed=5):
             tokens = {"prompt_tokens": 300, "output_tokens": 20}
             records.append({"kind": "judgement", "case": case.id, "graph": graph, **verdict, **tokens})
     return records
-
-
-def figures_of(place):
-    """The figures of one graph; `place` makes them differ."""
-    bins = [
-        {"from": low / 5, "to": (low + 1) / 5, "verdicts": 9 * low, "score": low / 5 + 0.1, "relevant": low**2 / 20}
-        for low in range(5)
-    ]
-    bins[0] |= {"score": None, "relevant": None}
-    cost = {"calls": 1.0 + 2 * place, "prompt_tokens": 1234.4, "output_tokens": 77.7, "loads": 2, "retries": 3}
-    judge = {"verdicts": 90, "unparsed": 0.0123, "right": 0.876, "labelled": 80, "agreement": 0.912, "kappa": -0.05}
-    return {
-        "cases": 23,
-        "failed": 1,
-        "statuses": {"grounded": 15, "abstained": 8},
-        "answers": {
-            "cases": 14,
-            "exact_match": 0.071,
-            "f1": 0.412 + place / 100,
-            "containment": 0.642 + place / 100,
-            "answered": 0.857,
-            "f1_answered": 0.48,
-            "containment_answered": 0.749,
-        },
-        "refusals": {
-            "cases": 20,
-            "precision": 0.667,
-            "recall": 0.571 + place / 20,
-            "f1": 0.615,
-            "balanced_accuracy": 0.714,
-            "answer_rate": 0.857 - place / 20,
-            "right": 4,
-            "wrong": 2,
-            "missed": 3,
-            "answered": 12,
-        },
-        "support": {"answers": 15, "grounded": 0.933, "precision": 0.846, "recall": 1.0},
-        "citations": {"answers": 15, "verified": 0.951, "precision": 0.731, "recall": None, "sentences": 0.888},
-        "grading": {
-            "verdicts": 92,
-            "labelled": 80,
-            "accuracy": 0.777,
-            "false_irrelevant": 0.111,
-            "unparsed": 0.022,
-            "bins": bins,
-        }
-        if place
-        else None,
-        "cost": cost | {"seconds": {"mean": 1.61, "p50": 1.25 + place, "p95": 83.14}},
-        "judge": judge,
-    }
-
-
-def summary_of():
-    """Figures as the schema of a run has them; they are not those of `records_of`."""
-    retrieval = {
-        mode: {
-            "cases": 14,
-            "failed": 0,
-            "recall": {str(cut): min(1.0, (0.4 + place / 50) * cut**0.2) for cut in (1, 3, 5, 10, 20, 50, 100)},
-            "precision": {"1": 0.5, "3": 0.321, "5": 0.211, "10": 0.112},
-            "mrr": 0.593 + place / 50,
-            "ndcg": 0.623,
-            "map": 0.577,
-            "seconds": {"p50": 0.0123, "p95": 0.0456},
-        }
-        for place, mode in enumerate(MODES)
-    }
-    confusion = {"vectorstore": {"vectorstore": 12, "unparsed": 1}, "web_search": {"vectorstore": 1}}
-    curve = [
-        {"threshold": at / 20, "answer_rate": 1 - (at / 20) ** 2, "refusal_recall": at / 20, "refusal_precision": None}
-        for at in range(21)
-    ]
-    return {
-        "cases": {
-            "total": 24,
-            "answerable": 14,
-            "unanswerable": 7,
-            "unlabelled": 3,
-            "with_answers": 14,
-            "with_relevant": 14,
-            "with_route": 14,
-            "multi_hop": 6,
-        },
-        "retrieval": retrieval,
-        "routes": {"cases": 14, "failed": 0, "unparsed": 0.071, "accuracy": 0.857, "confusion": confusion},
-        "graphs": {graph: figures_of(place) for place, graph in enumerate(GRAPHS)},
-        "refusal_curve": curve,
-        "score_curve": None,
-        "failures": [
-            {"kind": "answer", "case": f"q{number}", "graph": "crag", "error": "ServerDown: no Ollama server answers"}
-            for number in (2, 5, 8, 11)
-        ],
-    }

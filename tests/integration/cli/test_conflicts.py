@@ -9,13 +9,17 @@ import re
 from pathlib import Path
 
 import pytest
+from support.evaluation_run import MANIFEST
 from support.garden import enter
 from support.ollama_engine import engine_on
 from support.reading import ScriptedEvaluator
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.evaluation.reports.case_view import Limits, NumberedPassages, facts_shown
+from local_rag.evaluation import page
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.figures import summary
+from local_rag.evaluation.records import answer_record
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.rag import Rag
@@ -134,11 +138,7 @@ def test_a_model_writes_and_the_evaluator_decides(here, ollama):
 def test_a_report_names_both_sides(here):
     with Rag.open(Settings.load()) as rag:
         answer = rag.ask(QUESTION)
-    from local_rag.core.serialization import to_plain
-
-    plain = to_plain(answer)
-    record = {
-        "answer": plain, "steps": [], "passages": [], "sentences": {"total": 0, "verified": 0}, "grades": [],
-    }  # fmt: skip
-    facts = dict(facts_shown(record, None, NumberedPassages(Limits(100, 100, 100), str(here))))
-    assert "2024-06-01 “six months” in [" in facts["files disagree"] and "lease old.md" in facts["files disagree"]
+    case = Case("1", QUESTION)
+    record = answer_record(case, "plain", answer, [])
+    text = page.report(MANIFEST, [case], [record], summary([case], [record]))
+    assert "files disagree" in text and "2024-06-01 “six months” in [" in text and "lease old.md" in text

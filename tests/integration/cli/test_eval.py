@@ -11,6 +11,7 @@ from support.ollama_mind import mind
 from support.ollama_server import Model
 
 from local_rag.cli.app import run
+from local_rag.evaluation.folder import held
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -42,22 +43,22 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys
     command = ["eval", str(here / "mine.jsonl"), "--out", str(tmp_path / "run")]
     assert run(command) == 0
     shown = capsys.readouterr()
-    for title in ("Retrieval", "Answers", "Refusals", "Citations", "Cost"):
+    for title in ("Retrieval", "Answers", "Certainty", "Refusals", "Citations", "Cost"):
         assert title in shown.out
     assert shown.out.rstrip().endswith("report.html")
     assert "engine: extractive" in shown.err
     summary = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))["summary"]
     assert summary["cases"]["total"] == 3
-    assert summary["retrieval"]["hybrid"]["recall"]["1"] == 1.0
-    assert summary["graphs"]["plain"]["answers"]["containment"] == 1.0
-    assert summary["graphs"]["self-rag"]["refusals"]["recall"] == 1.0
-    assert summary["routes"]["cases"] == 3
+    figures = summary["figures"]
+    assert figures["Retrieval"]["hybrid"]["R@1"] == {"mean": 1.0, "cases": 2}
+    assert figures["Answers"]["plain"]["contains"]["mean"] == 1.0
+    assert figures["Refusals"]["self-rag"]["refused"]["mean"] == 1.0
+    assert set(figures["Router"]) == {"vectorstore", "web_search"}
     assert summary["failures"] == []
     rows = rows_of(tmp_path / "run")
     assert len(rows) == 2 + 3 + 4 * 3
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "What does the greenhouse cost?" in page and "4,200 euros" in page
-    assert (tmp_path / "run" / "report.md").read_text(encoding="utf-8").startswith("# Evaluation: mine\n")
     assert run(command) == 0
     assert len(rows_of(tmp_path / "run")) == len(rows)
 
@@ -69,7 +70,7 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, cap
     folder = here / "data" / "evaluations" / os.path.basename(found["folder"])  # noqa: PTH119
     assert folder.name.startswith("mine-extractive-")
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
-    assert found["summary"]["graphs"]["plain"]["cases"] == 3
+    assert found["summary"]["figures"]["Cost"]["plain"]["s"]["cases"] == 3
     capsys.readouterr()
     assert run(["eval", "compare", folder.name, folder.name, "--graph-a", "plain", "--graph-b", "crag"]) == 0
     assert "crag" in capsys.readouterr().out
@@ -98,16 +99,14 @@ def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, capsys, tmp
     ]
     squad = tmp_path / "pumps.json"
     squad.write_text(json.dumps({"data": [{"title": "Pumps", "paragraphs": paragraphs}]}))
-    command = ["eval", str(squad), "--corpus", "--retrieval-only", "--json"]
-    for passages in ("chunks", "whole"):
-        assert run([*command, "--passages", passages]) == 0
-        shown = capsys.readouterr()
-        found = json.loads(shown.out)
-        assert list(found["summary"]["retrieval"]) == ["hybrid", "dense", "words"]
-        assert all(mode["ndcg"] == 1.0 for mode in found["summary"]["retrieval"].values())
-        assert found["run"]["index"]["passages"] == passages
-        assert found["run"]["index"]["documents"] == 2
-        assert "engine:" not in shown.err, "nothing answers"
+    assert run(["eval", str(squad), "--corpus", "--retrieval-only", "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    retrieval = found["summary"]["figures"]["Retrieval"]
+    assert list(retrieval) == ["hybrid", "dense", "words"]
+    assert all(mode["nDCG@10"]["mean"] == 1.0 for mode in retrieval.values())
+    assert found["run"]["index"]["documents"] == 2
+    assert "engine:" not in shown.err, "nothing answers"
     assert {place.name for place in (here / "data" / "indexes").iterdir()} == {"default"}, "no index of a person's own"
 
 
@@ -118,6 +117,16 @@ def test_a_folder_with_another_run_is_refused_with_what_differs(here, capsys, tm
     shown = capsys.readouterr().err
     assert "holds another run: it differs in" in shown and "limit (1, now none)" in shown
     assert "hint: choose another --out" in shown
+
+
+def test_a_run_that_is_going_on_is_refused_and_left_as_it_is(here, capsys, tmp_path):
+    command = ["eval", str(here / "mine.jsonl"), "--graph", "plain", "--out", str(tmp_path / "run")]
+    assert run(command) == 0
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    with held(tmp_path / "run"):
+        assert run([*command, "--graph", "crag"]) == 2
+    assert "another local-rag eval is writing to" in capsys.readouterr().err
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 
 def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, tmp_path):
@@ -146,23 +155,16 @@ def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
         ),
         (["eval", "mine.jsonl", "--mode", "fast"], "--mode is one of hybrid, dense, words", "--mode hybrid"),
         (["eval", "mine.jsonl", "--corpus"], "has no documents of its own", "local-rag index FOLDER"),
-        (["eval", "mine.jsonl", "--passages", "whole"], "for a set's own documents", "--corpus"),
         (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
         (
             ["eval", "mine.jsonl", "--limit", "0"],
             "expected 1 or more, not",
             "local-rag eval run --help",
         ),
-        (
-            ["eval", "mine.jsonl", "--depth", "9"],
-            "expected 10 or more, not",
-            "local-rag eval run --help",
-        ),
         (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "--judge has no effect", "leave one"),
         (["eval", "mine.jsonl", "--out", "."], "holds other files", "--out"),
         (["eval", "mine.jsonl", "--retrieval-only", "--graph", "plain"], "--graph has no effect", "leave one"),
         (["eval", "mine.jsonl", "--out", "mine.jsonl"], "is a file, and --out names a folder", "NEW_FOLDER"),
-        (["eval", "mine.jsonl", "--split", "dev"], "--split is for BEIR", "leave --split out"),
         (["eval", "mine.jsonl", "--index", "nothing"], "there is no index", "local-rag index FOLDER"),
         (["eval", "compare", "a", "b"], "holds no run", "local-rag eval CASES"),
     ],
@@ -198,11 +200,11 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, mon
     assert run(command) == 0
     shown = capsys.readouterr()
     figures = json.loads(shown.out)
-    (graph,) = figures["summary"]["graphs"].values()
-    assert graph["cost"]["calls"] >= 3 and graph["cost"]["prompt_tokens"] > 300 and graph["cost"]["output_tokens"] > 10
-    assert graph["grading"]["unparsed"] == 0
-    assert graph["judge"]["verdicts"] == 2
-    assert (graph["judge"]["unparsed"], graph["judge"]["right"]) == (0.5, 1.0)
+    graph = {group: rows["self-rag"] for group, rows in figures["summary"]["figures"].items() if "self-rag" in rows}
+    cost = {name: each["mean"] for name, each in graph["Cost"].items()}
+    assert cost["calls"] >= 3 and cost["read"] > 300 and cost["written"] > 10
+    assert graph["Grading of passages"]["unread"]["mean"] == 0
+    assert (graph["Judge"]["unread"], graph["Judge"]["right"]) == ({"mean": 0.5, "cases": 2}, {"mean": 1.0, "cases": 1})
     assert figures["run"]["engine"]["name"] == "ollama/qwen3:4b-instruct"
     assert figures["run"]["judge"] == "qwen3:4b-instruct"
     asked = len(ollama.chats)

@@ -10,9 +10,8 @@ import pytest
 from support.garden import BEGIN, CUP, GREENHOUSE
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
 from local_rag.evaluation.cases import read_cases
-from local_rag.evaluation.making.from_feedback import case_of_feedback, keep_feedback
+from local_rag.evaluation.labels import case_of_feedback
 from local_rag.runtime.history import History
 
 
@@ -73,41 +72,31 @@ def test_judged_answers_become_cases_without_a_word_where_the_judgement_says_eno
     history.judge(ids[CUP], True)
     history.judge(ids[BEGIN], False, note="no idea")
     text = said(capsys, "eval", "make", "mine.jsonl", "--from-feedback")
-    assert "2 cases of feedback kept in mine.jsonl; it has 2 now" in text
-    assert "1 answer left out, because nobody said what is right; the same command in a terminal asks for it" in text
+    assert "2 cases of feedback kept in mine.jsonl (2 cases now)" in text
+    assert "1 answer left out: say on the page what a right answer says" in text
     (first, second) = read_cases(here / "mine.jsonl")
     assert (first.question, first.answerable, first.relevant[0].file) == (GREENHOUSE, True, "plan.md")
     assert first.note.startswith("feedback on the run ") and first.note.endswith(": with its price")
     assert (second.question, second.answerable, second.relevant) == (CUP, False, ())
     history.judge(ids[BEGIN], False, expected="3 May")
-    text = said(capsys, "eval", "make", "mine.jsonl", "--from-feedback", "--yes")
-    assert "1 case of feedback kept in mine.jsonl; it has 3 now" in text and "2 questions were there already" in text
+    text = said(capsys, "eval", "make", "mine.jsonl", "--from-feedback")
+    assert "1 case of feedback kept in mine.jsonl (3 cases now)" in text and "2 questions were there already" in text
     assert read_cases(here / "mine.jsonl")[2].answers == ("3 May",)
     assert "3 answers from other indexes left out" in said(
         capsys, "eval", "make", "mine.jsonl", "--from-feedback", "--index", "other"
-    )
-    assert "feedback is taken whole" in said(
-        capsys, "eval", "make", "mine.jsonl", "--from-feedback", "--count", "3", code=2
     )
     assert run(["eval", "mine.jsonl", "--graph", "plain", "--out", "run"]) == 0
     assert any(each["kind"] == "cases" for each in json.loads(said(capsys, "kept", "--json")))
 
 
-def test_a_person_says_what_is_right_of_a_bad_answer(here, history, ids):
-    asked = []
+def test_what_is_relevant_by_what_a_person_says(here, history, ids):
+    def case(question, good, **said):
+        return case_of_feedback(history.judge(ids[question], good, **said), [])
 
-    def ask(bad, cited):
-        asked.append((bad.question, [target.file for target in cited]))
-        return ("nothing like it",), cited, False
-
-    history.judge(ids[GREENHOUSE], False)
-    history.judge(ids[CUP], False)
-    made = keep_feedback(Settings.load(), here / "mine.jsonl", ask)
-    assert asked == [(GREENHOUSE, ["plan.md"])], "of a bad abstention it is known that the files do answer"
-    assert [case.answers for case in made.kept] == [("nothing like it",), ()]
-    assert made.kept[0].relevant == (), "what a wrong answer cites is not relevant"
-    assert made.kept[1].answerable is True and made.unlabelled == 0
-    unanswerable = history.judge(ids[GREENHOUSE], False, unanswerable=True)
-    assert case_of_feedback(unanswerable, []).answerable is False
-    held = history.judge(ids[GREENHOUSE], False, expected="4,200 euros")
-    assert [target.file[-7:] for target in case_of_feedback(held, []).relevant] == ["plan.md"]
+    assert case(GREENHOUSE, False) is None, "nobody said what is right"
+    assert case(CUP, False).answerable is True, "of a bad abstention it is known that the files do answer"
+    assert case(GREENHOUSE, False, unanswerable=True).answerable is False
+    wrong = case(GREENHOUSE, False, expected="nothing like it")
+    assert (wrong.answers, wrong.relevant) == (("nothing like it",), ()), "what a wrong answer cites is not relevant"
+    held = case(GREENHOUSE, False, expected="4,200 euros")
+    assert [target.file[-7:] for target in held.relevant] == ["plan.md"]

@@ -72,7 +72,7 @@ def test_what_every_command_writes_is_for_its_owner_alone(here, tmp_path, capsys
         ["eval", cases, "--graph", "plain"],
         ["eval", cases, "--graph", "plain", "--out", str(out / "runs" / "one")],
         ["eval", "make", str(out / "made.jsonl"), "--count", "2", "--yes"],
-        ["calibrate", many, "--picture", str(out / "curve.svg")],
+        ["calibrate", many],
         ["doctor"],
         ["status"],
         ["remove", str(here / "notes" / "plan.md")],

@@ -151,8 +151,8 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
 @pytest.mark.slow
 def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(here, capsys):
     unanswered, answered = ids(capsys)
-    assert "there is no terminal" in said(capsys, "case", answered, "mine.jsonl", code=2)
-    assert "1 source; it has 1 case now" in said(capsys, "case", answered, "mine.jsonl", "--yes")
+    assert "say what a right answer to the run" in said(capsys, "case", answered, "mine.jsonl", code=2)
+    assert "(1 case now): 1 source" in said(capsys, "case", answered, "mine.jsonl", "--yes")
     assert "has that question already" in said(capsys, "case", answered, "mine.jsonl", "--yes", code=2)
     assert "do not answer" in said(capsys, "case", unanswered, "mine.jsonl", "--yes")
     (first, second) = read_cases(here / "mine.jsonl")
@@ -167,7 +167,9 @@ def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(
     both = ("--answer", "x", "--unanswerable")
     assert "is not answerable has no answer" in said(capsys, "case", answered, "third.jsonl", *both, code=2)
     wrong = said(capsys, "case", answered, "third.jsonl", "--answer", "seven")
-    assert "1 expected answer; it has 1 case" in wrong, "what a wrong answer cites is not relevant"
+    assert "(1 case now): 1 expected answer" in wrong and "source" not in wrong, (
+        "what a wrong answer cites is not relevant"
+    )
     capsys.readouterr()
     assert run(["eval", "mine.jsonl", "--graph", "plain", "--out", "run"]) == 0
     assert run(["kept"]) == 0 and "mine.jsonl" in capsys.readouterr().out

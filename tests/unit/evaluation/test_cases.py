@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.core.errors import UsageError
-from local_rag.evaluation.cases import Case, Target, case_of, line_of, read_cases
-from local_rag.evaluation.formats import guess, open_cases, sampled, whole
+from local_rag.core.errors import DiskFull, UsageError
+from local_rag.evaluation.cases import Case, CaseFile, Target, case_of, line_of, named, read_cases
+from local_rag.evaluation.sets import guess, open_cases, sampled
 
 
 def lines(path, *rows):
@@ -71,6 +71,7 @@ def test_a_line_may_say_everything(tmp_path):
         ({"question": "q", "relevant": [{"file": "a", "page": 0}]}, "page must be a number from 1"),
         ({"question": "q", "relevant": [{"file": "a", "gain": -1}]}, "gain must be a number above 0"),
         ({"question": "q", "relevant": [{"path": "a"}]}, "relevant must hold files"),
+        ({"question": "q", "keep": "yes"}, "keep must be true or false"),
     ],
 )
 def test_a_wrong_line_is_named_with_what_is_wrong(tmp_path, row, said):
@@ -118,6 +119,41 @@ def test_a_case_comes_back_from_its_line(case):
     assert case_of(json.loads(line_of(case)), "0") == case
 
 
+# --- a file that grows
+
+
+def test_proposals_are_left_out_until_somebody_keeps_them(tmp_path):
+    file = CaseFile(tmp_path / "mine.jsonl")
+    file.append(Case(named("What is the fee?"), "What is the fee?", ("12",), True), keep=False)
+    with pytest.raises(UsageError, match='each of its 1 cases says "keep": false'):
+        read_cases(file.path)
+    file.append(Case("2", "Who won?", answerable=False))
+    assert [case.id for case in read_cases(file.path)] == ["2"]
+    again = CaseFile(file.path)
+    assert len(again.cases) == 2 and again.has("what is the FEE") and not again.has("Who lost?")
+    first, rest = file.path.read_text().split("\n", 1)
+    assert first.startswith('{"keep": false, "id"')
+    file.path.write_text(first.replace("false", "true", 1) + "\n" + rest)
+    assert len(read_cases(file.path)) == 2
+    assert file.path.stat().st_mode & 0o777 == 0o600, "it quotes a person's files"
+
+
+def test_a_line_is_appended_whole_or_not_at_all(tmp_path, monkeypatch):
+    (tmp_path / "mine.jsonl").write_text('{"question": "by hand"}')
+    file = CaseFile(tmp_path / "mine.jsonl")
+    file.append(Case("2", "Who won?", answerable=False))
+    assert [case.question for case in read_cases(file.path)] == ["by hand", "Who won?"]
+    before = file.path.read_bytes()
+    monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(DiskFull, match="what was stored before is kept"):
+        file.append(Case("3", "Who lost?", answerable=False))
+    assert file.path.read_bytes() == before
+    with pytest.raises(UsageError, match="is a folder"):
+        CaseFile(tmp_path)
+    with pytest.raises(UsageError, match="there is no folder"):
+        CaseFile(tmp_path / "none" / "mine.jsonl")
+
+
 # --- the formats of others
 
 
@@ -149,8 +185,6 @@ def test_squad(tmp_path):
     ((name, text),) = found.documents
     assert (name, text.title) == ("Old pumps/1", "Old pumps")
     assert text.text == "Old pumps\n\nThe pump costs 12 euros."
-    assert whole(text).text == "Old pumps The pump costs 12 euros."
-    assert (whole(text).title, whole(text).headings) == ("", ())
 
 
 def test_squad_of_the_first_version_has_only_answers(tmp_path):
@@ -175,11 +209,9 @@ def test_beir(tmp_path):
         "0 and -1 are not relevant"
     )
     assert [name for name, _ in found.documents] == ["d1", "d2"]
-    with pytest.raises(UsageError, match="no split 'dev'") as caught:
-        open_cases([tmp_path / "pumps"], split="dev")
-    assert caught.value.hint == "--split test"
-    with pytest.raises(UsageError, match="--split is for BEIR"):
-        open_cases([squad(tmp_path)], split="dev")
+    (tmp_path / "pumps" / "qrels" / "test.tsv").unlink()
+    with pytest.raises(UsageError, match=r"no qrels/test\.tsv"):
+        open_cases([tmp_path / "pumps"])
 
 
 def test_clapnq(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.documents import Document
 
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.matching import held, holds, quoted, ranking, same_file
+from local_rag.evaluation.matching import held, holds, located, quoted, ranking, same_file, tails
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,10 @@ def test_a_file_is_the_end_of_a_path_or_a_url(wish, source, same):
         ("born in Paris", "in Parisian cafes", False),
         ("born in Paris", "He was born in", True),
         ("in 1920", "1920s jazz", False),
+        ("March 2027", "2027 was a dry year.", False),  # a single word of a quote stands anywhere
+        ("Das Ende", "Am Ende", False),
+        ("well-known", "known by all", False),
+        ("泵站每年检查两次", "它说泵站每年检查", True),
     ],
 )
 def test_a_quote_may_run_over_the_border_of_a_passage(quote, text, found):
@@ -83,3 +87,25 @@ def test_quotes_are_ranked_by_passage_and_pages_by_page():
     pages = Case("1", "q", relevant=(Target("a", page=2),))
     found = ranking(pages, [passage(1, "a", page=1), passage(2, "a", page=1), passage(3, "a", page=2)])
     assert found.units == ("a, page 1", "relevant 1")
+
+
+@pytest.mark.parametrize(
+    ("copied", "place"),
+    [
+        ("12 euros", "12 euros"),
+        ("the FEE is", "The fee is"),
+        ("12", "$12"),
+        ("5", "5%"),
+        ("13 euros", None),
+        ("", None),
+    ],
+)
+def test_copied_words_are_located(copied, place):
+    text = "The fee is 12 euros, or $12; 5% more in May." if copied != "12" else "It is $12 now."
+    span = located(copied, text)
+    assert (span and span.of(text)) == place
+
+
+def test_files_are_named_as_shortly_as_can_be():
+    names = tails(["/a/b/plan.md", "/a/c/plan.md", "/a/c/x.md", "https://example.org/y.md"])
+    assert list(names.values()) == ["b/plan.md", "c/plan.md", "x.md", "https://example.org/y.md"]

@@ -1,0 +1,284 @@
+"""A calibration: cases are graded and answered without thresholds, and thresholds are fitted to the scores.
+
+The fitted thresholds are kept with the fingerprint of engine and embedder: with another model a score means something
+else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from local_rag.config.calibrated import keep as keep_thresholds
+from local_rag.config.calibrated import thresholds_for
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
+from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
+from local_rag.core.progress import Display
+from local_rag.core.protocols import Attempt
+from local_rag.core.verdicts import Relevance
+from local_rag.evaluation.curves import bins_of, calibration_error
+from local_rag.evaluation.matching import held
+from local_rag.evaluation.metrics import containment
+from local_rag.evaluation.sets import indexed_corpus, open_cases, sampled
+from local_rag.evaluation.thresholds import (
+    HELPFUL_KEPT,
+    LabelledScore,
+    Point,
+    best_threshold,
+    cross_fitted,
+    has_both_kinds,
+    point_at,
+    trade_off,
+)
+from local_rag.graphs.nodes.generation import write as write_answer
+from local_rag.runtime.opening import part_embedded
+from local_rag.runtime.rag import Rag
+from local_rag.text import citations
+from local_rag.text.answer_texts import is_refusal
+from local_rag.text.display import plural
+from local_rag.text.marks import without_marks
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.evaluation.cases import Case
+
+T = TypeVar("T")
+
+FEWEST = 10
+"""Cases of each kind below which a threshold would be chosen by chance."""
+FAILURES_IN_A_ROW = 5
+"""So many questions that fail one after the other end a calibration."""
+
+
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """Which cases, and what becomes of the thresholds. `keep`: the share of answerable questions still answered."""
+
+    paths: tuple[Path, ...]
+    format: str | None = None
+    corpus: bool = False
+    limit: int | None = None
+    seed: int = 0
+    keep: float | None = None
+    dry_run: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        """Those of the command line that decide which cases are asked, and what becomes of them."""
+        values = {"format": self.format, "limit": self.limit, "seed": self.seed or None, "keep": self.keep}
+        given = [part for name, value in values.items() if value is not None for part in (f"--{name}", str(value))]
+        return [*(["--corpus"] if self.corpus else []), *given]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The fitted thresholds as points of the trade-off; `relevance` is None where there was nothing to fit.
+
+    `failed` and `unscored` count cases that are in none of the points. `most` is the largest share of answerable
+    questions that any threshold answers, `before` the point of the threshold until now, `expected` the cross-fitted
+    one. `ece` has the expected calibration errors of the scores of passages and answers, None without labels.
+    `kept_in` is None for a dry run.
+    """
+
+    engine: str
+    fingerprint: str
+    cases: int
+    answerable: int
+    failed: int
+    unscored: int
+    relevance: Point | None
+    answer: Point
+    most: float | None
+    before: Point
+    keep: float | None
+    expected: Point | None
+    trade_off: list[Point]
+    ece: dict[str, float | None]
+    kept_in: Path | None = None
+
+
+def calibrate(settings: Settings, request: CalibrationRequest, display: Display) -> Calibration:
+    """Fit thresholds to the cases and keep them. Raises UsageError, EngineError."""
+    cases = open_cases(request.paths, request.format)
+    used = [case for case in sampled(cases.cases, request.limit, request.seed) if case.answerable is not None]
+    _must_suffice(used, request.limit)
+    if request.corpus:
+        settings = indexed_corpus(cases, settings, display)
+    without = settings.values.model_copy(update={"thresholds": Thresholds(relevance=0.0, answer=0.0)})
+    with Rag.open(replace(settings, values=without)) as rag:
+        for line in rag.choice.lines:
+            display.say(line)
+        why = "so the thresholds would not hold for the whole index"
+        part_embedded(settings, rag.index.status(), why, partial=False)
+        graded, failed = _graded(rag, used, display)
+        passages = [score for entry in graded for score in entry.passage_scores()]
+        relevance = point_at(passages, best_threshold(passages, HELPFUL_KEPT)) if has_both_kinds(passages) else None
+        answers = _scored(rag, graded, relevance.threshold if relevance else None, display)
+        fingerprint, engine, before = rag.fingerprint, rag.engine.name, _in_force(settings, rag)
+    if not has_both_kinds(answers):
+        raise EngineError(
+            f"{engine} gave no score for the answers of one kind of cases, so there is nothing to fit",
+            hint="local-rag models try shows what the model does with the graders",
+        )
+    threshold = best_threshold(answers, request.keep)
+    calibration = Calibration(
+        engine=engine,
+        fingerprint=fingerprint,
+        cases=len(used),
+        answerable=sum(bool(case.answerable) for case in used),
+        failed=failed,
+        unscored=len(used) - failed - len(answers),
+        relevance=relevance,
+        answer=point_at(answers, threshold),
+        most=point_at(answers, 0.0).kept,
+        before=point_at(answers, before),
+        keep=request.keep,
+        expected=cross_fitted(answers, request.keep, request.seed),
+        trade_off=trade_off(answers, threshold),
+        ece={"passages": _ece((each.score, each.positive) for each in passages), "answers": _ece(_right(answers))},
+    )
+    if request.dry_run:
+        return calibration
+    fitted = Thresholds(relevance=relevance.threshold if relevance else None, answer=threshold)
+    files = [str(path.expanduser().absolute()) for path in request.paths]
+    origin = {"engine": engine, "cases": len(answers), "from": cases.name, "on": time.strftime("%Y-%m-%d")}
+    origin |= {"files": files, "options": request.options}
+    return replace(calibration, kept_in=keep_thresholds(settings, fingerprint, fitted, origin))
+
+
+def _must_suffice(cases: Sequence[Case], limit: int | None) -> None:
+    answerable, others = (sum(case.answerable is kind for case in cases) for kind in (True, False))
+    if min(answerable, others) < FEWEST:
+        raise UsageError(
+            f"a calibration needs at least {FEWEST} cases with an answer and {FEWEST} without, and there are "
+            f"{answerable} and {others}",
+            hint="a higher --limit, or none"
+            if limit is not None
+            else "local-rag eval make CASES.jsonl   and your own questions beside them, with and without an answer",
+        )
+
+
+def _in_force(settings: Settings, rag: Rag) -> float:
+    """The threshold for answers up to now: set, calibrated before, or the engine's own."""
+    known = thresholds_for(settings, rag.fingerprint).answer
+    if known is not None:
+        return known
+    return rag.evaluator.calibration.answers if rag.engine.name == "extractive" and rag.evaluator else 0.0
+
+
+def _ece(scored: Iterator[tuple[float | None, bool]]) -> float | None:
+    return calibration_error(bins_of((score, right) for score, right in scored if score is not None))
+
+
+def _right(answers: Sequence[LabelledScore]) -> Iterator[tuple[float | None, bool]]:
+    """The answers that are known to be right or wrong."""
+    for each in answers:
+        if each.right is not None or not each.positive:
+            yield each.score, each.positive and bool(each.right)
+
+
+# --- scores
+
+
+@dataclass
+class _Graded:
+    """A case with its passages and their verdicts."""
+
+    case: Case
+    documents: list[Document]
+    verdicts: list[Relevance]
+
+    def passage_scores(self) -> Iterator[LabelledScore]:
+        """Where the case says which passages help and the engine gives scores."""
+        for document, verdict in zip(self.documents, self.verdicts, strict=True):
+            if verdict.score is not None and (self.case.relevant or self.case.answerable is False):
+                yield LabelledScore(verdict.score, bool(held(self.case, document)))
+
+    def passages_above(self, threshold: float | None) -> list[Document]:
+        """The passages that a graph would answer from."""
+        return [
+            document
+            for document, verdict in zip(self.documents, self.verdicts, strict=True)
+            if (
+                verdict.label == "relevant"
+                if threshold is None or verdict.score is None
+                else verdict.score >= threshold
+            )
+        ]
+
+
+@dataclass
+class _Failures:
+    """Counts questions that failed; so many one after the other end the calibration."""
+
+    count: int = 0
+    in_a_row: int = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        try:
+            yield
+            self.in_a_row = 0
+        except LocalRagError as error:
+            if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
+                raise
+            self.count, self.in_a_row = self.count + 1, self.in_a_row + 1
+            if self.in_a_row == FAILURES_IN_A_ROW:
+                raise EngineError(
+                    f"{FAILURES_IN_A_ROW} questions in a row failed, the last with: {error}",
+                    hint="local-rag doctor looks for the reason; nothing was kept",
+                ) from error
+
+
+def _graded(rag: Rag, cases: Sequence[Case], display: Display) -> tuple[list[_Graded], int]:
+    """Retrieve and grade every case, and how many failed. Raises EngineError where one failure follows the other."""
+    graded: list[_Graded] = []
+    failures = _Failures()
+    for case in _shown(cases, "grading passages", display):
+        with failures.counted(), rag.context().scope():
+            documents = rag.index.search(case.question, rag.settings.values.k)
+            graded.append(_Graded(case, documents, rag.engine.relevance(case.question, documents) if documents else []))
+    return graded, failures.count
+
+
+def _scored(rag: Rag, graded: Sequence[_Graded], threshold: float | None, display: Display) -> list[LabelledScore]:
+    """Answer every case from the passages above the threshold, and grade the answers."""
+    scores: list[LabelledScore] = []
+    failures = _Failures()
+    for entry in _shown(graded, "answering", display):
+        with failures.counted(), rag.context().scope():
+            if score := _score(rag, entry.case, entry.passages_above(threshold)):
+                scores.append(score)
+    return scores
+
+
+def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore | None:
+    """The score of an answer as a graph would check it; None for one that got none from its grader."""
+    positive, right = bool(case.answerable), False if case.answers else None
+    text = ""
+    if documents:
+        text = write_answer(case.question, documents, Attempt(), rag.context(), lambda event: None)[0]
+    generation = citations.check(text, documents).text
+    if not generation or is_refusal(generation):
+        return LabelledScore(None, positive, right)
+    grade = rag.engine.grade(case.question, documents, generation)
+    if grade.score is None:
+        return None
+    if case.answers:
+        right = bool(containment(without_marks(generation), case.answers))
+    return LabelledScore(grade.score, positive, right)
+
+
+def _shown(items: Sequence[T], doing: str, display: Display) -> Iterator[T]:
+    """The items, with how many are done shown as they are taken."""
+    display.say(f"{doing} of {plural(len(items), 'case')}…")
+    with display.progress(doing) as show:
+        for number, item in enumerate(items):
+            show(number / len(items), f"{doing}: {number} of {plural(len(items), 'case')}")
+            yield item

@@ -1,0 +1,159 @@
+"""Cases made of what was asked: a run with what is right said beside it, and answers that a person has judged."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.evaluation.cases import Case, CaseFile, Target, named
+from local_rag.evaluation.matching import located, lookup, tails
+from local_rag.index.index import Index
+from local_rag.index.store import reads
+from local_rag.runtime.history import History
+from local_rag.runtime.kept import Judgement, KeptRun
+from local_rag.runtime.written import enter
+from local_rag.text.display import short_path
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+    from local_rag.core.answer import Answer
+
+
+def keep_case(
+    settings: Settings,
+    run: KeptRun,
+    path: Path,
+    *,
+    answers: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    unanswerable: bool = False,
+    right: bool = False,
+) -> tuple[Case, CaseFile]:
+    """Append the case of a run to a file, and enter the file in the list of what is kept.
+
+    `right` says that the run was: its verified citations are relevant, and an abstention says that the files do not
+    answer. Beside `answers` only those citations are relevant that hold one of them. Raises UsageError for labels that
+    say nothing or contradict each other, and for a question that the file has already.
+    """
+    file, question = CaseFile(path), run.standalone_question
+    if file.has(question):
+        raise UsageError(f"{short_path(path)} has that question already", hint="name another file")
+    unanswerable = unanswerable or (right and run.status == "abstained" and not (answers or sources))
+    if unanswerable and (answers or sources):
+        raise UsageError("a case that is not answerable has no answer and no source", hint="leave one of them out")
+    files = _files_of(run.folder) or list(dict.fromkeys(str(passage["source"]) for passage in run.passages))
+    cited = _cited(run.answer, files) if run.answer and (right or answers) and not unanswerable else ()
+    relevant = _named(sources, files) if sources else cited if right else _holding(answers, cited)
+    if not (unanswerable or answers or relevant):
+        raise UsageError(
+            f"say what a right answer to the run {run.id} is",
+            hint=f"local-rag runs case {run.id} CASES.jsonl --answer {shlex.quote('42 days')}   or   --source FILE, "
+            "--unanswerable, --yes",
+        )
+    note = f"from the run {run.id}"
+    case = Case(named(question), question, tuple(answers), not unanswerable, tuple(relevant), note=note)
+    file.append(case)
+    enter(settings.data_folder, "cases", file.path, index=Path(run.folder) if run.folder else None)
+    return case, file
+
+
+@dataclass(frozen=True)
+class FeedbackCases:
+    """What came of the feedback on answers from one index.
+
+    `known` counts the questions that the file had already, `unlabelled` the answers of which nobody said what is
+    right, `elsewhere` those from other indexes.
+    """
+
+    file: CaseFile
+    kept: tuple[Case, ...]
+    known: int
+    unlabelled: int
+    elsewhere: int
+
+
+def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
+    """Append a case for each feedback on answers from the index of the settings, the first one first.
+
+    Raises as `CaseFile` does.
+    """
+    file, index = CaseFile(path), str(settings.index_path.resolve())
+    with History.open(settings.data_folder) as history:
+        everything = history.judgements()[::-1]
+    ours = [feedback for feedback in everything if feedback.folder == index]
+    files, kept = _files_of(index), list[Case]()
+    known = unlabelled = 0
+    for feedback in ours:
+        if file.has(feedback.question):
+            known += 1
+        elif case := case_of_feedback(feedback, files):
+            file.append(case)
+            kept.append(case)
+        else:
+            unlabelled += 1
+    if kept:
+        enter(settings.data_folder, "cases", file.path, index=settings.index_path)
+    return FeedbackCases(file, tuple(kept), known, unlabelled, len(everything) - len(ours))
+
+
+def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
+    """The case of a feedback; None where nobody says what is right. `files` are those of the index.
+
+    Of a good answer the verified citations are relevant, and a good abstention means that the files do not answer. Of
+    a bad answer only those are relevant that hold the expected one; of a bad abstention is known that the files answer.
+    """
+    abstained = feedback.answer.status == "abstained"
+    unanswerable = feedback.unanswerable or (feedback.good and abstained and not feedback.expected)
+    answers = (feedback.expected,) if feedback.expected and not unanswerable else ()
+    cited = _cited(feedback.answer, files) if not unanswerable else ()
+    relevant = cited if feedback.good else _holding(answers, cited)
+    if not (answers or relevant or unanswerable or abstained):
+        return None
+    note = f"feedback on the run {feedback.run}" + (f": {feedback.note}" if feedback.note else "")
+    return Case(named(feedback.question), feedback.question, answers, not unanswerable, relevant, note=note)
+
+
+def _cited(answer: Answer, files: Sequence[str]) -> tuple[Target, ...]:
+    """Where the verified citations of an answer stand; files by the end of their path that no other of `files` has."""
+    if answer.status == "abstained":
+        return ()
+    names = tails(files)
+    targets = (
+        Target(citation.url or names.get(citation.source, citation.source), citation.page, citation.quote)
+        for citation in answer.citations
+        if citation.verified
+    )
+    return tuple(dict.fromkeys(targets))
+
+
+def _holding(answers: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:
+    """The targets whose quote holds one of the answers: what a wrong answer cites is not relevant."""
+    return tuple(target for target in targets if any(located(answer, target.quote) for answer in answers))
+
+
+def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
+    """FILE or FILE:PAGE, each a file of the index. Raises UsageError for one that is none, or several."""
+    sources_of, names = lookup(files), tails(files)
+    targets = []
+    for given in sources:
+        file, _, page = given.rpartition(":")
+        with_page = bool(file) and page.isdigit() and not sources_of(given)
+        matching = sources_of(file if with_page else given)
+        if len(matching) != 1:
+            count = "no indexed file is" if not matching else f"{len(matching)} indexed files are"
+            raise UsageError(f"{count} {given!r}", hint="local-rag files   lists them; a page is FILE:PAGE")
+        targets.append(Target(names[matching[0]], int(page) if with_page else None))
+    return tuple(targets)
+
+
+def _files_of(folder: str) -> list[str]:
+    """The files of the index in a folder; none where it cannot be read."""
+    if folder:
+        with suppress(LocalRagError), Index.open(Path(folder)) as index:
+            return index.read(reads.paths)
+    return []

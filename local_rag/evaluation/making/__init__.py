@@ -1,1 +1,0 @@
-"""Making a set of cases from a person's own index."""

@@ -1,0 +1,191 @@
+"""The plots of a report: lines and marks in a square of 0 to 1, which the page draws as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log
+from typing import Any
+
+from local_rag.evaluation.curves import calibration_error
+from local_rag.evaluation.figures import RECALL_AT
+from local_rag.evaluation.report import seconds, share
+
+Found = Mapping[str, Mapping[str, Any]]
+"""The figures of a graph or mode by name, each with its mean."""
+Point = tuple[float, float]
+
+FIFTHS = tuple((fifth / 5, f"{fifth / 5:g}") for fifth in range(6))
+FEW = 5
+"""A bin of fewer verdicts is drawn hollow: its share says little."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points that are joined. `style` is a class of the page: a number for a graph or mode, else "ink" or "chance"."""
+
+    label: str
+    style: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point that stands alone; `shown` says in numbers what it is."""
+
+    shown: str
+    style: str
+    at: Point
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """`reading` says how to read it; `ticks` are those of the axis across, (position, label). Up goes from 0 to 1."""
+
+    title: str
+    reading: str
+    across: str
+    up: str
+    lines: Sequence[Line] = ()
+    marks: Sequence[Mark] = ()
+    ticks: Sequence[tuple[float, str]] = field(default=FIFTHS)
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """What the lines stand for, by style."""
+        return {line.style: line.label for line in self.lines if line.label}
+
+    @property
+    def alt(self) -> str:
+        """What it shows, in numbers."""
+        lines = (
+            f"{line.label}: {', '.join(f'{share(y)} at {share(x)}' for x, y in line.points[:12])}"
+            for line in self.lines
+        )
+        return "; ".join(mark.shown for mark in self.marks) or "; ".join(lines)
+
+
+def plots(summary: Mapping[str, Any]) -> Iterator[Plot]:
+    """Every plot that has something to show."""
+    figures = summary["figures"]
+    styles = {name: str(place % 4) for place, name in enumerate(figures.get("Cost") or figures.get("Retrieval") or ())}
+    refusals = {
+        graph: found for graph, found in figures.get("Refusals", {}).items() if {"answered", "refused"} <= {*found}
+    }
+    if "Answers" in figures:
+        yield _cost(figures, styles)
+    if refusals:
+        yield from _refusals(refusals, summary, styles)
+    if "Retrieval" in figures:
+        yield _recall(figures["Retrieval"])
+    if any(summary["reliability"].values()):
+        yield _reliability(summary["reliability"], styles)
+
+
+def _cost(figures: Mapping[str, Found], styles: Mapping[str, str]) -> Plot:
+    known = {
+        graph: (figures["Cost"][graph]["s"]["p50"], found["contains"]["mean"])
+        for graph, found in figures["Answers"].items()
+    }
+    most = max(time for time, _ in known.values()) * 1.1 or 1.0
+    return Plot(
+        "Quality against cost",
+        "Up is better, left is cheaper. A graph is worth its cost if it stands above what stands left of it.",
+        "median seconds per question",
+        "share that contains a reference answer",
+        [Line(graph, styles[graph], ()) for graph in known],
+        [
+            Mark(
+                f"{graph}: {seconds(time)} s, {share(right)} contain a reference answer",
+                styles[graph],
+                (time / most, right),
+            )
+            for graph, (time, right) in known.items()
+        ],
+        [(at, seconds(at * most)) for at, _ in FIFTHS],
+    )
+
+
+def _refusals(found: Mapping[str, Found], summary: Mapping[str, Any], styles: Mapping[str, str]) -> Iterator[Plot]:
+    """Answering what can be answered against refusing what cannot; the balance of both over the first."""
+    curves = {
+        "threshold on the cosine": summary["cosine_curve"],
+        "threshold on the grader's score": summary["score_curve"],
+    }
+    graphs = [Line(graph, styles[graph], ()) for graph in found]
+
+    def plot(title: str, reading: str, up: str, of: Any, chance: Sequence[Point]) -> Plot:
+        lines = [Line("chance", "chance", chance)]
+        for style, (label, curve) in zip(("ink", "grade"), curves.items(), strict=True):
+            if curve:
+                lines.append(Line(label, style, [(at["answered"], of(at["answered"], at["refused"])) for at in curve]))
+        marks = []
+        for graph, each in found.items():
+            answered, refused = each["answered"]["mean"], each["refused"]["mean"]
+            shown = f"{graph}: answered {share(answered)}, refused {share(refused)}"
+            marks.append(Mark(shown, styles[graph], (answered, of(answered, refused))))
+        return Plot(title, reading, "share of answerable questions answered", up, [*lines, *graphs], marks)
+
+    yield plot(
+        "Answering and refusing",
+        "Up and right is better. A line refuses whenever a score is below a threshold; a mark below it does worse.",
+        "share of unanswerable questions refused",
+        lambda answered, refused: refused,
+        [(0, 1), (1, 0)],
+    )
+    yield plot(
+        "What answering more costs",
+        "Up is better; at an answer rate that you want, the highest mark or line is the best.",
+        "balanced accuracy",
+        lambda answered, refused: (answered + refused) / 2,
+        [(0, 0.5), (1, 0.5)],
+    )
+
+
+def _recall(found: Mapping[str, Found]) -> Plot:
+    def place(k: int) -> float:
+        return log(k) / log(RECALL_AT[-1])
+
+    return Plot(
+        "Recall of retrieval",
+        "Up is better. Where a curve is flat, a larger k brings nothing more.",
+        "k: how many things found are looked at",
+        "share of what is relevant among them",
+        [
+            Line(mode, str(number % 4), [(place(k), each[f"R@{k}"]["mean"]) for k in RECALL_AT])
+            for number, (mode, each) in enumerate(found.items())
+        ],
+        ticks=[(place(k), str(k)) for k in RECALL_AT],
+    )
+
+
+def _reliability(found: Mapping[str, Sequence[Mapping[str, Any]]], styles: Mapping[str, str]) -> Plot:
+    known = {graph: bins for graph, bins in found.items() if bins}
+    lines = [
+        Line(
+            f"{graph}, ECE {share(calibration_error(bins))}",
+            styles[graph],
+            [(entry["score"], entry["right"]) for entry in bins if entry["count"] >= FEW],
+        )
+        for graph, bins in known.items()
+    ]
+    return Plot(
+        "Calibration of the grader's scores",
+        "On the dotted line a score is a probability: of the passages scored .8, 8 in 10 are labelled relevant. Below "
+        "it the grader is too sure, above it too shy. ECE: expected calibration error, the mean distance from that "
+        f"line. Hollow: fewer than {FEW} verdicts.",
+        "the grader's score (mean of a bin)",
+        "share labelled relevant",
+        [Line("", "chance", [(0, 0), (1, 1)]), *lines],
+        [
+            Mark(
+                f"{graph}: {share(entry['right'])} of {entry['count']} at {share(entry['score'])}",
+                styles[graph],
+                (entry["score"], entry["right"]),
+                entry["count"] < FEW,
+            )
+            for graph, bins in known.items()
+            for entry in bins
+        ],
+    )

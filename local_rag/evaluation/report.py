@@ -1,0 +1,232 @@
+"""What a run says in words and tables, in the terminal and on the page: figures, how it was made, what is missing.
+
+A figure that does not exist is a dash, never a zero. Texts of files, models and errors lose control characters and
+lone surrogates, and are cut.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.figures import FIGURES, Figure, Form
+from local_rag.evaluation.manifest import evaluator_line
+from local_rag.text.display import joined, plural, printable, shorten
+
+Manifest = Mapping[str, Any]
+
+NONE = "–"
+"""Stands for a figure that nothing could be counted for."""
+
+WIDTH = 400
+"""Characters that are kept of one fact: an error can quote a page."""
+
+FAILURES = 50
+"""Failures that are named."""
+
+_BY_RULES = re.compile(r"proposed: heading")
+"""The note of a case that `eval make` made without a model, and that nobody edited."""
+
+
+# --- figures and texts as a person reads them
+
+
+def share(value: float | None) -> str:
+    """A share or a score with three digits: .642, 1.000, -.050."""
+    if value is None:
+        return NONE
+    shown = f"{value:.3f}".replace("-0.000", "0.000")
+    return shown.replace("0.", ".", 1) if shown.startswith(("0.", "-0.")) else shown
+
+
+def number(value: float | None) -> str:
+    """A mean of whole numbers: 2.4, from 100 on without a decimal; 0 is none at all."""
+    if value is None:
+        return NONE
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.1f}"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with three significant digits: 0.012, 1.25, 83.1."""
+    if value is None:
+        return NONE
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def one_line(value: object, width: int = WIDTH) -> str:
+    """The text as one line of at most `width` characters."""
+    return shorten(block(value, 4 * width), width)
+
+
+def block(value: object, limit: int) -> str:
+    """The text with its lines, cut with … after `limit` characters; empty for None."""
+    text = "" if value is None else str(value)
+    kept = printable(text[:limit].encode("utf-8", "replace").decode())
+    return kept if len(text) <= limit else f"{kept.rstrip()}…"
+
+
+# --- tables
+
+FORMS: Mapping[Form, Callable[[float | None], str]] = {
+    "share": share,
+    "count": share,
+    "number": number,
+    "seconds": seconds,
+}
+
+OVER = {
+    "Retrieval": "over cases with relevant places",
+    "Router": "over cases with a route, by the route that is expected",
+    "Answers": "over answerable cases with reference answers",
+    "Certainty": "how sure the answers are said to be, and how many of those are right; counts of questions",
+    "Refusals": "over questions that are known to be answerable, or not to be",
+    "Citations": "means over the answers given",
+    "Grading of passages": "means over the questions whose passages were graded",
+    "Fallback corpus": "counts of questions",
+    "Judge": "over the answers shown to a language model; no other figure uses it",
+    "Cost": "over the questions that did not fail",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, what it is over, a head and rows of cells, the first of them the name; and what each column means."""
+
+    title: str
+    over: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    meanings: tuple[tuple[str, str], ...]
+
+
+def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
+    """Every table that has something to say, in the order in which a person reads them."""
+    for group, rows in summary["figures"].items():
+        shown = [f for f in FIGURES if f.group == group and any(f.name in row for row in rows.values())]
+        columns = [column for figure in shown for column in _columns(figure)]
+        cells = (
+            (
+                name,
+                str(max(found["cases"] for found in row.values())),
+                *(cell(row.get(figure.name)) for _, figure, cell in columns),
+            )
+            for name, row in rows.items()
+        )
+        yield Table(
+            group,
+            OVER[group],
+            ("", "cases", *(head for head, _, _ in columns)),
+            tuple(cells),
+            tuple((figure.name, figure.meaning) for figure in shown),
+        )
+
+
+def _columns(figure: Figure) -> Iterator[tuple[str, Figure, Callable[[Mapping[str, Any] | None], str]]]:
+    """Head, figure and how a cell is written: the mean; of seconds the median and the 95th percentile before it."""
+    for key in ("p50", "p95", "mean") if figure.form == "seconds" else ("mean",):
+        head = figure.name if key == "mean" else f"{key} {figure.name}"
+        yield head, figure, partial(_cell, figure.form, key)
+
+
+def _cell(form: Form, key: str, found: Mapping[str, Any] | None) -> str:
+    if found and form == "count":
+        return f"{found['mean'] * found['cases']:,.0f}"
+    return FORMS[form](found[key]) if found else NONE
+
+
+# --- what to know beside the figures
+
+
+def warnings(manifest: Manifest, cases: Sequence[Case]) -> Iterator[str]:
+    """What to know before any figure."""
+    if not manifest.get("finished"):
+        yield "The run is not finished: the same command continues where it stopped."
+    by_rules = sum(bool(_BY_RULES.fullmatch(case.note)) for case in cases)
+    if 2 * by_rules > len(cases):
+        yield (
+            f"{by_rules:,} of {plural(len(cases), 'case')} were made from headings of the files: word search looks "
+            "better than on people's questions."
+        )
+
+
+def missing(manifest: Manifest, summary: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each table that was asked for and is not there, because no case has the labels that it needs."""
+    cases, graphs, found = summary["cases"], manifest["graphs"], summary["figures"]
+    for title, wanted, labelled, why in (
+        ("Retrieval", manifest["modes"], cases["with_relevant"], "names a relevant place (relevant)"),
+        ("Router", "adaptive" in graphs, cases["with_route"], "names a route (route)"),
+        ("Answers", graphs, cases["with_answers"], "has reference answers (answers)"),
+        ("Refusals", graphs, cases["answerable"] + cases["unanswerable"], "says whether it is answerable (answerable)"),
+    ):
+        if wanted and not labelled:
+            yield f"no {title}: no case {why}"
+    judged = "Judge" in found or any(failure["kind"] == "judgement" for failure in summary["failures"])
+    if manifest["judge"] and manifest["finished"] and not judged:
+        yield "no answer could be judged: the judge needs cases with reference answers that were answered"
+
+
+def failures(summary: Mapping[str, Any], first: int = FAILURES) -> list[str]:
+    """How many failed, and the first of them, one line each; empty where nothing did."""
+    failed: Sequence[Mapping[str, Any]] = summary["failures"]
+    if not failed:
+        return []
+    lines = [f"{plural(len(failed), 'failure')}, in none of the figures{' (the first ones)' * (len(failed) > first)}:"]
+    for failure in failed[:first]:
+        where = failure.get("graph") or failure.get("mode") or failure["kind"]
+        lines.append(f"{one_line(failure['case'], 60)}, {one_line(where, 40)}: {one_line(failure['error'])}")
+    return lines
+
+
+def facts(manifest: Manifest) -> dict[str, str]:
+    """What was run, on what, and with what; what is not known is left out."""
+    cases, index, engine = manifest["cases"], manifest["index"], manifest["engine"]
+    corpus = manifest["fallback_corpus"]
+    limit = f", --limit {manifest['limit']}" if manifest["limit"] else ""
+    known = {
+        "notes": manifest.get("notes"),
+        "started": manifest["started"],
+        "cases": f"{cases['used']:,} of {plural(cases['total'], 'case')}{limit}, {cases['path']}, {cases['format']}",
+        "engine": f"{engine['describe']} ({engine['why']})" if engine["why"] else engine["describe"],
+        "evaluator": evaluator_line(manifest["evaluator"]),
+        "index": ", ".join(
+            (
+                index["path"],
+                plural(index["documents"], "file"),
+                plural(index["chunks"], "passage"),
+                index["embedder"],
+                f"at most {index['chunk_size']} tokens, overlap {index['chunk_overlap']}",
+            )
+        ),
+        "finished": manifest["finished"],
+        "command": shlex.join(manifest["command"]),
+        "SHA-256 of the cases": cases["sha256"][:16],
+        "graphs": joined(manifest["graphs"]) or "none: retrieval only",
+        "retrieval": joined(manifest["modes"]),
+        "passages per query": manifest["k"],
+        "prompts of one's own": ", ".join(map(" ".join, engine["prompts"].items())),
+        "judge": manifest["judge"],
+        "fingerprint": index["fingerprint"],
+        "fallback corpus": corpus and f"{corpus['path']}, {plural(corpus['documents'], 'file')}",
+        "seed": manifest["seed"],
+        "SHA-256 of models.yaml": manifest["models_yaml"]["sha256"][:16],
+        "versions": ", ".join(f"{name} {version}" for name, version in manifest["versions"].items()),
+    }
+    return {name: one_line(value, 2000) for name, value in known.items() if value not in (None, "")}
+
+
+FIRST = ("notes", "started", "cases", "engine", "evaluator", "index")
+"""What a reader wants to know before the figures; the other facts can wait."""
+
+
+def settings_of(manifest: Manifest) -> dict[str, str]:
+    """The settings in force, by name."""
+    return {
+        one_line(name): one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in sorted(manifest["settings"].items())
+    }
