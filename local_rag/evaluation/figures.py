@@ -172,6 +172,11 @@ def _unreadable(case: Case, record: Record) -> float | None:
     return None if record["verdict"] == "abstained" else float(record["verdict"] == "unparsed")
 
 
+def _agreed(case: Case, record: Record) -> float | None:
+    known = record.get("right") is not None and record["verdict"] in ("right", "wrong")
+    return float((record["verdict"] == "right") == record["right"]) if known else None
+
+
 def _used(name: str) -> Of:
     return lambda case, record: float(record["answer"]["usage"][name])
 
@@ -243,6 +248,8 @@ FIGURES = (
            lambda case, record: float(any(each.get("fallback_corpus") for each in record["answer"]["citations"])),
            "answers that cite something of it", "count", None),
     Figure("Judge", "right", _judged, "the judge called the answer right; a refusal is not"),
+    Figure("Judge", "agreement", _agreed, "share of its verdicts that agree with whether the text contains an answer",
+           better=None),
     Figure("Judge", "unread", _unreadable, "share of the judge's verdicts that could not be read", better=None),
     Figure("Cost", "s", lambda case, record: float(record["answer"]["seconds"]), "seconds of a question",
            "seconds", "less"),

@@ -15,6 +15,7 @@ from local_rag.core.cancel import Cancel, check, current, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
+from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
@@ -231,6 +232,7 @@ class Runner:
             "case": case.id,
             "graph": graph,
             "verdict": judgement.verdict,
+            "right": is_right(case, answered),
             "why": judgement.why,
             "seconds": round(time.perf_counter() - started, 4),
             "calls": judgement.usage.calls,

@@ -140,7 +140,7 @@ def test_every_command_of_a_page_parses(page):
 
 FILES = {
     "notes/lease.md": "---\ndate: 2024-07-01\n---\n# Lease\n\nThe lease of the flat ends on 31 March 2027.\n\n"
-    "The notice period of the lease is three months. The deposit is two rents.\n",
+    "The notice period of the lease is three months.\n\n## Deposit\n\nThe deposit of the flat is two rents.\n",
     "notes/pool.md": "# Rules for the pool\n\nThese rules hold for the pool:\n\n- No glass.\n- No running.\n",
     "notes/roof.eml": "From: Ann Lee <ann@example.org>\nDate: Thu, 4 May 2023 10:00:00 +0000\nSubject: The roof\n\n"
     "We agreed that the roof is repaired before winter.\n",

@@ -233,8 +233,8 @@ def test_the_calibration_error_weighs_each_bin_by_what_it_holds():
 
 def test_the_judge_and_the_cost():
     records = [answered(RED, "red", usage=Usage(4, 100, 10)), refused(NINE), answered(NEWS, "x")]
-    records += [judged(RED, "right"), judged(NINE, "abstained"), judged(NEWS, "unparsed")]
-    assert row(records, "Judge") == {"right": (0.5, 2), "unread": (0.5, 2)}
+    records += [judged(RED, "right") | {"right": True}, judged(NINE, "abstained"), judged(NEWS, "unparsed")]
+    assert row(records, "Judge") == {"right": (0.5, 2), "agreement": (1, 1), "unread": (0.5, 2)}
     cost = row(records, "Cost")
     assert (cost["calls"], cost["read"], cost["s"]) == ((4 / 3, 3), (100 / 3, 3), (2, 3))
 
