@@ -79,12 +79,12 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     ):
         for part in parts:
             expect(passages.nth(number)).to_contain_text(part)
-    expect(tab.page.locator(".graph .running")).to_have_text(["Grade documents"])
-    expect(tab.page.locator(".graph g.taken")).to_have_text(["question", "Retrieve"])
+    expect(tab.page.locator(".graph .running")).to_have_text(["Check the passages"])
+    expect(tab.page.locator(".graph g.taken")).to_have_text(["question", "Search your files"])
     server.release()
     tab.page.get_by_role("button", name="How it came about").click()
     expect(tab.page.locator(".graph g.taken")).to_have_text(
-        ["question", "Retrieve", "Grade documents", "Generate", "Grade generation", "answer"]
+        ["question", "Search your files", "Check the passages", "Write the answer", "Check the answer", "answer"]
     )
     expect(tab.page.locator(".graph .running")).to_have_count(0)
 

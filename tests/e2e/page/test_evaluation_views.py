@@ -62,7 +62,7 @@ def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("heading", name="The way to it").wait_for()
     drawing = tab.page.get_by_role("group", name="The way through the graph").get_by_role("img")
-    tab.holds(lambda: "Retrieve" in drawing.get_attribute("aria-label"))
+    tab.holds(lambda: "Search your files" in drawing.get_attribute("aria-label"))
     slider = tab.page.get_by_role("slider", name="Step")
     slider.fill("1")
     tab.holds(lambda: drawing.locator(".running").count() == 1)  # the node of that step is lit

@@ -1,11 +1,8 @@
-// A graph as the server lays it out, with the path that a question took; the node that works is lit.
+// A graph as a column from the question to the answer, with the path that a question took; the node that works is lit.
 import { get, path as to } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { Facts } from "./reply.js";
-import { plain, sentence } from "./verdicts.js";
-
-const HEIGHT = 30;
-const ENDS = { __start__: "question", __end__: "answer" };
+import { nodeName, plain } from "./verdicts.js";
 
 const graphs = new Map();
 
@@ -18,89 +15,117 @@ export function Graph({ name, ...way }) {
     graphs.get(name).then(setGraph, () => graphs.delete(name));
   }, [name]);
   if (!graph) return null;
-  const steps = graph.nodes.filter(({ about }) => about).map(({ label, about }) => [sentence(label), about]);
+  const steps = graph.nodes.filter(({ about }) => about).map(({ id, about }) => [nodeName(id), about]);
   return html`<div class="stack-tight"><${Drawing} graph=${graph} ...${way} />
     ${graph.about && html`<${Facts} title="What the steps do" facts=${[[graph.name, graph.about], ...steps]} />`}
   </div>`;
 }
 
 function Drawing({ graph, path, running, ended }) {
-  const nodes = graph.nodes.map((node) => {
-    const text = ENDS[node.id] || sentence(node.label || node.id);
-    return { ...node, text, width: Math.max(64, text.length * 6.8 + 24) };
-  });
-  const byId = new Map(nodes.map((node) => [node.id, node]));
-  const known = path.filter((id) => byId.has(id));
-  const way = ["__start__", ...known, ...(ended ? ["__end__"] : [])];
-  const edges = drawnEdges(graph.edges, byId, nodes, known.length ? way : []);
-  const box = frame(nodes, edges);
-  const spoken = `${known.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`;
-  const kindOf = ({ id }) => (id === running ? "running" : way.includes(id) && known.length ? "taken" : "");
+  const { nodes, edges, box } = laidOut(graph);
+  const known = path.filter((id) => nodes.some((node) => node.id === id));
+  const way = known.length ? ["__start__", ...known, ...(ended ? ["__end__"] : [])] : [];
+  const steps = new Set(way.slice(1).map((id, at) => `${way[at]} ${id}`));
+  const taken = ({ from, to }) => steps.has(`${from} ${to}`);
+  const spoken = `${known.map(nodeName).join(", then ") || "not begun"}${running ? "; working" : ""}`;
+  const kindOf = ({ id }) => (id === running ? "running" : way.includes(id) ? "taken" : "");
   return html`<div class="scroll" tabindex="0" role="group" aria-label="The way through the graph">
     <svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img" aria-label=${spoken}>
       <defs>${["", "taken"].map((kind) => html`<marker id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8"
         refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
         <path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
-      ${edges.map((edge) => html`<path d=${edge.d} class=${edge.taken ? "taken" : ""}
-        stroke-dasharray=${edge.conditional && !edge.taken ? "4 4" : null}
-        marker-end=${`url(#arrow${edge.taken ? "taken" : ""})`} />`)}
-      ${edges.filter((edge) => edge.label).map((edge) => html`
-        <text class="label" x=${edge.x} y=${edge.y}>${plain(edge.label)}</text>`)}
+      ${edges.sort((a, b) => taken(a) - taken(b)).map((edge) => html`<path d=${edge.d}
+        class=${taken(edge) ? "taken" : ""} stroke-dasharray=${edge.conditional && !taken(edge) ? "4 4" : null}
+        marker-end=${`url(#arrow${taken(edge) ? "taken" : ""})`} />`)}
+      ${edges.map(({ text, label }) => text && html`
+        <text class=${`label ${label.anchor}`} x=${label.x} y=${label.y}>${text}</text>`)}
       ${nodes.map((node) => html`<g class=${kindOf(node)}><${Box} node=${node} /></g>`)}
     </svg></div>`;
 }
 
-function Box({ node: { id, x, y, width, text } }) {
-  return html`<rect x=${x - width / 2} y=${y - HEIGHT / 2} width=${width} height=${HEIGHT} rx=${id in ENDS ? 15 : 8} />
-    <text x=${x} y=${y}>${text}</text>`;
+function Box({ node: { text, y, width, height, isEnd } }) {
+  return html`<rect x=${-width / 2} y=${y - height / 2} width=${width} height=${height} rx=${isEnd ? 15 : 8} />
+    <text x="0" y=${y}>${text}</text>`;
 }
 
-// The edges with their curves; those of the way are taken, and drawn last.
-function drawnEdges(edges, byId, nodes, way) {
-  const taken = new Set(way.slice(1).map((id, at) => `${way[at]} ${id}`));
-  return edges
-    .filter(({ from, to }) => byId.has(from) && byId.has(to))
-    .map((edge, at) => {
-      const isTaken = taken.has(`${edge.from} ${edge.to}`);
-      return { ...edge, ...curve(byId.get(edge.from), byId.get(edge.to), nodes, at), taken: isTaken };
-    })
-    .sort((a, b) => a.taken - b.taken);
-}
+// Pixels: of a box, between boxes without and with a label there, between the ends of edges at a box, between lanes.
+const HEIGHT = 30;
+const GAP = 20;
+const LABELLED_GAP = 36;
+const PORT = 17;
+const LANE = 12;
+// Of a sign, in the font of a box and in that of a label, where fonts are wide.
+const SIGN = 7.4;
+const SMALL_SIGN = 6.3;
 
-// An edge downwards is a curve from box to box; one that leads up, or would cross a box, goes around at the side.
-function curve(a, b, nodes, at) {
-  const [high, low] = [Math.min(a.y, b.y), Math.max(a.y, b.y)];
-  const between = nodes.filter((node) => node !== a && node !== b && node.y > high && node.y < low);
-  const blocked = between.some((node) => Math.abs(node.x - (a.x + b.x) / 2) < node.width / 2 + 8);
-  const top = (node) => node.y - HEIGHT / 2;
-  const bottom = (node) => node.y + HEIGHT / 2;
-  const beside = (node, side) => node.x + (side * node.width) / 2;
-  const label = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
-  if (b.y > a.y && !blocked) {
-    const middle = (bottom(a) + top(b)) / 2;
-    return { d: `M${a.x} ${bottom(a)}C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${top(b)}`, x: label.x, y: middle };
-  }
-  if (b.y < a.y && b.x < a.x - 60) {
-    return { d: `M${beside(a, -1)} ${a.y}Q${b.x} ${a.y} ${b.x} ${bottom(b)}`, x: b.x + 6, y: a.y - 4 };
-  }
-  if (b.y < a.y && b.x > a.x + 60) {
-    return { d: `M${a.x} ${top(a)}Q${a.x} ${b.y} ${beside(b, -1)} ${b.y}`, ...label, x: a.x };
-  }
-  const side = b.y > a.y && b.x <= a.x ? -1 : 1;
-  const furthest = Math.max(...[a, b, ...between].map((node) => side * beside(node, side)));
-  const out = side * (furthest + 26 + (at % 3) * 12);
-  const d = `M${beside(a, side)} ${a.y}C${out} ${a.y} ${out} ${b.y} ${beside(b, side)} ${b.y}`;
-  return { d, x: out, y: label.y, out };
-}
+const SIDES = [1, -1];
 
-function frame(nodes, edges) {
-  const labels = edges.flatMap(({ x, label, out = x }) => {
-    const half = plain(label).length * 3;
-    return [Math.min(out, x - half), Math.max(out, x + half)];
+// Every box stands in one column. An edge to the next box is straight; another goes around, down at the right side and
+// up at the left, where every box that edges lead to has a lane of its own. Between the boxes and the lanes is room for
+// the labels: so nothing lies over anything but an edge over an edge that it crosses.
+function laidOut(graph) {
+  const rows = [...graph.nodes].sort((a, b) => a.y - b.y || a.x - b.x);
+  const texts = rows.map(({ id }) => nodeName(id));
+  const width = Math.max(...texts.map((text) => text.length * SIGN + 24));
+  const nodes = rows.map(({ id }, row) => ({ id, row, text: texts[row], width, isEnd: id.startsWith("__") }));
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to)).map((edge) => {
+    const [a, b] = [byId.get(edge.from), byId.get(edge.to)];
+    return { ...edge, a, b, text: plain(edge.label), side: b.row === a.row + 1 ? 0 : Math.sign(b.row - a.row) };
   });
-  const left = Math.min(...nodes.map((node) => node.x - node.width / 2), ...labels) - 8;
-  const right = Math.max(...nodes.map((node) => node.x + node.width / 2), ...labels) + 8;
-  const top = Math.min(...nodes.map((node) => node.y)) - HEIGHT / 2 - 6;
-  const bottom = Math.max(...nodes.map((node) => node.y)) + HEIGHT / 2 + 6;
-  return [left, top, right - left, bottom - top].map(Math.round);
+  const of = (side) => edges.filter((edge) => edge.side === side);
+  stack(nodes, of);
+  const ends = SIDES.map((side) => addLanes(of(side), side, width / 2));
+  of(0).forEach((edge) => addStraight(edge));
+  const last = nodes.at(-1);
+  const [left, right] = [Math.min(...ends, -width / 2) - 6, Math.max(...ends, width / 2) + 6];
+  const [top, bottom] = [-6, last.y + last.height / 2 + 6];
+  return { nodes, edges, box: [left, top, right - left, bottom - top].map(Math.round) };
+}
+
+// Adds to every node where it stands and where edges end at its sides: all that lead to it at one port, those that
+// leave it at one each, in the order in which they cross least.
+function stack(nodes, of) {
+  let top = 0;
+  for (const node of nodes) {
+    const outgoing = (side) => of(side).filter(({ a }) => a === node).sort((a, b) => b.b.row - a.b.row);
+    const incoming = (side) => (of(side).some(({ b }) => b === node) ? [null] : []);
+    node.ports = { 1: [...incoming(1), ...outgoing(1)], [-1]: [...outgoing(-1), ...incoming(-1)] };
+    const most = Math.max(...SIDES.map((side) => node.ports[side].length));
+    node.height = Math.max(HEIGHT, most * PORT + 4);
+    node.y = top + node.height / 2;
+    const isLabelled = of(0).some(({ a, text }) => a === node && text);
+    top += node.height + (isLabelled ? LABELLED_GAP : GAP);
+  }
+}
+
+function portOf(node, side, edge) {
+  const ports = node.ports[side];
+  return node.y + (ports.indexOf(edge) - (ports.length - 1) / 2) * PORT;
+}
+
+// Adds the ways of the edges at a side: where the last lane is.
+function addLanes(edges, side, half) {
+  const rowsTo = (target) => edges.filter(({ b }) => b === target).map(({ a }) => Math.abs(a.row - target.row));
+  const reach = (target) => Math.max(...rowsTo(target));
+  const targets = [...new Set(edges.map(({ b }) => b))].sort((a, b) => reach(a) - reach(b));
+  const first = half + 14 + Math.max(0, ...edges.map(({ text }) => text.length * SMALL_SIGN + 8));
+  for (const edge of edges) {
+    const { a, b } = edge;
+    const [from, to] = [portOf(a, side, edge), portOf(b, side, null)];
+    const lane = side * (first + LANE * targets.indexOf(b));
+    const [turn, back] = [side * 6, Math.sign(to - from) * 6];
+    const behindLabel = edge.text && `h${side * 6}M${side * (half + 12 + edge.text.length * SMALL_SIGN)} ${from}`;
+    edge.d = `M${side * half} ${from}${behindLabel}H${lane - turn}Q${lane} ${from} ${lane} ${from + back}`
+      + `V${to - back}Q${lane} ${to} ${lane - turn} ${to}H${side * half}`;
+    edge.label = { x: side * (half + 9), y: from, anchor: side > 0 ? "from" : "to" };
+  }
+  return side * (edges.length ? first + LANE * targets.length : half);
+}
+
+function addStraight(edge) {
+  const [from, to] = [edge.a.y + edge.a.height / 2, edge.b.y - edge.b.height / 2];
+  const middle = (from + to) / 2 - 3;
+  edge.d = `M0 ${from}${edge.text && `V${middle - 9}M0 ${middle + 9}`}V${to}`;
+  edge.label = { x: 0, y: middle, anchor: "" };
 }

@@ -25,6 +25,33 @@ const KINDS = {
   grade_generation: "The draft",
   discard_documents: "Without passages",
 };
+// The steps of the graphs; what is not known here is called as the graph calls it.
+const NODES = {
+  __start__: "question",
+  __end__: "answer",
+  standalone_question: "Understand the question",
+  route_question: "Choose where to look",
+  decide_retrieval: "Decide whether to look",
+  retrieve: "Search your files",
+  retrieve_step: "Search for the next step",
+  reason: "Think a step further",
+  grade_documents: "Check the passages",
+  discard_documents: "Set passages aside",
+  refine_documents: "Cut to what matters",
+  transform_query: "Reword the question",
+  web_search: "Search the web",
+  web_search_node: "Search the web",
+  generate: "Write the answer",
+  rank_candidates: "Choose the best draft",
+  grade_generation: "Check the answer",
+  grade_generation_v_documents: "Check its support",
+  grade_generation_v_question: "Check that it answers",
+  grade_segment: "Check the new part",
+  prepare_for_final_grade: "Go on to the last check",
+  llm_fallback: "Answer from memory",
+  give_up: "Stop trying",
+  remember: "Keep it for follow-ups",
+};
 // What is said otherwise than the graphs name it.
 const LABELS = {
   unparsed: "no clear verdict",
@@ -41,6 +68,8 @@ const LABELS = {
   generate: "write the answer",
   "not useful": "does not answer",
   useful: "answers",
+  web: "with the web",
+  "no web": "without the web",
   correct: "all are relevant",
   incorrect: "none is relevant",
   ambiguous: "some are relevant",
@@ -51,6 +80,8 @@ const TONES = {
   irrelevant: "bad", no: "bad", refused: "bad", "not supported": "bad", "not useful": "bad",
 };
 
+export const nodeName = (id) => NODES[id] || sentence(id);
+
 export const plain = (label) => LABELS[label] || label;
 
 export const toneOf = (verdict) => TONES[verdict] || "";
@@ -58,7 +89,7 @@ export const toneOf = (verdict) => TONES[verdict] || "";
 const kindOf = (kind) => KINDS[kind] || sentence(kind);
 
 // "grade_documents" as a person reads it: "Grade documents".
-export const sentence = (name) => capital(name.replace(/_/g, " ").trim());
+const sentence = (name) => capital(name.replace(/_/g, " ").trim());
 
 export function Verdict({ verdict, bare = false }) {
   const { kind, verdict: label, why, score, source } = verdict;
