@@ -32,7 +32,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
             what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
             raise ConfigUnreadable(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
         text = path.read_text(encoding="utf-8")
-        _check_depth(text)
+        _check_shape(text)
         data = yaml.load(text, _YAML)
     except FileNotFoundError as error:
         raise ConfigError(
@@ -59,10 +59,15 @@ def _look(path: Path) -> str:
     return f"cat -n {shlex.quote(str(path))}"
 
 
-def _check_depth(text: str) -> None:
-    """Raises ValueError for a nesting that no settings have: libyaml goes down with each level until the stack ends."""
+def _check_shape(text: str) -> None:
+    """Raises ValueError for a nesting that no settings have, and for aliases.
+
+    libyaml goes down with each level until the stack ends; twenty lines of aliases of aliases are billions of values.
+    """
     depth = 0
     for event in yaml.parse(text, _YAML):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"line {event.start_mark.line + 1} has the alias *{event.anchor}: write its value out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")
