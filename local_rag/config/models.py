@@ -196,7 +196,7 @@ def load_models(settings: Settings) -> Models:
     for file in files(settings):
         content = read_yaml(file)
         shipped = shipped or content["ollama"]["profiles"]  # the weakest file is the packaged one
-        origin |= dict.fromkeys(_merge(merged, content), file)
+        origin |= dict.fromkeys(merge(merged, content), file)
     try:
         known = _Content.model_validate(merged)
     except ValidationError as error:
@@ -239,7 +239,7 @@ def _placed(spec: Spec, origin: Mapping[_Path, Path], kind: str, name: str) -> S
     return spec.model_copy(update={"name": name, "path": path})
 
 
-def _merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
+def merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
     """Put the keys of a stronger file over those of the weaker ones; the path of each key that it sets.
 
     A new location of a model replaces the whole old one, or a path would land in the wrong package.
@@ -253,7 +253,7 @@ def _merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ())
             if not isinstance(below.get(path[-1]), dict):
                 below[path[-1]] = {}
             yield path
-            yield from _merge(below[path[-1]], value, path)
+            yield from merge(below[path[-1]], value, path)
         elif value is not None or path[-1] not in _MAPPINGS:  # without a value its lines are all commented out
             below[path[-1]] = value
             yield path

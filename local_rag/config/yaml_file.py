@@ -67,7 +67,7 @@ def _check_shape(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, _YAML):
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {event.start_mark.line + 1} has the alias *{event.anchor}: write its value out")
+            raise ValueError(f"it has the alias *{event.anchor}: write its value out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")

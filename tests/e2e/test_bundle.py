@@ -20,38 +20,41 @@ pytestmark = [
 PERSON = {"HOME": str(Path.home())}
 """What fetches wheels has the settings and the cache of the person's pip; all else has the home of the test."""
 
-BUNDLE = "from local_rag.cli.bundle import bundle_app; raise SystemExit(bundle_app(standalone_mode=False))"
-
 
 def run(*command, **variables):
     return subprocess.run([*map(str, command)], env=os.environ | variables, capture_output=True, text=True, timeout=900)
 
 
-def pip_reaches_its_index(tmp_path):
+def test_a_bundle_is_made_carried_installed_and_asked_where_there_is_no_route(tmp_path):
     probe = ["download", "--no-deps", "--quiet", "--timeout", "5", "--retries", "0", "--dest", tmp_path / "probe"]
-    return run(sys.executable, "-m", "pip", *probe, "packaging", **PERSON).returncode == 0
-
-
-def test_a_bundle_is_made_installed_and_used_where_there_is_no_route(tmp_path):
-    if not pip_reaches_its_index(tmp_path):
+    if run(sys.executable, "-m", "pip", *probe, "packaging", **PERSON).returncode:
         pytest.skip("pip reaches no index to fetch the wheels from")
+    notes = tmp_path / "plan.md"
+    notes.write_text("# Plan\n\nThe greenhouse costs 4,200 euros.\n")
+    assert run(sys.executable, "-m", "local_rag", "index", notes, "--index", "garden").returncode == 0
     with tempfile.TemporaryDirectory(dir=tmp_path) as folder:  # 2 GB, which pytest would keep for three runs
-        across_the_gap(Path(folder) / "bundle", Path(folder) / "there")
+        across_the_gap(Path(folder) / "bundle", Path(folder) / "carried", Path(folder) / "there")
 
 
-def across_the_gap(bundle, place):
-    made = run(sys.executable, "-c", BUNDLE, "create", bundle, **PERSON)
-    assert made.returncode == 0, made.stderr
-    manifest = next(line.split()[0] for line in made.stdout.splitlines() if line.endswith("manifest.json"))
+def across_the_gap(made, carried, place):
+    links = [part for folder in os.environ.get("PIP_FIND_LINKS", "").split() for part in ("--find-links", folder)]
+    created = run(sys.executable, "-m", "local_rag", "bundle", "create", made, "--index", "garden", *links, **PERSON)
+    assert created.returncode == 0, created.stderr
+    sum = next(line.split()[0] for line in created.stdout.splitlines() if line.endswith("manifest.json"))
+    made.rename(carried)
+    there = {name: str(place / name) for name in ("LOCAL_RAG_DATA_DIR", "LOCAL_RAG_CONFIG_DIR", "LOCAL_RAG_CACHE_DIR")}
     base = getattr(sys, "_base_executable", sys.executable)
-    command = [base, "-I", bundle / "install.py", "--venv", place, "--sum", manifest]
-    installed = run(*NO_ROUTE, *command, PIP_INDEX_URL="https://pip.test/simple", PIP_FIND_LINKS="/nowhere")
+    hostile = {"PIP_INDEX_URL": "https://pip.test/simple", "PIP_FIND_LINKS": "/nowhere"}
+    installed = run(*NO_ROUTE, base, "-I", carried / "install.py", "--sum", sum, **there, **hostile)
     assert installed.returncode == 0, installed.stderr
-    program = place / "bin" / "local-rag"
+    program = place / "LOCAL_RAG_DATA_DIR" / "venv" / "bin" / "local-rag"
     assert f"{program} demo\n" in installed.stdout
-    shown = run(*NO_ROUTE, program, "demo")
+    answered = run(*NO_ROUTE, program, "ask", "What does the greenhouse cost?", "--index", "garden", **there)
+    assert answered.returncode == 0 and "4,200 euros" in answered.stdout, answered.stderr
+    shown = run(*NO_ROUTE, program, "demo", **there)
     assert shown.returncode == 0, shown.stderr
-    assert "CRAG discards all of them and searches the web instead. [1]" in shown.stdout
     assert "Your files do not say" in shown.stdout
-    verified = run(*NO_ROUTE, place / "bin" / "python", "-c", BUNDLE, "verify", bundle, "--sum", manifest)
+    verified = run(*NO_ROUTE, program, "bundle", "verify", carried, "--sum", sum)
     assert verified.returncode == 0, verified.stdout
+    checked = run(*NO_ROUTE, program, "doctor", **there)
+    assert "others may open" not in checked.stdout

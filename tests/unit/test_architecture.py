@@ -40,7 +40,7 @@ HOME_OF = {
         "runtime/langchain_tool",
     },
     "faiss": {"index/store/vectors", "index/catalog"},
-    "sqlite3": {"index", "runtime/history", "runtime/history_file", "bundle/index_snapshot", "core/private_files"},
+    "sqlite3": {"index", "runtime/history", "runtime/history_file", "bundle/create", "core/private_files"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed", "engines/evaluator"},
     "transformers": {"index/embed"},

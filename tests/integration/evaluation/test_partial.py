@@ -7,13 +7,8 @@ import json
 import pytest
 from support.fakes_index import remembering_minilm
 
-from local_rag.bundle.create import order
-from local_rag.bundle.installer import partial_lines as installed
-from local_rag.bundle.readme_text import readme
-from local_rag.bundle.target import Target
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.core.errors import UsageError
 from local_rag.index.index import Index
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -69,20 +64,3 @@ def test_a_fallback_corpus_that_is_half_embedded_is_refused_too(cases, tmp_path,
     assert run([*command, "--web-from", str(tmp_path / "saved"), "--out", str(tmp_path / "b")]) == 0, (
         "a folder is embedded as a whole when it is opened"
     )
-
-
-def test_a_bundle_refuses_or_says_so_where_it_is_unpacked(cases):
-    target = Target.of(None, None)
-    with pytest.raises(UsageError, match="only 1 of 2 passages embedded") as refused:
-        order(Settings.load(), target, index=True)
-    assert refused.value.hint == f"{FINISH}   or the same command with --partial"
-    assert order(Settings.load(), target, index=True, partial=True).index.embedded == 1
-    index = {"name": "default", "files": 2, "passages": 2, "embedded": 1}
-    contents = {"embedder": {"name": "minilm", "folder": ""}, "index": index}
-    text = readme(target, {}, contents, [])
-    assert "2 passages, 1 of them embedded" in text and f"{FINISH} --index default" in text
-    assert installed(index, "local-rag index --embed-only") == [
-        "1 of its 2 passages are embedded; the others are found by their words only. To embed them here:",
-        "  local-rag index --embed-only",
-    ]
-    assert installed({"name": "default", "files": 2, "passages": 2}, "") == []
