@@ -60,10 +60,6 @@ _UNUSED = """DELETE FROM questions WHERE conditions IS NULL AND state <> 'runnin
 class History(HistoryFile):
     """The history in a data folder. Serves several threads and processes; close it, or use it in a `with`."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        super().__init__(path, connection)
-        self._forks: dict[str, Sequence[str]] = {}
-
     # --- a question as it is asked
 
     def begin(
@@ -76,8 +72,8 @@ class History(HistoryFile):
         web_never: bool = False,
         conditions: Line | None = None,
         keep: int = 0,
-    ) -> tuple[str, str]:
-        """Write a question that starts, at the end of its thread if it is in one; its ID and its time.
+    ) -> str:
+        """Write a question that starts, at the end of its thread if it is in one; its ID.
 
         With `conditions` it is recorded, and the oldest records go, so that there are at most `keep`.
         """
@@ -91,11 +87,12 @@ class History(HistoryFile):
             columns = "id, at, state, question, index_name, indexes, web_never, conditions"
             self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, 'running', ?, ?, ?, ?, ?)", *about)
             if thread:
-                self._run("INSERT INTO turns VALUES (?, ?, ?)", thread, self._store_fork(thread), id_)
+                last = "(SELECT coalesce(max(position), 0) + 1 FROM turns WHERE thread = ?)"
+                self._run(f"INSERT INTO turns VALUES (?, {last}, ?)", thread, thread, id_)
             if conditions is not None:
                 sql = "SELECT id FROM questions WHERE conditions IS NOT NULL ORDER BY at DESC, rowid DESC"
                 self._forget_records([row[0] for row in self._rows(f"{sql} LIMIT -1 OFFSET ?", keep)])
-        return id_, at
+        return id_
 
     def add(self, run: str, line: Line | None, sources: Collection[str] = ()) -> None:
         """Add a line to the record of a question, and the files that it names; it is there after a kill, too.
@@ -140,11 +137,10 @@ class History(HistoryFile):
 
     def before(self, thread: str) -> list[dict[str, Any]]:
         """The turns of a thread as its next question needs them: the input of a graph that understands follow-ups."""
-        ids = self._forks.get(thread) or self._done(thread)
         names = ("question", "asked", "answer", "language", "shown", "indexes", "web_never")
         of_answer = (f"json_extract(answer, '$.{name}')" for name in ("asked", "text", "language"))
         sql = f"SELECT question, {', '.join(of_answer)}, shown, indexes, web_never FROM questions WHERE id = ?"
-        turns = [dict(zip(names, row, strict=True)) for id_ in ids for row in self._rows(sql, id_)]
+        turns = [dict(zip(names, row, strict=True)) for id_ in self._done(thread) for row in self._rows(sql, id_)]
         for turn in turns:
             turn |= {"shown": json.loads(turn["shown"]), "indexes": json.loads(turn["indexes"])}
         return turns
@@ -174,10 +170,6 @@ class History(HistoryFile):
                 return thread
         raise UsageError(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
 
-    def has(self, name: str) -> bool:
-        """Whether there is a chat of that name, or a fork that was asked nothing yet."""
-        return name in (*self.names(), *self._forks)
-
     def names(self) -> Sequence[str]:
         """The names of all chats, sorted."""
         return [row[0] for row in self._rows("SELECT DISTINCT thread FROM turns ORDER BY thread")]
@@ -188,8 +180,8 @@ class History(HistoryFile):
         Raises UsageError for a chat, or a turn, that is not there.
         """
         name = thread_name(name)
-        ids = self._forks.get(name) or self._done(name)
-        if not ids and name not in self._forks:
+        ids = self._done(name)
+        if not ids:
             self.thread(name)
         if upto is not None and not 1 <= upto <= len(ids):
             raise UsageError(
@@ -201,12 +193,13 @@ class History(HistoryFile):
     def fork(self, name: str, upto: int) -> str:
         """The name of a new chat that begins with the first `upto` turns of this one, which stays as it is.
 
-        It is stored with its first question: nothing stays of a fork that is asked nothing. Raises UsageError as
-        `turns` does.
+        Raises UsageError as `turns` does.
         """
         turns = self.turns(name, upto)
-        fork = self._free(f"{thread_name(name)} from {upto}"[: LONGEST_NAME - 5].strip())
-        self._forks[fork] = [turn.run for turn in turns]
+        with self._writing():
+            fork = self._free(f"{thread_name(name)} from {upto}"[: LONGEST_NAME - 5].strip())
+            for position, turn in enumerate(turns, start=1):
+                self._run("INSERT INTO turns VALUES (?, ?, ?)", fork, position, turn.run)
         return fork
 
     def rename(self, name: str, new: str) -> str:
@@ -215,13 +208,10 @@ class History(HistoryFile):
         Raises UsageError for one that is not there, and for a name that cannot be typed or that another one has.
         """
         name, new = thread_name(name), thread_name(new)
-        if name in self._forks and not self.has(new):
-            self._forks[new] = self._forks.pop(name)
-            return new
         self.thread(name)
         if new != name:
             with self._writing():
-                if self.has(new):
+                if new in self.names():
                     raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
                 self._run("UPDATE turns SET thread = ? WHERE thread = ?", new, name)
         return new
@@ -366,13 +356,6 @@ class History(HistoryFile):
         sql = "SELECT id FROM turns JOIN questions ON id = turns.question WHERE thread = ? AND state = 'done'"
         return [row[0] for row in self._rows(f"{sql} ORDER BY position", thread)]
 
-    def _store_fork(self, thread: str) -> int:
-        """Store the first turns of a fork, and say where the next question of its thread comes."""
-        for position, id_ in enumerate(self._forks.pop(thread, ()), start=1):
-            self._run("INSERT INTO turns VALUES (?, ?, ?)", thread, position, id_)
-        ((last,),) = self._rows("SELECT coalesce(max(position), 0) FROM turns WHERE thread = ?", thread)
-        return int(last) + 1
-
     def _forget_records(self, ids: Collection[str]) -> None:
         for id_ in ids:
             self._run("DELETE FROM records WHERE question = ?", id_)
@@ -401,8 +384,8 @@ class History(HistoryFile):
 
     def _free(self, base: str) -> str:
         """The name itself, or with the first number behind it that no chat has."""
-        names = (base if number == 1 else f"{base} {number}" for number in count(1))
-        return next(name for name in names if not self.has(name))
+        taken, names = self.names(), (base if number == 1 else f"{base} {number}" for number in count(1))
+        return next(name for name in names if name not in taken)
 
 
 def _matching(name: str, ids: Sequence[str]) -> str:

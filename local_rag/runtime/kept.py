@@ -18,7 +18,6 @@ from local_rag.core.verdicts import Call, Graded
 from local_rag.text.display import for_terminal, short_path, shorten
 
 if TYPE_CHECKING:
-    from local_rag.index.joint import JointIndex
     from local_rag.index.path_labels import PathLabel
     from local_rag.index.store.schema import Stored
 
@@ -275,14 +274,15 @@ class RunPassages:
     def of(cls, run: KeptRun) -> RunPassages:
         """Read them from the index of the run, or from all that it asked as one."""
         from local_rag.index.index import Index
+        from local_rag.index.joint import JointIndex
 
         places = {str(passage["chunk_id"]): passage for passage in run.passages}
         if not run.folder:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
-        folders = [Path(folder) for folder in (run.folder, *run.others)]
         try:
-            index = _opened(folders) if run.others else Index.open(folders[0])
-            with index:
+            with ExitStack() as opened:
+                indexes = {each: opened.enter_context(Index.open(Path(each))) for each in (run.folder, *run.others)}
+                index = JointIndex(indexes) if run.others else indexes[run.folder]
                 return cls(index.stored(places), index.path_labels(), places=places)
         except IndexMissing:
             return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
@@ -314,14 +314,3 @@ class RunPassages:
         if self.stored is None:
             return self.trouble
         return "the index has changed since" if content not in ("", self.stored.content) else ""
-
-
-def _opened(folders: Sequence[Path]) -> JointIndex:
-    """Indexes as one."""
-    from local_rag.index.index import Index
-    from local_rag.index.joint import JointIndex
-
-    with ExitStack() as opened:
-        indexes = {str(folder): opened.enter_context(Index.open(folder)) for folder in folders}
-        opened.pop_all()
-        return JointIndex(indexes)

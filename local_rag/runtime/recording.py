@@ -56,21 +56,18 @@ class Recorder:
         With `conditions` and `runs.keep` the question is recorded; without a record or a thread nothing is written.
         Raises LocalRagError where a chat cannot be written.
         """
-        recorded = conditions() if conditions and self._keep else None
+        recorded, entry = conditions() if conditions and self._keep else None, None
         with closing(events):
-            if not (recorded or thread):
-                yield from events
-                return
-            try:
-                history = self._history()
-                run, _ = history.begin(question, thread=thread, conditions=recorded, keep=self._keep, **about)
-            except LocalRagError as error:
-                if thread:
-                    raise
-                yield from self._complaint(error)
-                yield from events
-                return
-            yield from self._recorded(events, _Entry(history, run, recorded is not None), thread)
+            if recorded or thread:
+                try:
+                    history = self._history()
+                    run = history.begin(question, thread=thread, conditions=recorded, keep=self._keep, **about)
+                    entry = _Entry(history, run, recorded is not None)
+                except LocalRagError as error:
+                    if thread:
+                        raise
+                    yield from self._complaint(error)
+            yield from self._recorded(events, entry, thread) if entry else events
 
     def _recorded(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
         answered = False

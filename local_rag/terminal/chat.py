@@ -160,7 +160,7 @@ class Chat:
     def _go_on(self, name: str) -> None:
         """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
         history = self.runner.rag.history
-        turns = history.turns(name) if history.has(name) else []
+        turns = history.turns(name) if name in history.names() else []
         self.thread, self.last = name, turns[-1].answer if turns else None
         if self._terminal:
             with suppress(ImportError):

@@ -263,7 +263,7 @@ def test_runs_are_listed_to_the_last(browser):
         history = workspace.history
         conditions = history.run("last").conditions
         for number in range(119):
-            run, _ = history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
+            run = history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
             history.end(run, "stopped", 0.5)
         tab.page.get_by_text("More", exact=True).click()
         tab.page.get_by_role("link", name="History").click()

@@ -110,11 +110,11 @@ def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, mo
     assert code == 1
 
 
-def test_a_fork_that_is_only_looked_at_is_not_stored(capsys, monkeypatch):
-    lines = ["What does the plan cost?", "And the other?", "/from 1", "/from 1", "/threads"]
+def test_a_fork_is_a_chat_of_its_own_at_once(capsys, monkeypatch):
+    lines = ["What does the plan cost?", "And the other?", "/from 1", "/threads"]
     code, out, err = talk(lines, capsys, monkeypatch, thread="plan")
-    assert re.search(r"^  plan +2 ", out, re.MULTILINE)
-    assert "plan from" not in out and "thread: plan from 1 (1 question so far)" in err
+    assert re.search(r"^  plan +2 ", out, re.MULTILINE) and re.search(r"^\* plan from 1 +1 ", out, re.MULTILINE)
+    assert "thread: plan from 1 (1 question so far)" in err
     assert code == 0
 
 
