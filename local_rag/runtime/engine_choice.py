@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
@@ -72,7 +73,17 @@ def choose_engine(
     something that was named cannot be had.
     """
     evaluator, lacking = open_evaluator(settings)
-    choice = _chosen(settings, embedder, corpus, evaluator or lacking, reranker)
+
+    def quoting() -> Engine:
+        if lacking:
+            raise lacking
+        return _extractive(settings, embedder, corpus, cast("Evaluator", evaluator), reranker)
+
+    if settings.values.engine == "extractive":
+        _no_model_named(settings)
+        choice = Choice(quoting())
+    else:
+        choice = _with_ollama(settings, evaluator, quoting)
     try:
         _check_grading(choice.engine, settings, lacking)
     except LocalRagError:
@@ -103,25 +114,15 @@ def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | 
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
 
 
-def _chosen(
-    settings: Settings,
-    embedder: Embedder,
-    corpus: Corpus,
-    evaluator: Evaluator | LocalRagError | None,
-    reranker: Reranker | None,
-) -> Choice:
-    """`evaluator` is one, or why there is none: a language model does without, quoting does not."""
-    if settings.values.engine == "extractive":
-        _no_model_named(settings)
-        return _extractive(settings, embedder, corpus, evaluator, reranker)
+def _with_ollama(settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine]) -> Choice:
+    """Ollama, or quotes where it cannot be had and nobody named it."""
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
-        reads = None if isinstance(evaluator, LocalRagError) else evaluator
-        engine = open_ollama(settings, None if must else QUICK, reads)
+        engine = open_ollama(settings, None if must else QUICK, evaluator)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise needed_by(settings, error) from error
-        return _extractive(settings, embedder, corpus, evaluator, reranker, str(error), error.hint)
+        return Choice(quoting(), str(error), error.hint)
     changed = engine.prompts.texts.changed
     note = f"prompts of your own: {joined(changed)}" if changed else ""
     if settings.values.engine == "ollama":
@@ -165,26 +166,14 @@ def missing_of(protocol: type, part: object) -> list[str]:
 
 
 def _extractive(
-    settings: Settings,
-    embedder: Embedder,
-    corpus: Corpus,
-    evaluator: Evaluator | LocalRagError | None,
-    reranker: Reranker | None,
-    why: str = "",
-    change: str = "",
-) -> Choice:
-    """The extractive engine with the thresholds that are in force for it. Raises why there is no evaluator."""
+    settings: Settings, embedder: Embedder, corpus: Corpus, evaluator: Evaluator, reranker: Reranker | None
+) -> Engine:
+    """The extractive engine with the thresholds that are in force for it."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
-    if evaluator is None or isinstance(evaluator, LocalRagError):
-        raise evaluator or EngineError("the extractive engine needs an evaluator")
-    engine = ExtractiveEngine(embedder, evaluator, corpus)
-    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, reranker))
-    values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
-    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    if given:
-        engine = ExtractiveEngine(embedder, evaluator, corpus, **given)
-    return Choice(engine, why, change)
+    plain = ExtractiveEngine(embedder, evaluator, corpus)
+    thresholds = thresholds_for(settings, fingerprint_of(plain, embedder, reranker))
+    return ExtractiveEngine(embedder, evaluator, corpus, relevant=thresholds.relevance, answers=thresholds.answer)
 
 
 def check_named(settings: Settings) -> None:

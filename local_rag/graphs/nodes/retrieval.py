@@ -73,16 +73,12 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
     phrases = quoted_phrases(state["question"])[:PHRASES] if getattr(deps.index, "narrows", False) else ()
     if not phrases:
         return search(deps, query, deps.k, exclude)
-    alone = [(phrase,) for phrase in phrases]
     passages: list[Document] = []
-    missing: list[str] = []
-    for wanted in [*([phrases] if len(phrases) > 1 else []), *alone, ()]:
+    for wanted in dict.fromkeys([tuple(phrases), *((phrase,) for phrase in phrases), ()]):
         if len(passages) < deps.k:
-            known = [*exclude, *map(chunk_id, passages)]
-            new = search(deps, query, deps.k - len(passages), known, phrases=wanted)
-            passages += new
-            missing += wanted if not new and len(wanted) == 1 and not search(deps, query, 1, (), phrases=wanted) else ()
-    if missing and not state.get("tried"):
+            passages += search(deps, query, deps.k - len(passages), [*exclude, *map(chunk_id, passages)], wanted)
+    missing = [] if state.get("tried") else [phrase for phrase in phrases if not search(deps, query, 1, (), (phrase,))]
+    if missing:
         quotes = [f'"{shorten(phrase, 60)}"' for phrase in missing]
         emit(Note(f"no passage holds {joined(quotes, 'or')} word for word"))
     return passages
