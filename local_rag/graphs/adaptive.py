@@ -15,7 +15,8 @@ from local_rag.graphs.nodes.graders import (
     grade_generation_or_other_source,
 )
 from local_rag.graphs.nodes.node import Node
-from local_rag.graphs.nodes.retrieval import reason, retrieve, retrieve_step, transform_query
+from local_rag.graphs.nodes.queries import transform_query
+from local_rag.graphs.nodes.retrieval import reason, retrieve, retrieve_step
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
 from local_rag.graphs.rules import label, route_taken, steps_or_source

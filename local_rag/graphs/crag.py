@@ -8,7 +8,8 @@ from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.correction import discard_documents, grade_documents, refine_documents
 from local_rag.graphs.nodes.generation import generate, give_up
 from local_rag.graphs.nodes.graders import grade_generation_once
-from local_rag.graphs.nodes.retrieval import retrieve, transform_query
+from local_rag.graphs.nodes.queries import transform_query
+from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.web_search import web_search_node
 from local_rag.graphs.rules import label
 from local_rag.graphs.state import CragResult, CragState

@@ -15,7 +15,8 @@ from local_rag.graphs.nodes.graders import (
     grade_generation_v_question,
     prepare_for_final_grade,
 )
-from local_rag.graphs.nodes.retrieval import retrieve, transform_query
+from local_rag.graphs.nodes.queries import transform_query
+from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.routing import decide_retrieval
 from local_rag.graphs.rules import label, retrieve_or_not
 

@@ -76,7 +76,7 @@ class State(TypedDict, total=False):
     index: str  # the folder of the index that is asked
     query: str  # what is searched for
     tried: list[str]  # every query so far
-    own: list[str]  # those that the web may be told; see `nodes.own_words`
+    own: list[str]  # those that the web may be told; see `nodes.queries`
     route: Source
     complexity: Complexity
     label: str  # what the last node decided for the edge behind it

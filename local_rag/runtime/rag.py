@@ -219,8 +219,8 @@ class Rag:
         if thread:
             deps = replace(deps, turns=self.history.before(thread))
         question = question.strip()
-        of_run = (compiled, name, self.engine.name, question, deps, self._running)
-        run = Run(*of_run, self.embedder, self.evaluator, thread, callbacks)
+        of_run = (compiled, name, question, deps, self._running, self.embedder, self.evaluator)
+        run = Run(*of_run, thread, callbacks)
         source = self.fallback_corpus_of(name)
         return self._recorder.following(
             run.events(),

@@ -67,7 +67,6 @@ class Run:
 
     graph: CompiledStateGraph[State, Deps, Question, Result]
     name: str
-    engine: str
     question: str
     deps: Deps
     running: set[Cancel]
@@ -175,7 +174,7 @@ class Run:
             nearest=self._nearest(decisions, texts) if silent else (),
             used_web=searched and not self.deps.fallback_corpus,
             graph=self.name,
-            engine=self.engine,
+            engine=self.deps.engine.name,
             path=tuple(state.get("path", ())),
             decisions=tuple(decisions),
             tries={kind: count for kind, count in state.get("tries", {}).items()},

@@ -1,4 +1,4 @@
-"""The nodes that retrieve and that write queries: once, again in other words, or in several steps.
+"""The nodes that retrieve: once, again with another query, or in several steps.
 
 In several steps (IRCoT, arXiv 2212.10509, as Adaptive-RAG uses it for its class C, arXiv 2403.14403): retrieve, write
 one sentence of reasoning, retrieve with that sentence, and so on; then one answer over all that was collected. It ends
@@ -14,12 +14,10 @@ from itertools import takewhile
 from langchain_core.documents import Document
 
 from local_rag.core.events import Note, Retrieved, retrieval
-from local_rag.core.verdicts import Graded, Target, Usage
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.nodes.own_words import own_queries
-from local_rag.graphs.rules import budget_left
+from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import State, standalone_of
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, plural, shorten
@@ -99,37 +97,6 @@ def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list
     by_id = {chunk_id(passage): passage for passage in passages}
     first = [by_id[known] for known in takewhile(by_id.__contains__, before)]
     return [*first, *(passage for passage in passages if passage not in first)]
-
-
-def transform_query(target: Target) -> Node:
-    """The rewriter of queries for this target."""
-
-    @node("rewriting the question")
-    def transform_query(state: State, deps: Deps, emit: Emit) -> State:
-        """Another query for the same question; one that was tried before ends the rewriting.
-
-        For the web the rewriter is told nothing but what the web may be told.
-        """
-        leaves = target == "web" and not deps.fallback_corpus
-        if leaves:
-            tried, usage = own_queries(state, deps)
-        else:
-            tried, usage = state.get("tried") or [standalone_of(state)], Usage()
-        query = question = tried[0] if leaves else standalone_of(state)
-        update: State = {}
-        if budget_left(state, "rewrites"):
-            rewrite = deps.engine.rewrite(question, tried, target)
-            usage += rewrite.usage
-            if rewrite.text.strip() and query_key(rewrite.text) not in map(query_key, tried):
-                query, tried = rewrite.text, [*tried, rewrite.text]
-                update = {"tries": counted(state, "rewrites"), "decisions": [Graded("transform_query", query)]}
-            else:
-                verdict = Graded("transform_query", rewrite.text, "the rewriter has nothing new")
-                update = {"spent": ["rewrites"], "decisions": [verdict]}
-        queries: State = {"own": tried} if leaves else {"query": query, "tried": tried}
-        return {**queries, **update, "usage": usage}
-
-    return transform_query
 
 
 @node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)

@@ -3,7 +3,7 @@
 What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave. A
 callback says whether words may leave, or a person whom an interruption of the graph asks. A node that is interrupted
 runs again from its beginning once it is answered: what it has paid for before that is kept as the result of a LangGraph
-task (see `own_words`), and nothing leaves before the answer.
+task (see `queries`), and nothing leaves before the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from local_rag.graphs import outcome, rules, strips
 from local_rag.graphs.deps import TIME, Deps, by_interrupt
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
+from local_rag.graphs.nodes.queries import kept_off_the_web, own_queries
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.display import plural, short_path
 from local_rag.text.metadata import chunk_id

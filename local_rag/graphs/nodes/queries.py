@@ -1,8 +1,9 @@
-"""What a query for the web is made of: the person's own questions, this one and earlier ones, and nothing else.
+"""Queries: a question in other words, and what a query for the web is made of.
 
-A question of a chat is made whole with the answers before it in sight, and a query for the files may borrow their
-words: neither ever leaves. What writes a query for the web is shown no answer, passage, title or name of a file, so
-that no model can give away what it has read there.
+That is the person's own questions, this one and earlier ones, and nothing else. A question of a chat is made whole
+with the answers before it in sight, and a query for the files may borrow their words: neither ever leaves. What writes
+a query for the web is shown no answer, passage, title or name of a file, so that no model can give away what it has
+read there.
 """
 
 from __future__ import annotations
@@ -14,12 +15,46 @@ from typing import Any
 from langgraph.func import task
 
 from local_rag.core.protocols import Turn
-from local_rag.core.verdicts import Usage
+from local_rag.core.verdicts import Graded, Target, Usage
 from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, Node, counted, node
+from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, standalone_of
+from local_rag.text.words import query_key
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
+
+
+def transform_query(target: Target) -> Node:
+    """The rewriter of queries for this target."""
+
+    @node("rewriting the question")
+    def transform_query(state: State, deps: Deps, emit: Emit) -> State:
+        """Another query for the same question; one that was tried before ends the rewriting.
+
+        For the web the rewriter is told nothing but what the web may be told.
+        """
+        leaves = target == "web" and not deps.fallback_corpus
+        if leaves:
+            tried, usage = own_queries(state, deps)
+        else:
+            tried, usage = state.get("tried") or [standalone_of(state)], Usage()
+        query = question = tried[0] if leaves else standalone_of(state)
+        update: State = {}
+        if budget_left(state, "rewrites"):
+            rewrite = deps.engine.rewrite(question, tried, target)
+            usage += rewrite.usage
+            if rewrite.text.strip() and query_key(rewrite.text) not in map(query_key, tried):
+                query, tried = rewrite.text, [*tried, rewrite.text]
+                update = {"tries": counted(state, "rewrites"), "decisions": [Graded("transform_query", query)]}
+            else:
+                verdict = Graded("transform_query", rewrite.text, "the rewriter has nothing new")
+                update = {"spent": ["rewrites"], "decisions": [verdict]}
+        queries: State = {"own": tried} if leaves else {"query": query, "tried": tried}
+        return {**queries, **update, "usage": usage}
+
+    return transform_query
 
 
 def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
