@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import FakeCorpus, ScriptedEngine
+from support.graph_runs import QUESTION, asked_of, ids, run
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits, SelfRag, Values
@@ -14,12 +15,9 @@ from local_rag.core.events import Token
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
-from local_rag.graphs.state import after
 from local_rag.text.marks import claims
-from local_rag.text.metadata import chunk_id
 from local_rag.web.search import Off
 
-QUESTION = "What does the plan cost?"
 EACH = {"self_rag": SelfRag(retrieve="each")}
 FOUND = "retrieve grade_documents"
 PART = "generate grade_segment decide_retrieval"
@@ -31,25 +29,8 @@ YES, USEFUL, DULL = ("fully", 0, ("fully",)), ("unparsed", 5), ("unparsed", 2)
 UNREAD = ("unparsed", 0, ("unparsed",))
 
 
-def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
-    """(nodes in order, final state, deps) of one question."""
-    values, bounds = Values(**method), Limits(**(limits or {}))
-    corpus = FakeCorpus([passage(n) for n in range(1, found + 1)])
-    parts = {
-        "self_rag": values.self_rag,
-        "answer": values.answer,
-        "strict": strict,
-        "allow_direct": direct,
-    }
-    deps = Deps(corpus, engine, Off(), bounds, **parts)
-    path, state = [], {}
-    config = {"recursion_limit": recursion_limit(bounds)}
-    graph = compiled("self-rag", Options.of(values))
-    for update in graph.stream({"question": QUESTION}, config, context=deps):
-        for node, values_ in update.items():
-            path.append(node)
-            state = after(state, values_ or {})
-    return " ".join(path), state, deps
+def ask(engine, **world):
+    return run("self-rag", engine, **{"found": 12} | EACH | world)
 
 
 TABLE = [
@@ -112,7 +93,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("script", "limits", "path", "status"), TABLE)
 def test_verdicts_lead_to_the_path(script, limits, path, status):
-    taken, state, _ = ask(ScriptedEngine(**script), limits=limits, **EACH)
+    taken, state, _ = ask(ScriptedEngine(**script), **limits)
     assert (taken, state["status"]) == (path, status)
     assert state["generation"]
 
@@ -120,9 +101,9 @@ def test_verdicts_lead_to_the_path(script, limits, path, status):
 @pytest.mark.parametrize(("needed", "path"), [(False, "llm_fallback"), (True, "retrieve")])
 def test_the_first_decision_is_that_of_decide(needed, path):
     engine = ScriptedEngine(needed=needed, grades=[YES, USEFUL])
-    taken, _, _ = ask(engine, direct=True, **EACH)
+    taken, _, _ = ask(engine, direct=True)
     assert taken.split()[:2] == ["decide_retrieval", path]
-    taken, _, deps = ask(ScriptedEngine(needed=False, grades=[YES, USEFUL]), **EACH)
+    taken, _, deps = ask(ScriptedEngine(needed=False, grades=[YES, USEFUL]))
     assert taken == f"{FIRST} {WHOLE}", "without --direct there is nothing to decide"
     assert deps.engine.asked[0][0] != "needs_retrieval"
 
@@ -137,17 +118,16 @@ def test_marks_of_several_parts_count_in_all_passages():
         grades=[YES, YES, USEFUL],
         next=["yes", "no"],
     )
-    _, state, _ = ask(engine, **EACH)
-    numbers = [document.metadata["chunk_id"] for document in state["documents"]]
-    assert numbers == ["2", "8", "1", "3", "4", "6"], "the cited ones first"
+    _, state, _ = ask(engine)
+    assert ids(state["documents"]) == ["2", "8", "1", "3", "4", "6"], "the cited ones first"
     assert state["generation"] == (
         "Passage 2 says that the plan costs 200 euros [1]. Passage 8 says that the plan costs 800 euros [2]."
     )
     assert state["status"] == "grounded"
     assert state["grade"].sentences == ("fully", "fully")
-    written = [asked[2].written for asked in engine.asked if asked[0] == "answer"]
+    written = [asked[2].written for asked in asked_of(engine, "answer")]
     assert written == ["", "Passage 2 says that the plan costs 200 euros."]
-    shown = [[one.metadata["chunk_id"] for one in asked[1]] for asked in engine.asked if asked[0] == "answer"]
+    shown = [ids(asked[1]) for asked in asked_of(engine, "answer")]
     assert shown == [["1", "2", "3", "4"], ["6", "8"]], "a part is written from the new passages"
 
 
@@ -155,11 +135,11 @@ def test_it_retrieves_with_what_is_written_and_nothing_twice():
     engine = ScriptedEngine(
         drafts=[FIRST_PART, SECOND_PART], grades=[YES, YES, USEFUL], next=["yes", "no"], relevant=["ynyn", "y"]
     )
-    _, _, deps = ask(engine, **EACH)
+    _, _, deps = ask(engine)
     queries = [(query, excluded) for query, _, _, excluded in deps.index.queries]
     following = f"{QUESTION} It costs 100 euros."
     assert queries == [(QUESTION, ()), (following, ("2", "4", "1", "3"))]
-    graded = [asked[1] for asked in deps.engine.asked if asked[0] == "relevance"]
+    graded = [asked[1] for asked in asked_of(deps.engine, "relevance")]
     assert graded == [QUESTION, following], "what is looked for is what passages should help with"
 
 
@@ -167,7 +147,7 @@ def test_a_sentence_without_support_is_left_out():
     engine = ScriptedEngine(
         drafts=["It costs 100 euros [1]. It is blue [1]."], grades=[("partially", 0, ("fully", "no")), USEFUL]
     )
-    _, state, _ = ask(engine, **EACH)
+    _, state, _ = ask(engine)
     assert (state["generation"], state["removed"], state["status"]) == (FIRST_PART, ["It is blue."], "grounded")
 
 
@@ -175,8 +155,8 @@ def test_a_sentence_without_support_is_left_out():
 def test_parts_keep_to_the_sentences_of_the_answer(sentences, left):
     drafts = [FIRST_PART, SECOND_PART, "Passage 1 says that the plan costs 100 euros [1]."]
     engine = ScriptedEngine(drafts=drafts, grades=[YES], next=["continue"])
-    _, state, _ = ask(engine, answer=AnswerShape(sentences=sentences), **EACH)
-    assert [asked[2].shape.sentences for asked in engine.asked if asked[0] == "answer"] == left
+    _, state, _ = ask(engine, answer=AnswerShape(sentences=sentences))
+    assert [asked[2].shape.sentences for asked in asked_of(engine, "answer")] == left
     assert len(claims(state["generation"])) == sentences
 
 
@@ -197,7 +177,7 @@ def test_parts_keep_to_the_sentences_of_the_answer(sentences, left):
 )  # fmt: skip
 def test_parts_of_a_list_or_table_make_one(drafts, written):
     engine = ScriptedEngine(drafts=drafts, grades=[YES, YES, USEFUL], next=["continue", "no"])
-    _, state, _ = ask(engine, **EACH)
+    _, state, _ = ask(engine)
     assert state["generation"] == written
     assert len(claims(written)) == 2
 
@@ -206,11 +186,11 @@ def test_strict_shows_no_part_that_could_not_be_checked():
     engine = ScriptedEngine(
         drafts=[FIRST_PART, SECOND_PART], grades=[YES, UNREAD, ("unparsed", 5)], next=["continue", "no"]
     )
-    _, state, _ = ask(engine, strict=True, **EACH)
+    _, state, _ = ask(engine, strict=True)
     assert (state["generation"], state["status"]) == (FIRST_PART, "grounded")
     assert state["removed"] == ["The plan costs 500 euros."]
     with pytest.raises(EngineError, match="with --strict nothing unchecked is shown"):
-        ask(ScriptedEngine(grades=[UNREAD, ("unparsed", 5)]), strict=True, **EACH)
+        ask(ScriptedEngine(grades=[UNREAD, ("unparsed", 5)]), strict=True)
 
 
 def test_what_stands_is_shown_when_the_engine_fails_later():
@@ -220,7 +200,7 @@ def test_what_stands_is_shown_when_the_engine_fails_later():
                 raise EngineError("gone")
             yield from super().answer(question, documents, attempt)
 
-    _, state, _ = ask(Failing(grades=[YES], next=["continue"]), **EACH)
+    _, state, _ = ask(Failing(grades=[YES], next=["continue"]))
     assert (state["generation"], state["status"]) == (FIRST_PART, "partial")
     assert state["reason"].startswith("the engine failed: gone")
 
@@ -254,14 +234,14 @@ def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following,
     limits = dict(zip(("rewrites", "generations", "steps"), bounds, strict=True))
     engine = ScriptedEngine(relevant=relevant, drafts=drafts, grades=grades, next=following)
     try:
-        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, **EACH)
+        path, state, _ = ask(engine, found=found, strict=strict, **limits)
     except EngineError as error:
         assert "no usable verdict" in str(error)
         return
     assert all(count <= limits[kind] for kind, count in state.get("tries", {}).items())
     assert len(path.split()) < recursion_limit(Limits(**limits))
     assert state["status"] in {"grounded", "partial", "ungrounded", "abstained"}
-    known = list(map(chunk_id, state["documents"]))
+    known = ids(state["documents"])
     assert len(known) == len(set(known)), "no passage comes twice"
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.graph_runs import final_state
+from support.graph_runs import asked_of, ids, labels, run
 
 from local_rag.config.values import Crag
-from local_rag.core.verdicts import Relevance, Usage
-from local_rag.graphs import compiled, strips
-from local_rag.graphs.deps import Deps
+from local_rag.core.verdicts import Relevance
+from local_rag.graphs import strips
 from local_rag.text import citations
-from local_rag.web.search import Off
 
 WORDS = ["The", "pump", "costs", "900", "euros", "Ada", "wrote", "it", "down", "in", "May", "lease"]
 sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
@@ -92,74 +89,45 @@ LONG = (
 )
 
 
-def refined(script, passages, **crag):
-    deps = Deps(FakeCorpus(passages), ScriptedEngine(**script), Off(), crag=Crag(refine=True, **crag))
-    state = final_state(compiled("crag"), deps)
+def refined(script, passages, **world):
+    _, state, deps = run("crag", ScriptedEngine(**script), FakeCorpus(passages), crag=Crag(refine=True), **world)
     return state, deps.engine
 
 
 def test_strips_are_graded_in_one_call_and_only_the_good_ones_are_left():
     state, engine = refined({"relevant": ["y", "nny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG)])
-    asked = [one[2] for one in engine.asked if one[0] == "relevance"]
-    assert [len(documents) for documents in asked] == [1, 3]
-    (given_,) = [one[1] for one in engine.asked if one[0] == "answer"]
+    assert [len(documents) for _, _, documents in asked_of(engine, "relevance")] == [1, 3]
+    ((_, given_, _),) = asked_of(engine, "answer")
     assert [one.page_content for one in given_] == ["The plan costs 100 euros. It is due in May."]
     (cited,) = citations.check(state["generation"], state["documents"]).citations
     assert (cited.quote, cited.verified) == ("The plan costs 100 euros.", True)
     assert LONG[cited.start : cited.end] == cited.quote
-    assert [one.verdict for one in state["decisions"] if one.kind == "refine_documents"] == ["refined"]
+    assert labels(state, "refine_documents") == ["refined"]
 
 
 def test_where_no_strip_is_good_enough_the_passages_stay_whole():
     state, engine = refined({"relevant": ["y", "nnn"]}, [of(LONG)])
-    (given_,) = [one[1] for one in engine.asked if one[0] == "answer"]
+    ((_, given_, _),) = asked_of(engine, "answer")
     assert [one.page_content for one in given_] == [LONG]
-    assert [one.verdict for one in state["decisions"] if one.kind == "refine_documents"] == ["whole"]
+    assert labels(state, "refine_documents") == ["whole"]
 
 
 def test_short_passages_cost_no_call():
     _, engine = refined({}, [passage(1), passage(2)])
-    assert sum(one[0] == "relevance" for one in engine.asked) == 1
+    assert len(asked_of(engine, "relevance")) == 1
 
 
 def test_a_passage_without_a_good_strip_is_gone_and_the_numbers_follow():
     state, _ = refined(
         {"relevant": ["yy", "nnnnny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG, 0, 1), of(LONG, 5, 2)]
     )
-    assert [one.metadata["chunk_id"] for one in state["documents"]] == ["2"]
-
-
-def test_pages_of_the_web_are_left_as_they_were_selected():
-    web = passage(9, LONG, origin="web", url="https://web.test/9")
-    kept = strips.recomposed([web], strips.of_passage(web))
-    assert isinstance(kept[0], Document)
-    from local_rag.graphs.nodes.correction import refine_documents
-
-    class Runtime:
-        context = Deps(FakeCorpus(), ScriptedEngine(), Off(), crag=Crag(refine=True))
-        stream_writer = staticmethod(lambda event: None)
-
-    update = refine_documents({"question": "?", "documents": [web]}, Runtime())
-    assert update["documents"] == [web]
+    assert ids(state["documents"]) == ["2"]
 
 
 def test_what_has_no_sentences_is_cut_by_length():
     page = passage(9, "x" * 2000, origin="web", url="https://web.test/9")
     cut = [(one.metadata["start"], one.metadata["end"]) for one in strips.strips(page)]
     assert cut == [(0, 900), (900, 1800), (1800, 2000)]
-
-
-def test_two_sentences_stay_whole_however_long_they_are():
-    text = f"{'So it goes on ' * 50}here. {'And it goes on ' * 50}there."
-    assert [one.page_content for one in strips.of_passage(of(text))] == [text]
-
-
-def test_each_passage_gets_its_own_strips_back():
-    first, second = of(LONG, 0, 1), of(LONG.replace("lamps", "pumps"), 50, 2)
-    cut = strips.of_passage(first)[:1] + strips.of_passage(second)[1:2]
-    made = strips.recomposed([first, second], cut)
-    assert [one.metadata["chunk_id"] for one in made] == ["1", "2"]
-    assert [one.page_content for one in made] == [one.page_content for one in cut]
 
 
 def test_strips_that_stand_beside_each_other_grow_together_again():
@@ -169,15 +137,7 @@ def test_strips_that_stand_beside_each_other_grow_together_again():
     assert made.metadata["pieces"] == [(7, 7 + len(LONG))]
 
 
-def test_pages_of_the_web_stay_beside_what_is_left_of_the_files_and_the_cost_is_counted():
-    from local_rag.graphs.nodes.correction import refine_documents
-
-    class Runtime:
-        context = Deps(FakeCorpus(), ScriptedEngine(relevant=["nny"]), Off(), crag=Crag(refine=True))
-        stream_writer = staticmethod(lambda event: None)
-
-    web = passage(9, LONG, origin="web", url="https://web.test/9")
-    state = {"question": "?", "documents": [web, of(LONG)], "usage": Usage(calls=3)}
-    update = refine_documents(state, Runtime())
-    assert [one.metadata["chunk_id"] for one in update["documents"]] == ["1", "9"]
-    assert update["usage"].calls == 1, "what is new; the reducer adds it"
+def test_pages_of_the_web_stay_as_they_were_selected_beside_what_is_left_of_the_files():
+    state, engine = refined({"relevant": ["yn", "y", "nny"]}, [of(LONG), passage(2)], web=True)
+    assert sorted(ids(state["documents"])) == ["1", "90"]
+    assert state["usage"].calls == len(engine.asked), "the cost is counted"
