@@ -17,16 +17,16 @@ def final_state(app, deps, question=QUESTION, config=None):
     return list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
 
 
-def run(
-    name, engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, memory=False, thresholds=None, **given
+def parts(
+    engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, memory=False, thresholds=None, **given
 ):
-    """(nodes in order, final state, deps) of one question.
+    """(options, deps) of one question.
 
     The corpus holds `found` passages; `web` is True for one that brings `pages`. `given` are sections of the settings,
     or limits by their own names; a misspelt one is refused.
     """
     limits = {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
-    values = Values(**given, limits={**limits})
+    values = Values(**given, limits=limits)
     deps = Deps(
         corpus or FakeCorpus([passage(number) for number in range(1, found + 1)]),
         engine or ScriptedEngine(),
@@ -40,10 +40,15 @@ def run(
         thresholds=thresholds or Thresholds(),
         strict=values.strict,
     )
-    graph = compiled(name, Options.of(values, memory=memory))
+    return Options.of(values, memory=memory), deps
+
+
+def run(name, engine=None, corpus=None, **world):
+    """(nodes in order, final state, deps) of one question, of these `parts`."""
+    options, deps = parts(engine, corpus, **world)
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
-    for update in graph.stream({"question": QUESTION}, config, context=deps):
+    for update in compiled(name, options).stream({"question": QUESTION}, config, context=deps):
         for node, changes in update.items():
             path.append(node)
             state = after(state, changes or {})

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -16,32 +17,23 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from support import CHECKOUT
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.graph_runs import parts
 from support.interrupting import QUESTION, answer_of, run
 from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
+from unit.graphs.test_part_by_part import EACH
 
-from local_rag.config.values import Adaptive, Limits, SelfRag, Thresholds, Values
+from local_rag.core.cancel import Cancel
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import Rewrite
+from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS, compiled
-from local_rag.graphs.deps import Deps, Options
 from local_rag.web.search import Off
 
 WAYS = [
-    *(
-        (
-            name,
-            script,
-            {"limits": {**test_graphs.ROOM, **{key: value for key, value in world.items() if key in test_graphs.ROOM}}}
-            | {key: value for key, value in world.items() if key not in test_graphs.ROOM},
-        )
-        for name, script, world, _, _ in test_graphs.TABLE
-    ),
-    *(
-        ("self-rag", script, {"limits": limits, "found": 12, "self_rag": SelfRag(retrieve="each")})
-        for script, limits, _, _ in test_part_by_part.TABLE
-    ),
+    *((name, script, world) for name, script, world, _, _ in test_graphs.TABLE),
+    *(("self-rag", script, {"found": 12} | EACH | limits) for script, limits, _, _ in test_part_by_part.TABLE),
 ]
 """Every way through a graph that the tables of paths know."""
 
@@ -49,31 +41,17 @@ WAYS = [
 class World:
     """What a question is asked of; `deps` are fresh for each part of it, what was searched for is counted together."""
 
-    def __init__(self, engine, *, found=4, web=False, pages=1, direct=False, memory=False, limits=None, **method):
-        if "fallback" in method:
-            method["adaptive"] = Adaptive(fallback=method.pop("fallback"))
-        self.values = Values(**{key: value for key, value in method.items() if key != "thresholds"})
-        self.options = Options.of(self.values, memory=memory)
+    def __init__(self, engine, **world):
         self.engine = engine
-        self.corpus = FakeCorpus([passage(number) for number in range(1, found + 1)])
-        self.web = FakeWeb(found=pages) if web else Off()
-        self.more = {"allow_direct": direct, "thresholds": method.get("thresholds", Thresholds())}
-        self.limits = Limits(**(limits or {}))
+        self.options, deps = parts(engine, **world)
+        self.first, self.web = deps, deps.web
 
     def deps(self, engine=None):
-        method = {"self_rag": self.values.self_rag, "crag": self.values.crag, "adaptive": self.values.adaptive}
-        return Deps(
-            self.corpus,
-            engine or self.engine.going_on([]),
-            self.web,
-            self.limits,
-            strict=self.values.strict,
-            **method,
-            **self.more,
-        )
+        fresh = {"cancel": Cancel(self.first.limits.seconds), "memory": QuestionMemory()}
+        return replace(self.first, engine=engine or self.engine.going_on([]), web=self.web, **fresh)
 
     def searched(self):
-        return [self.corpus.queries, getattr(self.web, "queries", [])]
+        return [self.first.index.queries, getattr(self.web, "queries", [])]
 
 
 def check(name, make, saver, when):
