@@ -17,7 +17,7 @@ from benchmarks.report import Report
 NAMES = {
     "answers": "answers and refusals on published sets, by a model of your Ollama or by quoting",
     "question": "a question of Self-RAG and Adaptive RAG against the tutorials' calls, on your Ollama",
-    "cold-start": "commands from the shell to the last byte, what they load and hold",
+    "cold-start": "commands from the shell to the last byte, and what they hold",
     "indexing": "index against sentence-transformers, and syncing again",
     "search": "10,000 to 1,000,000 passages, beside FAISS's flat index",
     "retrieval": "dense and sparse scores as one order, on cases of yours",

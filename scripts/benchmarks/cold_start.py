@@ -1,10 +1,9 @@
-"""How long a person waits: commands from the shell to the last byte, on a warm disk, what they load and hold."""
+"""How long a person waits: commands from the shell to the last byte, on a warm disk, and what they hold."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -28,21 +27,19 @@ BASE = "sentence-transformers"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--times", type=int, default=9, metavar="N", help="runs of each command (default: %(default)s)")
-    parser.add_argument("--index", type=Path, metavar="PATH", help="ask this index, as it is, instead of making one")
     texts.add_text(parser)
 
 
 def run(options: argparse.Namespace, data: Path) -> Report:
     """Time the commands in turns, so that a busy moment meets them all; the first round warms the disk."""
     ready(data)
-    asked = str(options.index or index(data, texts.folder(data, FILES, CHARACTERS, options.text)))
+    asked = str(index(data, texts.folder(data, FILES, CHARACTERS, options.text)))
     question, env = texts.QUESTIONS[0], environment(data)
-    ask = ["ask", question, "--index", asked]
     commands: dict[str, Sequence[str]] = {
         BASE: [sys.executable, "-c", BASELINE, str(weights_of_minilm()), question],
         "--help": [*PROGRAM, "--help"],
         "search": [*PROGRAM, "search", question, "--index", asked],
-        "ask (extractive)": [*PROGRAM, *ask],
+        "ask (extractive)": [*PROGRAM, "ask", question, "--index", asked],
     }
     taken: dict[str, list[Done]] = {name: [] for name in commands}
     for number in range(options.times + 1):
@@ -53,8 +50,8 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     return Report(
         "cold-start",
         "importing sentence-transformers, loading the model and embedding one question",
-        [_table(taken), _imports([sys.executable, "-X", "importtime", "-m", "local_rag", *ask], env)],
-        ["processor: seconds of all threads and children; other programs do not change them much"],
+        [_table(taken)],
+        ["processor: seconds of all threads and children"],
     )
 
 
@@ -69,14 +66,3 @@ def _table(taken: dict[str, list[Done]]) -> Table:
         )
     columns = ["", "median", "least", "p95", "ratio", "processor", "memory, MB"]
     return Table("Seconds from the shell to the last byte", columns, rows)
-
-
-def _imports(words: Sequence[str], env: dict[str, str]) -> Table:
-    """What importing costs, by package (python -X importtime counts a little itself)."""
-    spent: Counter[str] = Counter()
-    for line in timed(words, env).out.splitlines():
-        own, _, name = line.removeprefix("import time:").partition("|")
-        if own.strip().isdigit():
-            spent[name.rpartition("|")[2].strip().partition(".")[0]] += int(own)
-    rows: list[list[Cell]] = [[name, micro / 1e6] for name, micro in spent.most_common(14)]
-    return Table("What an ask imports", ["package", "seconds"], [*rows, ["all imports", spent.total() / 1e6]])

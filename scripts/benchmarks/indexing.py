@@ -30,9 +30,6 @@ BATCHES = (8, 16, 32, 64)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
-    parser.add_argument("--folder", type=Path, metavar="FOLDER", help="index these files as they are instead")
-    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files (default: %(default)s)")
-    parser.add_argument("--many", type=int, default=MANY, metavar="N", help="files synced again (default: %(default)s)")
     parser.add_argument("--times", type=int, default=3, metavar="N", help="runs of each (default: %(default)s)")
     texts.add_text(parser)
 
@@ -41,9 +38,9 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     """Index a corpus in both ways, then sync an index of many files again."""
     ready(data)
     report = Report("indexing", "SentenceTransformer.encode on the same passages, best batch size, float32")
-    corpus = options.folder or texts.folder(data, options.files, CHARACTERS, options.text)
+    corpus = texts.folder(data, FILES, CHARACTERS, options.text)
     report.tables.append(_measured(data, corpus, report, options.times))
-    report.tables.append(_again(data, texts.folder(data, options.many, SHORT, options.text), options.times))
+    report.tables.append(_again(data, texts.folder(data, MANY, SHORT, options.text), options.times))
     report.notes.append("memory: the most that one of the processes held, in MB")
     return report
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAMED = ("local-rag", "openvino", "torch", "sentence-transformers", "faiss-cpu", "numpy", "langgraph")
+NAMED = ("local-rag", "torch", "sentence-transformers", "faiss-cpu", "numpy", "langgraph")
 
 Cell = str | float | int | None
 
@@ -48,8 +48,7 @@ def machine() -> str:
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = (names or [platform.processor() or platform.machine()])[0]
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9 if hasattr(os, "sysconf") else 0
-    there = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
-    versions = ", ".join(f"{name} {there[name]}" for name in NAMED if name in there)
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in NAMED)
     return (
         f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} cores, {memory:.0f} GB, "
         f"{platform.platform()}, Python {platform.python_version()}, {versions}"

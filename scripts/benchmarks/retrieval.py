@@ -1,10 +1,9 @@
 """How dense and sparse scores become one order: rank fusion against sums, on cases of anybody's, in an index of theirs.
 
     local-rag index FOLDER --index NAME
-    python scripts/bench.py retrieval --index NAME --cases CASES [--cases MORE]
+    python scripts/bench.py retrieval --index NAME --cases CASES [MORE]
 
-The constants of `index/search.py` and the columns of `index/store/full_text.py` were chosen by it. With --half, cases
-are drawn by a seed into two halves: choose by the first, report the second.
+The constants of `index/search.py` and the columns of `index/store/full_text.py` were chosen by it.
 """
 
 from __future__ import annotations
@@ -13,25 +12,32 @@ from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
-from random import Random
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.report import Cell, Report, Table
+from local_rag.config.settings import Settings
+from local_rag.evaluation import matching
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.metrics import ndcg, recall
+from local_rag.evaluation.sets import open_cases
+from local_rag.evaluation.statistics import bootstrap_interval, mean
+from local_rag.index.search import combined, document
+from local_rag.index.store import reads, vectors
+from local_rag.index.store.full_text import Frequencies, Words
+from local_rag.index.store.store import Store
+from local_rag.runtime.opening import open_embedder
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Embedder
-    from local_rag.evaluation.cases import Case
-    from local_rag.index.store.store import Store
+    from local_rag.core.protocols import Vectors
 
 DEEP = 400
 """Candidates of each kind, as `local-rag eval` takes them."""
-SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-WEIGHTS = (1.0, 1.5, 2.0, 3.0)
 
-Order = dict[int, float]
+BASELINE = "reciprocal rank fusion"
+
+Order = Mapping[int, float]
 
 
 class Scores(NamedTuple):
@@ -44,75 +50,60 @@ class Scores(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    """Options of this benchmark."""
     parser.add_argument("--index", required=True, metavar="NAME|PATH", help="the index to search")
-    parser.add_argument("--cases", required=True, action="append", type=Path, metavar="CASES", help="as for eval")
-    parser.add_argument("--half", choices=("first", "second"), help="one half of the cases, drawn by the seed 7")
+    parser.add_argument("--cases", required=True, nargs="+", type=Path, metavar="CASES", help="as for eval")
 
 
 def run(options: Namespace, data: Path) -> Report:
-    """Search once per case and kind, and put the candidates in order in every way."""
-    from local_rag.config.settings import Settings
-    from local_rag.evaluation.sets import open_cases
-    from local_rag.index.store.store import Store
-    from local_rag.runtime.opening import open_embedder
-
-    settings = Settings.load()
-    settings = replace(settings, values=settings.values.model_copy(update={"index": options.index}))
-    cases = _half([case for case in open_cases(options.cases).cases if case.relevant], options.half)
+    """Search once per case, and put the candidates in order in every way."""
+    settings = Settings.load(index=options.index)
+    embedder = open_embedder(settings)
+    cases = [case for case in open_cases(options.cases).cases if case.relevant]
+    figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in ORDERS}
     with closing(Store(settings.index_path)) as store:
-        scores = [_scores(store, open_embedder(settings), case.question) for case in cases]
-        figures = {name: _figures(store, cases, scores, order) for name, order in _orders().items()}
-    report = Report("retrieval", "reciprocal rank fusion, both rankings alike")
-    baseline = figures["RRF 1:1"]
-    rows = [[name, *_row(rows, baseline)] for name, rows in figures.items()]
+        for case in cases:
+            known = _scores(store, embedder.embed_queries([case.question])[0], case.question)
+            for name, order in ORDERS.items():
+                figures[name].append(_figures(store, case, order(known)))
+    rows: list[list[Cell]] = []
+    for name, values in figures.items():
+        more = [own[0] - other[0] for own, other in zip(values, figures[BASELINE], strict=True)]
+        shown = [
+            *(mean(column) for column in zip(*values, strict=True)),
+            mean(more),
+            *(bootstrap_interval(more, 0) or ()),
+        ]
+        rows.append([name, *(f"{figure:.3f}" for figure in shown if figure is not None)])
     columns = ["", "nDCG@10", "R@1", "R@10", "nDCG@10 more", "from", "to"]
-    report.tables.append(Table(f"{len(cases)} cases of {options.index}", columns, rows))
-    report.notes.append("more: than reciprocal rank fusion; from, to: 95 % of the differences, bootstrap over cases")
-    return report
+    table = Table(f"{len(cases)} cases of {options.index}", columns, rows)
+    note = "more: than reciprocal rank fusion; from, to: 95 % of the differences, bootstrap over cases"
+    return Report("retrieval", BASELINE, [table], [note])
 
 
-def _half(cases: list[Case], half: str | None) -> list[Case]:
-    if half is None:
-        return cases
-    mixed = Random(7).sample(cases, len(cases))
-    middle = len(mixed) // 2
-    return mixed[:middle] if half == "first" else mixed[middle:]
+def _added(share: float) -> Callable[[Scores], Order]:
+    return lambda known: {c: cosine + share * known.shares.get(c, 0.0) for c, cosine in known.cosines.items()}
 
 
-def _orders() -> dict[str, Callable[[Scores], Order]]:
-    """The ways of ordering, by name."""
-    from local_rag.index.search import combined
-
-    def added(share: float) -> Callable[[Scores], Order]:
-        return lambda s: {c: cosine + share * s.shares.get(c, 0.0) for c, cosine in s.cosines.items()}
-
-    def ranked(weight: float) -> Callable[[Scores], Order]:
-        return lambda s: _reciprocal_ranks([s.dense, s.sparse], [weight, 1.0])
-
-    orders: dict[str, Callable[[Scores], Order]] = {
-        "dense": lambda s: {chunk: s.cosines[chunk] for chunk in s.dense},
-        "sparse": lambda s: dict(s.shares),
-        "local-rag": lambda s: combined(s.cosines, s.shares),
-    }
-    orders |= {f"RRF {weight:g}:1": ranked(weight) for weight in WEIGHTS}
-    return orders | {f"cosine + {share:g} BM25": added(share) for share in SHARES}
-
-
-def _reciprocal_ranks(rankings: Sequence[Sequence[int]], weights: Sequence[float]) -> Order:
+def _fused(known: Scores) -> Order:
     """Cormack, Clarke and Buettcher, Reciprocal Rank Fusion, SIGIR 2009; k = 60 as there."""
-    scores: Order = defaultdict(float)
-    for ranking, weight in zip(rankings, weights, strict=True):
+    scores: dict[int, float] = defaultdict(float)
+    for ranking in (known.dense, known.sparse):
         for rank, chunk in enumerate(ranking, start=1):
-            scores[chunk] += weight / (60 + rank)
+            scores[chunk] += 1 / (60 + rank)
     return scores
 
 
-def _scores(store: Store, embedder: Embedder, question: str) -> Scores:
-    from local_rag.index.store import vectors
-    from local_rag.index.store.full_text import Frequencies, Words
+ORDERS: dict[str, Callable[[Scores], Order]] = {
+    "dense": lambda known: {chunk: known.cosines[chunk] for chunk in known.dense},
+    "sparse": lambda known: known.shares,
+    "local-rag": lambda known: combined(known.cosines, known.shares),
+    BASELINE: _fused,
+    **{f"cosine + {share:g} BM25": _added(share) for share in (0.2, 0.4, 0.6, 0.8, 1.0)},
+}
 
-    query = embedder.embed_queries([question])[0]
 
+def _scores(store: Store, query: Vectors, question: str) -> Scores:
     def scored(db: Connection, meta: dict[str, str], index: vectors.VectorIndex) -> Scores:
         words = Words(db, Frequencies(), meta["generation"], question)
         dense, _ = vectors.nearest(db, index, query, DEEP)
@@ -124,29 +115,9 @@ def _scores(store: Store, embedder: Embedder, question: str) -> Scores:
     return store.search(scored)
 
 
-def _figures(
-    store: Store, cases: Sequence[Case], scores: Sequence[Scores], order: Callable[[Scores], Order]
-) -> list[tuple[float, float, float]]:
-    """(nDCG@10, R@1, R@10) of each case."""
-    from local_rag.evaluation import matching
-    from local_rag.evaluation.metrics import ndcg, recall
-    from local_rag.index.search import document
-    from local_rag.index.store import reads
-
-    rows = []
-    for case, known in zip(cases, scores, strict=True):
-        ordered = order(known)
-        best = sorted(ordered, key=lambda chunk: (-ordered[chunk], chunk))[:100]
-        ranking = matching.ranking(case, [document(passage) for passage in store.read(reads.passages, best)])
-        units, gains = ranking.units, ranking.gains
-        rows.append((ndcg(units, gains), recall(units, gains, 1), recall(units, gains, 10)))
-    return rows
-
-
-def _row(rows: Sequence[tuple[float, float, float]], baseline: Sequence[tuple[float, float, float]]) -> list[Cell]:
-    from local_rag.evaluation.statistics import bootstrap_interval, mean
-
-    differences = [own[0] - other[0] for own, other in zip(rows, baseline, strict=True)]
-    low, high = bootstrap_interval(differences, 0) or (0.0, 0.0)
-    figures = [mean([row[place] for row in rows]) for place in range(3)]
-    return [f"{figure:.3f}" for figure in (*figures, mean(differences) or 0.0, low, high) if figure is not None]
+def _figures(store: Store, case: Case, order: Order) -> tuple[float, ...]:
+    """nDCG@10, R@1, R@10."""
+    best = sorted(order, key=lambda chunk: (-order[chunk], chunk))[:100]
+    ranking = matching.ranking(case, [document(passage) for passage in store.read(reads.passages, best)])
+    units, gains = ranking.units, ranking.gains
+    return ndcg(units, gains), recall(units, gains, 1), recall(units, gains, 10)

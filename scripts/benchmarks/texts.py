@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
-import json
 import shutil
 import sysconfig
 from argparse import ArgumentParser
@@ -25,16 +24,13 @@ QUESTIONS = (
 
 def add_text(parser: ArgumentParser) -> None:
     """The option that names other text."""
-    parser.add_argument("--text", type=Path, metavar="FOLDER|JSONL", help="text to index instead of the installed one")
+    parser.add_argument("--text", type=Path, metavar="FOLDER", help="text to index instead of the installed one")
 
 
 def documents(source: Path | None) -> Iterator[str]:
-    """Texts of a folder or of a JSONL file (its "text"), else what the installed packages say of themselves."""
+    """Texts of a folder, else what the installed packages say of themselves."""
     if source is None:
         yield from _installed()
-    elif source.is_file():
-        for line in source.read_text(encoding="utf-8").splitlines():
-            yield str(json.loads(line).get("text", ""))
     else:
         for file in sorted(source.rglob("*")):
             if file.suffix in (".txt", ".md", ".rst") and file.is_file():

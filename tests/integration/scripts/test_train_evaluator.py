@@ -19,8 +19,8 @@ from local_rag.runtime.opening import open_evaluator
 
 sys.path.append(str(CHECKOUT / "scripts"))
 
-from evaluator_training.calibrating import logistic
-from evaluator_training.examples import OTHER, PRESENT, UNSURE, Example, Pair, encoded, pairs, questions, round_of
+from evaluator.calibration import logistic
+from evaluator.examples import OTHER, PRESENT, UNSURE, Example, Pair, encoded, pairs, questions, round_of
 
 TEXT = "The lamp was lit in 1871 by Ada Moren. It burned whale oil."
 START = TEXT.index("Ada Moren")
@@ -79,7 +79,7 @@ def test_no_weight_of_a_calibration_is_below_zero():
     weights, bias = logistic(np.column_stack([useful, misleading]), labels)
     assert weights[0] > 0 and weights[1] == 0
     alone, alone_bias = logistic(useful[:, None], labels)
-    assert [weights[0], bias] == pytest.approx([alone[0], alone_bias]), "fitted as if the other were not there"
+    assert [weights[0], bias] == pytest.approx([alone[0], alone_bias], abs=1e-3), "as if fitted alone"
     weights, bias = logistic(misleading[:, None], labels)
     assert weights == [0.0] and probability(bias) == pytest.approx(0.5, abs=0.01)
 
@@ -128,7 +128,7 @@ def test_a_tiny_evaluator_is_trained_and_the_package_reads_with_it(tmp_path, bas
     file, folder = squad(tmp_path / "dev.json"), tmp_path / "mine"
     train_evaluator.main(
         [str(folder), "--questions", str(file), "--dev", str(file), "--base", str(base), "--freeze", "0", "--window",
-         "64", "--examples", "1200", "--batch", "8", "--rate", "2e-2", "--threads", "1"]
+         "64", "--examples", "1200", "--batch", "8", "--rate", "2e-2"]
     )  # fmt: skip
     settings = Settings.load()
     settings.config_folder.mkdir(parents=True)

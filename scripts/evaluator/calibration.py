@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
+from scipy.optimize import minimize
 
-from evaluator_training.examples import Example
+from evaluator.examples import Example
 from local_rag.core.protocols import Evaluator
 from local_rag.core.readings import Calibration, log_odds, probability
 from local_rag.text.words import content_stems
@@ -65,23 +66,22 @@ def _passages(example: Example, known: Sequence[Example], texts: dict[str, set[s
 
 
 def logistic(rows: Any, labels: Any) -> tuple[list[float], float]:
-    """Weights and bias of a logistic regression by Newton's method, with a ridge on the standardised features.
+    """Weights and bias of a logistic regression with a ridge on the standardised features.
 
-    No weight is below 0: more of a feature never lowers a probability; one that would is fitted without.
+    No weight is below 0: more of a feature never lowers a probability; one that would gets 0.
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread == 0] = 1.0
-    standard, weights = (rows - mean) / spread, np.zeros(rows.shape[1])
-    kept = list(range(rows.shape[1]))
-    while True:
-        design = np.column_stack([standard[:, kept], np.ones(len(rows))])
-        penalty, beta = np.diag([RIDGE] * len(kept) + [0.0]), np.zeros(len(kept) + 1)
-        for _ in range(30):
-            chance = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
-            gradient = design.T @ (chance - labels) + penalty @ beta
-            beta -= np.linalg.solve((design * (chance * (1 - chance))[:, None]).T @ design + penalty, gradient)
-        if not kept or beta[:-1].min() >= 0:
-            break
-        kept.pop(int(beta[:-1].argmin()))
-    weights[kept] = beta[:-1] / spread[kept]
-    return [float(weight) for weight in weights], float(beta[-1] - weights @ mean)
+    standard = (rows - mean) / spread
+
+    def loss(at: Any) -> tuple[float, Any]:
+        odds = standard @ at[:-1] + at[-1]
+        miss = 1 / (1 + np.exp(-odds)) - labels
+        value = np.logaddexp(0, odds).sum() - odds @ labels + RIDGE / 2 * (at[:-1] ** 2).sum()
+        return value, np.append(standard.T @ miss + RIDGE * at[:-1], miss.sum())
+
+    count = rows.shape[1]
+    bounds = [(0, None)] * count + [(None, None)]
+    best = minimize(loss, np.zeros(count + 1), jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-8}).x
+    weights = best[:-1] / spread
+    return [float(weight) for weight in weights], float(best[-1] - weights @ mean)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from evaluator_training.examples import Encoded, Example, Pair, encoded, round_of
-from evaluator_training.model import EvaluatorModel
+from evaluator.examples import Encoded, Example, Pair, encoded, round_of
+from evaluator.model import EvaluatorModel
 from local_rag.engines.evaluator.inputs import Inputs
 
 SUPPORT_SHARE = 0.7
