@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from local_rag.text.display import is_url, on_one_line, short_path
+from local_rag.text.display import Reader, is_url, on_one_line, short_path
 
 PathLabel = Callable[[str], str]
 """What is shown for the path or URL of a source."""
@@ -29,5 +29,6 @@ class PathLabels:
         if root is None or is_url(source) or self._names[root.name] > 1:
             return short_path(source)
         label = Path(root.name, path.relative_to(root))
-        is_another = label.exists() and label.resolve() != path.resolve()
+        seen = (here := Reader.stands_in()) and here / label
+        is_another = seen and seen.exists() and seen.resolve() != path.resolve()
         return short_path(source) if is_another else on_one_line(label.as_posix())

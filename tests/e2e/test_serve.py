@@ -63,6 +63,20 @@ def test_the_address_and_the_key_are_printed_again():
     assert printed("--print-key").stdout.strip() == server.key
 
 
+@pytest.mark.parametrize("folder", [".", "notes", "notes/letters"])
+def test_paths_are_shown_from_home_wherever_the_server_was_started(folder, home, monkeypatch, converted):
+    from local_rag.cli.app import run
+
+    assert run(["index", str(notes_in(home))]) == 0
+    (home / "notes/letters/notes").mkdir()
+    (home / "notes/letters/notes/plan.md").touch()  # where it is started a name means another file
+    monkeypatch.chdir(home / folder)
+    with serving("--port", str(free_port())) as server, server.page() as page:
+        assert [root["label"] for root in page.get("/api/index").json()["roots"]] == ["~/notes"]
+        labels = [file["label"] for file in page.get("/api/files").json()["files"]]
+        assert labels == ["notes/letters/tenant.txt", "notes/plan.md"]
+
+
 def test_a_server_that_is_killed_starts_again():
     port = str(free_port())
     with serving("--port", port) as server, server.page() as page:
