@@ -99,7 +99,10 @@ def parameters(about: dict[str, Any], document: dict[str, Any]) -> list[str]:
         name = about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         body = document["components"]["schemas"][name]
         given |= {each: each in body.get("required", ()) for each in body["properties"]}
-    return [f"`{name}`" if required else f"`{name}?`" for name, required in given.items()]
+    return [
+        f"`{name}`" if required else f"`{name}?`"
+        for name, required in sorted(given.items(), key=lambda each: not each[1])
+    ]
 
 
 def first_line(text: str) -> str:

@@ -9,8 +9,9 @@ import typer
 from local_rag.cli.options import (
     AfterOption,
     BeforeOption,
+    EmbedderOption,
     FromOption,
-    IndexesOptions,
+    IndexesOption,
     InOption,
     JsonOption,
     KOption,
@@ -19,6 +20,7 @@ from local_rag.cli.options import (
     TypeOption,
     delete_old,
     narrowing_of,
+    settings_of,
     stderr_display,
     with_options,
 )
@@ -94,7 +96,6 @@ ModeOption = Annotated[
 ]
 
 
-@with_options
 def search(
     query: Annotated[
         list[str],
@@ -107,8 +108,8 @@ def search(
     before: BeforeOption = None,
     types: TypeOption = None,
     authors: FromOption = None,
-    *,
-    options: IndexesOptions,
+    index: IndexesOption = None,
+    embedder: EmbedderOption = None,
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written.
@@ -126,7 +127,7 @@ def search(
     check_question(typed)
     parsed = typed_query(typed)
     narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
-    settings, display = options.settings(k=k), stderr_display()
+    settings, display = settings_of(index, several=True, embedder=embedder, k=k), stderr_display()
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():
             display.say(line)

@@ -169,35 +169,19 @@ def stderr_display() -> TerminalDisplay:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """Which index, and the embedder that reads it."""
+class EngineOptions:
+    """Which index, and who grades and answers."""
 
     index: IndexOption = None
     embedder: EmbedderOption = None
+    engine: EngineOption = None
+    model: ModelOption = None
+    profile: ProfileOption = None
 
     def settings(self, **flags: Any) -> Settings:
         """The settings under these options and further `flags`."""
         given = {field.name: getattr(self, field.name) for field in fields(self)} | flags
         return settings_of(given.pop("index"), **given)
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexesOptions(IndexOptions):
-    """Which indexes, asked as one, and the embedder that reads them."""
-
-    index: IndexesOption = None
-
-    def settings(self, **flags: Any) -> Settings:
-        return super().settings(several=True, **flags)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineOptions(IndexOptions):
-    """Which index, and who grades and answers."""
-
-    engine: EngineOption = None
-    model: ModelOption = None
-    profile: ProfileOption = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from local_rag.core.serialization import to_plain
 from local_rag.index.store import reads
 from local_rag.server.answers import answer_view
 from local_rag.server.documents import located
-from local_rag.server.quotes import number_of, spot_of
+from local_rag.server.originals import number_of, spot_of
 from local_rag.server.responses import harmless
 from local_rag.server.workspace import Workspace
 from local_rag.text.display import printable

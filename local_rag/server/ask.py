@@ -23,7 +23,7 @@ from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import ApiError
 from local_rag.server.jobs import Event, Job, WebConsent
-from local_rag.server.responses import Body, event_stream, job_response
+from local_rag.server.responses import Body, Narrowed, event_stream, job_response
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
@@ -32,7 +32,7 @@ OPENING = "open"
 router = APIRouter()
 
 
-class Ask(Body):
+class Ask(Narrowed):
     """A question. What is left out is as the settings have it; `within`, dates, types and authors narrow it to files.
 
     `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
@@ -43,11 +43,6 @@ class Ask(Body):
     question: str = Field(max_length=4 * LONGEST_QUESTION)
     index: str | list[str] | None = None
     graph: GraphName | None = None
-    within: tuple[str, ...] = ()
-    after: str = ""
-    before: str = ""
-    types: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
     web: bool | None = None
     k: int | None = Field(None, ge=1, le=100)
     thread: str | None = None
@@ -55,10 +50,6 @@ class Ask(Body):
     model: str | None = None
     stream: bool = True
     detail: bool = False
-
-    @property
-    def narrowing(self) -> Narrowing:
-        return Narrowing(self.within, self.after, self.before, self.types, self.authors)
 
 
 class Consent(Body):

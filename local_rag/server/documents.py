@@ -19,8 +19,7 @@ from local_rag.index.store.schema import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, shown
-from local_rag.server.originals import original_of, original_or_why
-from local_rag.server.quotes import Segment, Window, around, number_of, part, spot_of
+from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
 

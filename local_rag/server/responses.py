@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import reason_of
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
@@ -27,6 +28,20 @@ class Body(BaseModel):
     """The JSON object of a POST; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Narrowed(Body):
+    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors."""
+
+    within: tuple[str, ...] = ()
+    after: str = ""
+    before: str = ""
+    types: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+
+    @property
+    def narrowing(self) -> Narrowing:
+        return Narrowing(self.within, self.after, self.before, self.types, self.authors)
 
 
 class Json(JSONResponse):

@@ -12,14 +12,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from local_rag.config.values import GraphName
-from local_rag.core.documents import Narrowing
 from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.model_list import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
-from local_rag.server.quotes import Segment
-from local_rag.server.responses import Body
+from local_rag.server.originals import Segment
+from local_rag.server.responses import Narrowed
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal
 from local_rag.text.words import WORD, content_stems, fold, stem
@@ -30,21 +29,13 @@ PATIENCE = 3.0
 router = APIRouter()
 
 
-class Search(Body):
-    """Words or a question, with "exact phrases" and -words.
-
-    `within` are files, folders or globs, `after` and `before` dates (ISO 8601), `types` kinds of files.
-    """
+class Search(Narrowed):
+    """Words or a question, with "exact phrases" and -words."""
 
     query: str
     index: str | None = None
     k: int = Field(10, ge=1, le=100)
     mode: Literal["hybrid", "dense", "words"] = "hybrid"
-    within: tuple[str, ...] = ()
-    after: str = ""
-    before: str = ""
-    types: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
 
 
 @router.post("/api/search", dependencies=HEAVY)
@@ -60,10 +51,10 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         raise UsageError("the query is empty", hint="type words or a question")
     check_question(request.query)
     query = typed_query(request.query)
-    given = Narrowing(request.within, request.after, request.before, request.types, request.authors)
+    narrowing = query.narrow(request.narrowing)
     with ExitStack() as opened:
         index = _index(workspace, request.index, opened)
-        passages = index.search(query.text, request.k, within=query.narrow(given), mode=request.mode)
+        passages = index.search(query.text, request.k, within=narrowing, mode=request.mode)
         label = index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)

@@ -263,9 +263,7 @@ def typed_conditions(argument: str) -> Narrowing:
     try:
         return Narrowing(within, after, before, types, authors)
     except UsageError as error:
-        dates = " ".join(f"{key}:{day}" for key, day in re.findall(r"--(after|before) (\S+)", error.hint)[-2:])
-        line = re.sub(r"--(in|after|before|type|from)\b", r"\1:", str(error))
-        raise UsageError(line, hint=f"/only {dates}" if dates else EXAMPLE) from error
+        raise UsageError(re.sub(r"--(after|before)\b", r"\1:", str(error)), hint=EXAMPLE) from error
 
 
 def shown_conditions(narrowing: Narrowing) -> str:
