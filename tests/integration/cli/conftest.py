@@ -1,0 +1,45 @@
+"""Commands as a person types them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from local_rag.cli.app import run
+
+
+class Typed:
+    """Runs a line as a shell would: what it shows, stderr behind stdout, once it has ended with the exit code."""
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+
+    def __call__(self, line, code=0):
+        return "".join(self.shown(line, code))
+
+    def json(self, line, code=0):
+        return json.loads(self.out(f"{line} --json", code))
+
+    def out(self, line, code=0):
+        return self.shown(line, code).out
+
+    def error(self, line, code=2):
+        """The error and its hint, which is all that a command shows that is refused."""
+        shown = self.shown(line, code)
+        error, hint = [*shown.err.splitlines(), ""][:2]
+        assert shown.out == "" and error.startswith("error: ") and len(shown.err.splitlines()) < 3, shown
+        return error, hint
+
+    def shown(self, line, code=0):
+        self.capsys.readouterr()
+        ended = run(shlex.split(line))
+        shown = self.capsys.readouterr()
+        assert ended == code, shown
+        return shown
+
+
+@pytest.fixture
+def said(capsys):
+    return Typed(capsys)
