@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 from pathlib import Path
@@ -35,6 +34,7 @@ The notice period of the lease is {period}. It has to be given in writing.
 
 The tenant cleans the yard. Bicycles stand behind the gate, and the gate is locked at night.
 """
+TITLE = "What they say, the newest first:"
 DATED = "---\ndate: 2021-04-01\n---\n\n"
 
 
@@ -59,64 +59,46 @@ def here(world, monkeypatch):
     return world / "leases"
 
 
-def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, capsys):
-    assert run(["ask", QUESTION]) == 4
-    shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("Probably: your files disagree.")
-    both = shown.partition("What they say, the newest first:")[2]
-    assert re.search(
-        r"file changed 2024-06-01 six months \[\d\] .*lease new\.md.* 2021-04-01 three months \[\d\]", both
-    )
+def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, said):
+    text = " ".join(said.out(f"ask '{QUESTION}'", 4).split())
+    assert text.startswith("Probably: your files disagree.")
+    both = text.partition(TITLE)[2]
+    sides = r"file changed 2024-06-01 six months \[\d\] .*lease new\.md.* 2021-04-01 three months \[\d\]"
+    assert re.search(sides, both)
     assert '"The notice period of the lease is six months."' in both
+    again = " ".join(said("runs show last").split())
+    assert "conflict disagree" in again and TITLE in again
 
 
-def test_json_has_the_positions(here, capsys):
-    assert run(["ask", QUESTION, "--json"]) == 4
-    answer = json.loads(capsys.readouterr().out)
+def test_json_has_the_positions(here, said):
+    answer = said.json(f"ask '{QUESTION}'", 4)
     assert (answer["status"], answer["reason"].split(";")[0]) == ("partial", "your files disagree")
     assert answer["short"] == "six months", "the answer of the newest file"
     bold = [answer["text"][place["start"] : place["end"]] for place in answer["highlights"]]
     assert bold == ["six months", "three months"]
     (conflict,) = answer["conflicts"]
-    new, old = conflict["positions"]
-    assert (new["text"], new["date"], new["dated"]) == ("six months", "2024-06-01T00:00Z", "file")
-    assert (old["text"], old["date"], old["dated"]) == ("three months", "2021-04-01", "document")
-    for position in (new, old):
+    sides = [(side["text"], side["date"], side["dated"]) for side in conflict["positions"]]
+    assert sides == [("six months", "2024-06-01T00:00Z", "file"), ("three months", "2021-04-01", "document")]
+    for position in conflict["positions"]:
         (citation,) = position["citations"]
         stored = Path(citation["source"]).read_text(encoding="utf-8").removeprefix(DATED)
         assert citation["quote"] in stored and position["text"] in citation["quote"]
 
 
-def test_what_the_versions_have_in_common_is_no_disagreement(here, capsys):
-    run(["ask", "Where do the bicycles stand?", "--json"])
-    answer = json.loads(capsys.readouterr().out)
+def test_what_the_versions_have_in_common_is_no_disagreement(here, said):
+    answer = said.json("ask 'Where do the bicycles stand?'", None)
     assert answer["conflicts"] == [] and "disagree" not in answer["reason"]
 
 
-def test_a_run_that_is_shown_again_has_the_mark(here, capsys):
-    run(["ask", QUESTION])
-    capsys.readouterr()
-    assert run(["runs", "show", "last"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "conflict disagree" in shown and "What they say, the newest first:" in shown
-
-
-def test_a_chat_its_export_and_what_is_kept_name_both_files(here, capsys, monkeypatch, tmp_path):
+def test_a_chat_its_export_and_what_is_kept_name_both_files(here, said, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{QUESTION}\n/sources\n"))
-    assert run(["chat", "--thread", "lease"]) == 0
-    assert "What they say, the newest first:" in capsys.readouterr().out
-    assert run(["threads", "show", "lease"]) == 0
-    assert "What they say, the newest first:" in capsys.readouterr().out
-    assert run(["threads", "export", "lease", "--out", str(tmp_path / "lease.md")]) == 0
+    assert TITLE in said("chat --thread lease") and TITLE in said("threads show lease")
+    said(f"threads export lease --out {tmp_path / 'lease.md'}")
     page = (tmp_path / "lease.md").read_text(encoding="utf-8")
-    assert "**What they say, the newest first:**" in page and "**six months**" in page
-    assert "file changed 2024\\-06\\-01" in page or "file changed 2024-06-01" in page
-    capsys.readouterr()
-    run(["kept", "--json"])
-    kept = json.loads(capsys.readouterr().out)
-    text = json.dumps(kept)
-    assert "lease new.md" in text and "lease old.md" in text
-    assert run(["threads", "delete", "lease"]) == 0
+    assert f"**{TITLE}**" in page and "**six months**" in page and "file changed 2024-06-01" in page.replace("\\", "")
+    kept = str(said.json("kept"))
+    assert "lease new.md" in kept and "lease old.md" in kept
+    said("threads delete lease")
 
 
 def test_a_model_writes_and_the_evaluator_decides(here, ollama):
@@ -132,7 +114,7 @@ def test_a_model_writes_and_the_evaluator_decides(here, ollama):
     numbers = {citation.number for position in conflict.positions for citation in position.citations}
     assert numbers == {1, 2}
     tool = tool_text(answer)
-    assert "What they say, the newest first:" in tool and "2021-04-01: three months, [" in tool
+    assert TITLE in tool and "2021-04-01: three months, [" in tool
 
 
 def test_a_report_names_both_sides(here):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shlex
 import shutil
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from support.evaluation_cases import cases_file, notes_in
@@ -54,163 +52,141 @@ def enter_world(patched, folder):
 
 
 @pytest.fixture
-def here(world, monkeypatch, capsys):
+def here(world, monkeypatch):
     """The world as it was, at the paths that stand in it."""
     shutil.rmtree(world / "now")
     shutil.copytree(world / "saved", world / "now")
     enter_world(monkeypatch, world / "now")
-    capsys.readouterr()
     return world / "now"
 
 
-def said(capsys, *command, code=0):
-    """What a command shows, once it has ended with that exit code."""
-    capsys.readouterr()
-    assert run(list(command)) == code
-    shown = capsys.readouterr()
-    return shown.out + shown.err
+def all_that_is_kept(said, what=""):
+    return [(one["kind"], Path(one["name"]).name) for one in said.json(f"kept {what}")]
 
 
-def everything(capsys, *more):
+def everything(said, what=""):
     """What is kept besides recorded questions, whose names are IDs."""
-    return [pair for pair in all_that_is_kept(capsys, *more) if pair[0] != "question"]
+    return [pair for pair in all_that_is_kept(said, what) if pair[0] != "question"]
 
 
-def all_that_is_kept(capsys, *more):
-    return [(one["kind"], os.path.basename(one["name"])) for one in json.loads(said(capsys, "kept", "--json", *more))]  # noqa: PTH119
+def threads(said):
+    return [one["thread"] for one in said.json("runs")]
 
 
-def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, capsys):
+def deleted_as_told(said, report):
+    """What is said where somebody types the command that a report ends with."""
+    (hint,) = re.findall("still quotes? it: local-rag (.*)", report)
+    return said(hint)
+
+
+FOUR = "1 chat, 1 recorded question, 1 evaluation run and 1 exported chat"
+
+
+def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, said):
     of_the_plan = {("chat", "garden"), ("run", "run"), ("export", "garden.md")}
-    assert set(everything(capsys)) == {*of_the_plan, ("chat", "flat")}
-    assert set(everything(capsys, "notes/plan.md")) == of_the_plan
-    assert set(everything(capsys, "notes/tenant.txt")) == {("chat", "flat"), ("run", "run")}
-    assert set(everything(capsys, "notes")) == {*of_the_plan, ("chat", "flat")}
-    assert everything(capsys, "flat") == [("chat", "flat")]
-    assert everything(capsys, "--index", "another") == []
-    (chat,) = [one for one in json.loads(said(capsys, "kept", "--json")) if one["name"] == "garden"]
+    for what, listed in (
+        ("", {*of_the_plan, ("chat", "flat")}),
+        ("notes", {*of_the_plan, ("chat", "flat")}),
+        ("notes/plan.md", of_the_plan),
+        ("notes/tenant.txt", {("chat", "flat"), ("run", "run")}),
+        ("flat", {("chat", "flat")}),
+        ("--index another", set()),
+    ):
+        assert set(everything(said, what)) == listed, what
+    (chat,) = [one for one in said.json("kept") if one["name"] == "garden"]
     assert chat["sources"] == [str(here / "notes/plan.md")]
-    table = said(capsys, "kept")
-    assert "garden.md" in table and "garden" in table
+    assert "garden.md" in said("kept")
+    assert said.error("kept --delete")[0] == "error: name what to delete"
+    assert "Nothing quotes it." in said("kept notes/other.txt --delete") and len(everything(said)) == 4
 
 
-def test_a_file_that_is_removed_takes_what_quotes_it_along_by_the_command_that_is_named(here, capsys):
-    report = said(capsys, "remove", "notes/plan.md")
-    (hint,) = re.findall("still quote it: (.*)", report)
-    assert "1 chat, 1 recorded question, 1 evaluation run and 1 exported chat still quote it" in report
-    gone = said(capsys, *shlex.split(hint)[1:])
-    assert "deleted 1 chat, 1 recorded question, 1 evaluation run and 1 exported chat" in gone
-    assert everything(capsys) == [("chat", "flat")]
+@pytest.mark.parametrize("by", ["remove notes/plan.md", "index"])
+def test_a_file_that_goes_takes_what_quotes_it_along_by_the_command_that_is_named(here, said, by):
+    if by == "index":
+        (here / "notes/plan.md").unlink()
+    report = said(by)
+    assert f"{FOUR} still quote it" in report and f"deleted {FOUR}" in deleted_as_told(said, report)
+    assert everything(said) == [("chat", "flat")] and "still quote" not in said("index")
     left = {path.name for path in here.iterdir()}
     assert left >= {"notes", "mine.jsonl"} and not left & {"run", "garden.md"}
     assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("history.sqlite*"))
     assert b"plan.md" not in (here / "data" / FILE).read_bytes(), "not even its name"
 
 
-def test_an_index_that_is_deleted_takes_what_was_asked_of_it_along(here, capsys):
-    assert run(["index", "notes/tenant.txt", "--index", "flat"]) == 0
-    assert run(["ask", NOTICE, "--thread", "other", "--index", "flat", "--graph", "plain"]) == 0
-    report = said(capsys, "remove", "--index", "flat")
-    (hint,) = re.findall("still quotes? it: (.*)", report)
-    assert "1 chat still quotes it" in report and "deleted 1 chat" in said(capsys, *shlex.split(hint)[1:])
-    assert ("chat", "other") not in everything(capsys) and ("chat", "garden") in everything(capsys)
+def test_an_index_that_is_deleted_takes_what_was_asked_of_it_along(here, said):
+    said("index notes/tenant.txt --index flat")
+    said(f"ask '{NOTICE}' --thread other --index flat --graph plain")
+    report = said("remove --index flat")
+    assert "1 chat still quotes it" in report and "deleted 1 chat" in deleted_as_told(said, report)
+    assert ("chat", "other") not in everything(said) and ("chat", "garden") in everything(said)
 
 
-def test_recorded_questions_are_named_by_what_they_retrieved_and_go_with_their_chat_or_index(here, capsys):
-    of_the_plan = [name for kind, name in all_that_is_kept(capsys, "notes/plan.md") if kind == "question"]
-    (listed,) = [one for one in json.loads(said(capsys, "runs", "--json")) if one["thread"] == "garden"]
-    assert of_the_plan == [listed["id"]] and all_that_is_kept(capsys, listed["id"]) == [("question", listed["id"])]
-    said(capsys, "kept", listed["id"], "--delete")
-    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == ["flat"]
-    assert run(["ask", NOTICE]) == 0
-    assert "(1 question) and the 1 run of it" in said(capsys, "threads", "delete", "flat")
-    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == [""]
-    assert "deleted the index" in (report := said(capsys, "remove", "--index", "default"))
-    assert "and the 1 run of questions about it" in report and "question still" not in report
-    assert json.loads(said(capsys, "runs", "--json")) == []
+def test_recorded_questions_are_named_by_what_they_retrieved_and_go_with_their_chat_or_index(here, said):
+    (of_the_plan,) = [pair for pair in all_that_is_kept(said, "notes/plan.md") if pair[0] == "question"]
+    (listed,) = [one["id"] for one in said.json("runs") if one["thread"] == "garden"]
+    assert [of_the_plan] == all_that_is_kept(said, listed) == [("question", listed)]
+    said(f"kept {listed} --delete")
+    assert threads(said) == ["flat"]
+    said(f"ask '{NOTICE}'")
+    assert "(1 question) and the 1 run of it" in said("threads delete flat")
+    assert threads(said) == [""]
+    report = said("remove --index default")
+    assert "deleted the index" in report and "and the 1 run of questions about it" in report
+    assert "question still" not in report and threads(said) == []
 
 
-def test_a_chat_that_goes_by_age_takes_its_runs_along(here, capsys, monkeypatch):
-    age(31, "garden")
-    monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")
-    said(capsys, "index")
-    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == ["flat"]
-
-
-def test_proposed_cases_are_named_and_left_because_a_person_writes_in_them(here, capsys):
-    assert run(["eval", "make", "made.jsonl", "--yes", "--count", "3", "--unanswerable", "0"]) == 0
-    (made,) = [one for one in everything(capsys, "notes/plan.md") if one[0] == "cases"]
+def test_proposed_cases_are_named_and_left_because_a_person_writes_in_them(here, said):
+    said("eval make made.jsonl --yes --count 3 --unanswerable 0")
+    (made,) = [one for one in everything(said, "notes/plan.md") if one[0] == "cases"]
     assert made == ("cases", "made.jsonl")
-    report = said(capsys, "kept", "notes/plan.md", "--delete")
+    report = said("kept notes/plan.md --delete")
     assert f"rm {here / 'made.jsonl'}" in report and (here / "made.jsonl").exists()
 
 
-def test_a_run_keeps_what_others_put_beside_it(here, capsys):
-    (here / "run" / "my notes.txt").write_text("mine")
-    said(capsys, "kept", str(here / "run"), "--delete")
-    assert [path.name for path in (here / "run").iterdir()] == ["my notes.txt"]
-
-
-def test_a_run_that_is_being_added_to_stays(here, capsys):
-    with held(here / "run"):
-        assert "another local-rag eval is writing" in said(capsys, "kept", str(here / "run"), "--delete", code=2)
-    assert (here / "run/records.jsonl").exists() and ("run", "run") in everything(capsys)
-
-
-def test_nothing_is_deleted_that_is_not_named(here, capsys):
-    assert "error: name what to delete" in said(capsys, "kept", "--delete", code=2)
-    assert len(everything(capsys)) == 4
-    assert "Nothing quotes it." in said(capsys, "kept", "notes/other.txt", "--delete")
+def test_a_run_keeps_what_others_put_beside_it_and_stays_while_it_is_added_to(here, said):
+    folder = here / "run"
+    (folder / "my notes.txt").write_text("mine")
+    with held(folder):
+        assert "another local-rag eval is writing" in said(f"kept {folder} --delete", 2)
+    assert (folder / "records.jsonl").exists() and ("run", "run") in everything(said)
+    said(f"kept {folder} --delete")
+    assert [path.name for path in folder.iterdir()] == ["my notes.txt"]
 
 
 @pytest.mark.slow
-def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, capsys):
-    assert run(["eval", "mine.jsonl", "--graph", "plain"]) == 0
+def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, said):
+    said("eval mine.jsonl --graph plain")
     (here / "data" / FILE).unlink()
-    (found,) = [one for one in everything(capsys, "notes/plan.md") if one[0] == "run"]
+    (found,) = [one for one in everything(said, "notes/plan.md") if one[0] == "run"]
     assert found[1].startswith("mine-extractive")
 
 
 def age(days, thread):
     """Let a chat have been used for the last time so many days ago."""
-    at_an_age(days, "id IN (SELECT question FROM turns WHERE thread = ?)", thread)
-
-
-def at_an_age(days, which, value):
-    """Let a question have been asked so many days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
     with closing(sqlite3.connect(Settings.load().data_folder / HISTORY)) as database, database:
-        database.execute(f"UPDATE questions SET at = ? WHERE {which}", (at, value))
+        database.execute(
+            "UPDATE questions SET at = ? WHERE id IN (SELECT question FROM turns WHERE thread = ?)", (at, thread)
+        )
 
 
-def test_what_is_old_is_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
+def test_what_is_old_is_deleted_with_its_runs_where_the_settings_say_so(here, said, monkeypatch):
     age(31, "garden")
     age(29, "flat")
-    said(capsys, "index")
-    assert ("chat", "garden") in everything(capsys), "by default everything is kept"
+    said("index")
+    assert ("chat", "garden") in everything(said), "by default everything is kept"
     monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")
-    assert " of more than 30 days ago (history.keep_days)" in said(capsys, "index")
-    assert [name for kind, name in everything(capsys) if kind == "chat"] == ["flat"]
-    data = here / "data"
-    assert not any(b"4,200" in path.read_bytes() for path in data.glob("history.sqlite*"))
-    assert "deleted" not in said(capsys, "threads")
+    assert " of more than 30 days ago (history.keep_days)" in said("index")
+    assert [name for kind, name in everything(said) if kind == "chat"] == ["flat"] == threads(said)
+    assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("history.sqlite*"))
+    assert "deleted" not in said("threads")
 
 
-def test_a_file_that_goes_by_itself_is_named_too(here, capsys):
-    (here / "notes/plan.md").unlink()
-    report = said(capsys, "index")
-    (hint,) = re.findall("still quote it: (.*)", report)
-    assert "deleted 1 chat, 1 recorded question" in said(capsys, *shlex.split(hint)[1:])
-    assert "still quote" not in said(capsys, "index")
-
-
-def test_a_bundle_with_a_copy_of_the_index_is_named_and_left(here, capsys):
+def test_a_bundle_with_a_copy_of_the_index_is_named_and_left(here, said):
     (here / "stick").mkdir()
     enter(here / "data", "bundle", here / "stick", index=here / "data/indexes/default")
-    bundle = f"rm -r {here / 'stick'}"
-    assert bundle in said(capsys, "remove", "notes/plan.md")
-    assert bundle in said(capsys, "remove", "--index", "default")
-    assert bundle in said(capsys, "kept", "--index", "default", "--delete") and (here / "stick").exists()
+    for command in ("remove notes/plan.md", "remove --index default", "kept --index default --delete"):
+        assert f"rm -r {here / 'stick'}" in said(command) and (here / "stick").exists()
 
 
 def test_what_lies_on_a_disk_that_is_not_there_now_is_not_forgotten(tmp_path):
@@ -222,9 +198,9 @@ def test_what_lies_on_a_disk_that_is_not_there_now_is_not_forgotten(tmp_path):
     assert [entry.path for entry in written(tmp_path / "data")] == [str(tmp_path / "stick/chat.md")]
 
 
-def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
+def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, said):
     (here / "data/history.sqlite").write_bytes(b"not a database, by any means" * 99)
-    report = said(capsys, "remove", "notes/plan.md")
+    report = said("remove notes/plan.md")
     assert "1 file removed" in report and "Chats may quote it, and cannot be read" in report
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shlex
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -52,92 +50,75 @@ def person(home, monkeypatch):
     monkeypatch.chdir(home)
 
 
-def rows(*arguments):
-    """What a command writes with --json."""
-    out, stdout = io.StringIO(), sys.stdout
-    sys.stdout = out
-    try:
-        assert run([*arguments, "--json"]) in (0, 3, 4)
-    finally:
-        sys.stdout = stdout
-    return json.loads(out.getvalue())
-
-
-def sources(*arguments):
-    return sorted(Path(row["source"]).name for row in rows("search", *arguments))
-
-
-BOTH = ["--index", "papers", "--index", "mail"]
+BOTH = "--index papers --index mail"
+LEASES = "'What is the notice period of the flat?' --engine extractive"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names"),
+    ("query", "names"),
     [
-        (["notice"], ["draft.txt", "lease.md"]),
-        (["notice", "--type", "md"], ["lease.md"]),
-        (["notice", "--from", "lee ANN"], ["lease.md"]),
-        (["notice", "--after", "2023-07"], ["lease.md"]),  # a year may hold that day
-        (["notice", "--before", "2023"], ["draft.txt"]),
-        (["notice", "--before", "2023-01-02", "--after", "2022"], ["lease.md"]),
-        (['"notice period"'], ["lease.md"]),
-        (["notice -draft"], ["lease.md"]),
-        (["-draft", "notice", "--mode", "words"], ["lease.md"]),
-        (["notice", "--mode", "dense", "-three"], ["draft.txt"]),
+        ("notice", ["draft.txt", "lease.md"]),
+        ("notice --type md", ["lease.md"]),
+        ("notice --from 'lee ANN'", ["lease.md"]),
+        ("notice --after 2023-07", ["lease.md"]),  # a year may hold that day
+        ("notice --before 2023", ["draft.txt"]),
+        ("notice --before 2023-01-02 --after 2022", ["lease.md"]),
+        ("""'"notice period"'""", ["lease.md"]),
+        ("'notice -draft'", ["lease.md"]),
+        ("-draft notice --mode words", ["lease.md"]),
+        ("notice --mode dense -three", ["draft.txt"]),
     ],
 )
-def test_search_obeys_conditions_and_exact_words(arguments, names):
-    assert sources(*arguments, "--index", "papers") == names
-
-
-def test_a_mail_counts_for_itself():
-    """Its day is that in UTC: 23:30 in New York is the next day."""
-    texts = set()
-    for conditions in (["--from", "ann"], ["--after", "2023-01-03", "--before", "2024"], ["--before", "2023-12-31"]):
-        mails = rows("search", "boat", "--index", "mail", *conditions)
-        texts.add(tuple(row["text"].split("boat of ")[1].split()[0] for row in mails))
-    assert texts == {("Ann",)}
-    assert len(rows("search", "boat", "--index", "mail", "--after", "2023-01-03")) == 2
-    assert len(rows("search", "boat", "--index", "mail", "--after", "2024-01-01")) == 1
+def test_search_obeys_conditions_and_exact_words(said, query, names):
+    found = said.json(f"search {query} --index papers")
+    assert sorted(Path(row["source"]).name for row in found) == names
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("conditions", "names"),
     [
-        (
-            ["search", "x", "--after", "31.3.2023"],
-            "--after takes a date as 2023, 2023-03 or 2023-03-31, not '31.3.2023'",
-        ),
-        (["search", "x", "--from", "zoe"], "no indexed document is by 'zoe': there is only 'Ann Lee'"),
-        (["ask", "x", "--type", "pdf"], "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
-        (["search", "x", "--in", "~nosuchuser/x"], "'~nosuchuser/x' is no path or pattern of paths"),
-        (["search", "-draft"], "the query only says what to leave out"),
-        (["search", "x", "-k", "1"], "No such option: -k"),
-        (["index", "papers", "--index", "mail"], "this command takes one --index, not 2"),
-        (["status", "--index", "mail"], "this command takes one --index, not 2"),
-        (["search", "x", "--index", "nowhere"], "there is no index at"),
+        ("--from ann", ["Ann"]),
+        ("--after 2023-01-03 --before 2024", ["Ann"]),  # 23:30 in New York is the next day in UTC
+        ("--before 2023-12-31", ["Ann"]),
+        ("--after 2023-01-03", ["Ann", "Carl"]),
+        ("--after 2024-01-01", ["Carl"]),
     ],
 )
-def test_what_cannot_be_had_is_one_line_with_a_command(arguments, line, capsys):
-    assert run([*arguments, "--index", "papers"]) in (1, 2)
-    error, hint, *more = capsys.readouterr().err.strip().splitlines()[-2:]
-    assert line in error and hint.startswith("hint: ") and not more
+def test_a_mail_counts_for_itself(said, conditions, names):
+    mails = said.json(f"search boat --index mail {conditions}")
+    assert sorted(row["text"].split("boat of ")[1].split()[0] for row in mails) == names
 
 
-def test_a_hint_works_as_typed(capsys):
-    assert run(["search", "x", "--type", "pdf", "--index", "papers"]) == 2
-    hint = capsys.readouterr().err.strip().splitlines()[-1].removeprefix("hint: ")
-    assert run(shlex.split(hint)[1:]) == 0
-    assert "lease.md" in capsys.readouterr().out
-    assert [Path(row["path"]).name for row in rows("files", "--type", "txt", "--index", "papers")] == ["draft.txt"]
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("search x --after 31.3.2023", "--after takes a date as 2023, 2023-03 or 2023-03-31, not '31.3.2023'"),
+        ("search x --from zoe", "no indexed document is by 'zoe': there is only 'Ann Lee'"),
+        ("ask x --type pdf", "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
+        ("search x --in ~nosuchuser/x", "'~nosuchuser/x' is no path or pattern of paths"),
+        ("search -draft", "the query only says what to leave out"),
+        ("search x -k 1", "No such option: -k"),
+        ("index papers --index mail", "this command takes one --index, not 2"),
+        ("status --index mail", "this command takes one --index, not 2"),
+        ("search x --index nowhere", "there is no index at"),
+    ],
+)
+def test_what_cannot_be_had_is_one_line_with_a_command(said, line, why):
+    error, hint, *more = said(f"{line} --index papers", None).strip().splitlines()[-2:]
+    assert why in error and hint.startswith("hint: ") and not more
 
 
-def test_several_indexes_answer_as_one_and_say_which(capsys):
-    found = rows("search", "boat notice", *BOTH)
-    assert {row["index"] for row in found} == {"papers", "mail"}
-    answer = rows("ask", "What is the notice period of the flat?", "--engine", "extractive", *BOTH)
+def test_a_hint_works_as_typed(said):
+    _, hint = said.error("search x --type pdf --index papers")
+    assert "lease.md" in said(hint.removeprefix("hint: local-rag "))
+    assert [Path(row["path"]).name for row in said.json("files --type txt --index papers")] == ["draft.txt"]
+
+
+def test_several_indexes_answer_as_one_and_say_which(said):
+    assert {row["index"] for row in said.json(f"search 'boat notice' {BOTH}")} == {"papers", "mail"}
+    answer = said.json(f"ask {LEASES} {BOTH}")
     assert answer["citations"][0]["index"] == "papers" and "three months" in answer["text"]
-    assert run(["ask", "What is the notice period of the flat?", "--engine", "extractive", *BOTH]) == 0
-    assert "(index papers)" in capsys.readouterr().out
+    assert "(index papers)" in said(f"ask {LEASES} {BOTH}")
 
 
 def test_a_run_over_several_indexes_and_conditions_is_read_and_repeated(home):
@@ -189,19 +170,11 @@ def test_quotes_in_a_question_are_preferred():
     assert 'no passage holds "purple rain" word for word' in notes
 
 
-def test_only_narrows_a_chat(monkeypatch, capsys):
+def test_only_narrows_a_chat(monkeypatch, said):
     conditions = "type:md from:Lee"
-    lines = [
-        "/only",
-        f"/only {conditions}",
-        "/only",
-        "What is the notice period?",
-        "/only year:2023",
-        "/only off",
-    ]
+    lines = ("/only", f"/only {conditions}", "/only", "What is the notice period?", "/only year:2023", "/only off")
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-    assert run(["chat", "--engine", "extractive", "--index", "papers", "--type", "txt"]) == 1  # one command is wrong
-    out, err = capsys.readouterr()
+    out, err = said.shown("chat --engine extractive --index papers --type txt", 1)  # one command is wrong
     assert [line for line in out.splitlines() if line.startswith(("only", "everything"))] == [
         "only type:txt (/only off ends that)",
         f"only {conditions} (1 file)",
