@@ -139,7 +139,11 @@ def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(
         (f"{unanswered} other.jsonl --answer Zidane --source letters/tenant.txt", 0, ""),
         (f"{answered} third.jsonl --source no.txt", 2, "no indexed file is"),
         (f"{answered} third.jsonl {both}", 2, "is not answerable has no answer"),
-        (f"{answered} third.jsonl --answer seven", 0, "(1 case now): 1 expected answer\n"),  # cites what is not relevant
+        (
+            f"{answered} third.jsonl --answer seven",
+            0,
+            "(1 case now): 1 expected answer\n",
+        ),  # cites what is not relevant
     ):
         assert told in said(line, code)
     (first, second) = read_cases(here / "mine.jsonl")
