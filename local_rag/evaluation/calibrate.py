@@ -7,9 +7,9 @@ else.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 FEWEST = 10
 """Cases of each kind below which a threshold would be chosen by chance."""
@@ -116,10 +117,12 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
             display.say(line)
         why = "so the thresholds would not hold for the whole index"
         part_embedded(settings, rag.index.status(), why, partial=False)
-        graded, failed = _graded(rag, used, display)
+        graded = _asked(used, "grading passages", rag, display, partial(_graded, rag))
         passages = [score for entry in graded for score in entry.passage_scores()]
         relevance = point_at(passages, best_threshold(passages, HELPFUL_KEPT)) if has_both_kinds(passages) else None
-        answers = _scored(rag, graded, relevance.threshold if relevance else None, display)
+        least = relevance.threshold if relevance else None
+        asked = _asked(graded, "answering", rag, display, lambda each: _score(rag, each.case, each.above(least)))
+        answers = [score for score in asked if score is not None]
         fingerprint, engine, before = rag.fingerprint, rag.engine.name, _in_force(settings, rag)
     if not has_both_kinds(answers):
         raise EngineError(
@@ -132,8 +135,8 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         fingerprint=fingerprint,
         cases=len(used),
         answerable=sum(bool(case.answerable) for case in used),
-        failed=failed,
-        unscored=len(used) - failed - len(answers),
+        failed=len(used) - len(asked),
+        unscored=len(asked) - len(answers),
         relevance=relevance,
         answer=point_at(answers, threshold),
         most=point_at(answers, 0.0).kept,
@@ -200,7 +203,7 @@ class _Graded:
             if verdict.score is not None and (self.case.relevant or self.case.answerable is False):
                 yield LabelledScore(verdict.score, bool(held(self.case, document)))
 
-    def passages_above(self, threshold: float | None) -> list[Document]:
+    def above(self, threshold: float | None) -> list[Document]:
         """The passages that a graph would answer from."""
         return [
             document
@@ -213,49 +216,33 @@ class _Graded:
         ]
 
 
-@dataclass
-class _Failures:
-    """Counts questions that failed; so many one after the other end the calibration."""
-
-    count: int = 0
-    in_a_row: int = 0
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        try:
-            yield
-            self.in_a_row = 0
-        except LocalRagError as error:
-            if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
-                raise
-            self.count, self.in_a_row = self.count + 1, self.in_a_row + 1
-            if self.in_a_row == FAILURES_IN_A_ROW:
-                raise EngineError(
-                    f"{FAILURES_IN_A_ROW} questions in a row failed, the last with: {error}",
-                    hint="local-rag doctor looks for the reason; nothing was kept",
-                ) from error
-
-
-def _graded(rag: Rag, cases: Sequence[Case], display: Display) -> tuple[list[_Graded], int]:
-    """Retrieve and grade every case, and how many failed. Raises EngineError where one failure follows the other."""
-    graded: list[_Graded] = []
-    failures = _Failures()
-    for case in _shown(cases, "grading passages", display):
-        with failures.counted(), rag.context().scope():
-            documents = rag.index.search(case.question, rag.settings.values.k)
-            graded.append(_Graded(case, documents, rag.engine.relevance(case.question, documents) if documents else []))
-    return graded, failures.count
+def _asked(items: Sequence[T], doing: str, rag: Rag, display: Display, ask: Callable[[T], R]) -> list[R]:
+    """What came of each item; those that failed are left out. Raises EngineError where one failure follows another."""
+    found: list[R] = []
+    in_a_row = 0
+    display.say(f"{doing} of {plural(len(items), 'case')}…")
+    with display.progress(doing) as show:
+        for number, item in enumerate(items):
+            show(number / len(items), f"{doing}: {number} of {plural(len(items), 'case')}")
+            try:
+                with rag.context().scope():
+                    found.append(ask(item))
+                in_a_row = 0
+            except LocalRagError as error:
+                if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
+                    raise
+                in_a_row += 1
+                if in_a_row == FAILURES_IN_A_ROW:
+                    raise EngineError(
+                        f"{FAILURES_IN_A_ROW} questions in a row failed, the last with: {error}",
+                        hint="local-rag doctor looks for the reason; nothing was kept",
+                    ) from error
+    return found
 
 
-def _scored(rag: Rag, graded: Sequence[_Graded], threshold: float | None, display: Display) -> list[LabelledScore]:
-    """Answer every case from the passages above the threshold, and grade the answers."""
-    scores: list[LabelledScore] = []
-    failures = _Failures()
-    for entry in _shown(graded, "answering", display):
-        with failures.counted(), rag.context().scope():
-            if score := _score(rag, entry.case, entry.passages_above(threshold)):
-                scores.append(score)
-    return scores
+def _graded(rag: Rag, case: Case) -> _Graded:
+    documents = rag.index.search(case.question, rag.settings.values.k)
+    return _Graded(case, documents, rag.engine.relevance(case.question, documents) if documents else [])
 
 
 def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore | None:
@@ -273,12 +260,3 @@ def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore
     if case.answers:
         right = bool(containment(without_marks(generation), case.answers))
     return LabelledScore(grade.score, positive, right)
-
-
-def _shown(items: Sequence[T], doing: str, display: Display) -> Iterator[T]:
-    """The items, with how many are done shown as they are taken."""
-    display.say(f"{doing} of {plural(len(items), 'case')}…")
-    with display.progress(doing) as show:
-        for number, item in enumerate(items):
-            show(number / len(items), f"{doing}: {number} of {plural(len(items), 'case')}")
-            yield item

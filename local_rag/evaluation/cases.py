@@ -6,10 +6,13 @@ import errno
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from local_rag.core.errors import DiskFull, UsageError, reason_of
 from local_rag.core.private_files import append_line
@@ -21,7 +24,7 @@ from local_rag.text.words import words
 SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
 """What a line looks like, for a person who has to mend one."""
 
-_KEYS = {"id", "question", "answers", "answerable", "relevant", "route", "hops", "note", "keep"}
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,12 @@ class Target:
     At least one of `file` and `quote` is given. `gain` is how relevant it is, for graded collections (nDCG).
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     file: str = ""
-    page: int | None = None
+    page: Annotated[int, Field(ge=1, strict=True)] | None = None
     quote: str = ""
-    gain: float = 1.0
+    gain: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +50,15 @@ class Case:
     where nobody said. `hops` is how many passages an answer has to be put together from.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     id: str
-    question: str
-    answers: tuple[str, ...] = ()
-    answerable: bool | None = None
+    question: Text
+    answers: tuple[Annotated[str, StringConstraints(pattern=r"\S")], ...] = ()
+    answerable: Annotated[bool, Field(strict=True)] | None = None
     relevant: tuple[Target, ...] = ()
     route: Source | None = None
-    hops: int = 1
+    hops: Annotated[int, Field(ge=1, strict=True)] = 1
     note: str = ""
 
 
@@ -106,67 +113,31 @@ def distinct(cases: Iterable[Case], path: Path) -> tuple[Case, ...]:
     return tuple(by_id.values())
 
 
+@cache
+def _reader() -> TypeAdapter[Case]:
+    return TypeAdapter(Case)
+
+
 def case_of(value: object, default_id: str) -> Case:
-    """One case from its JSON object. Raises ValueError saying what was expected and what came."""
+    """One case from its JSON object. Raises ValueError saying which key is wrong, and how."""
     if not isinstance(value, Mapping):
         listed = "; write one object per line, with no [ ] around them" if isinstance(value, list) else ""
         raise ValueError(f"expected an object, found {type(value).__name__}{listed}")
-    unknown = sorted(set(value) - _KEYS)
-    if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
-    question = value.get("question")
-    if not isinstance(question, str) or not question.strip():
-        raise ValueError(f"question must be a text, not {question!r}")
-    answers = _list(value.get("answers"), "answers")
-    if not all(isinstance(answer, str) and answer.strip() for answer in answers):
-        raise ValueError(f"answers must be a list of texts, not {answers!r}")
-    answerable, route, hops = value.get("answerable"), value.get("route"), value.get("hops", 1)
-    if answerable is not None and not isinstance(answerable, bool):
-        raise ValueError(f"answerable must be true or false, not {answerable!r}")
-    if route is not None and route not in get_args(Source):
-        raise ValueError(f"route must be one of {', '.join(get_args(Source))}, not {route!r}")
-    if not isinstance(hops, int) or isinstance(hops, bool) or hops < 1:
-        raise ValueError(f"hops must be a number from 1, not {hops!r}")
-    relevant = tuple(_target(target) for target in _list(value.get("relevant"), "relevant"))
-    if answerable is False and (relevant or answers):
+    given = {key: each for key, each in value.items() if each is not None and key != "keep"}
+    given["id"] = str(given.get("id", default_id))
+    if isinstance(targets := given.get("relevant"), list):
+        given["relevant"] = [{"file": each} if isinstance(each, str) else each for each in targets]
+    try:
+        case = _reader().validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    if not all(target.file or target.quote.strip() for target in case.relevant):
+        raise ValueError("something relevant needs a file or a quote")
+    labelled = bool(case.relevant or case.answers)
+    if case.answerable is False and labelled:
         raise ValueError("a case that is not answerable can have no answers and nothing relevant")
-    if answerable is None and (relevant or answers):
-        answerable = True
-    return Case(
-        id=default_id if value.get("id") is None else str(value["id"]),
-        question=question.strip(),
-        answers=tuple(map(str, answers)),
-        answerable=answerable,
-        relevant=relevant,
-        route=route,
-        hops=hops,
-        note=str(value.get("note", "")),
-    )
-
-
-def _list(value: object, key: str) -> Sequence[object]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise ValueError(f"{key} must be a list, not {value!r}")
-    return value
-
-
-def _target(value: object) -> Target:
-    """A text is a file; an object has file, page, quote and gain."""
-    if isinstance(value, str) and value:
-        return Target(file=value)
-    if not isinstance(value, Mapping) or set(value) - {"file", "page", "quote", "gain"}:
-        raise ValueError(f"relevant must hold files or objects of file, page and quote, not {value!r}")
-    page, gain = value.get("page"), value.get("gain", 1)
-    target = Target(str(value.get("file") or ""), page, str(value.get("quote") or ""), gain)
-    if not (target.file or target.quote.strip()):
-        raise ValueError(f"something relevant needs a file or a quote: {value!r}")
-    if page is not None and (not isinstance(page, int) or isinstance(page, bool) or page < 1):
-        raise ValueError(f"page must be a number from 1, not {page!r}")
-    if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 < gain < float("inf"):
-        raise ValueError(f"gain must be a number above 0, not {gain!r}")
-    return target
+    return replace(case, answerable=True) if labelled else case
 
 
 def plain_case(case: Case) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import EngineError, ModelMissing, UsageError
 from local_rag.core.private_files import make_folder
-from local_rag.core.progress import Display, time_left
+from local_rag.core.progress import Display
 from local_rag.core.serialization import to_json
 from local_rag.evaluation import page
 from local_rag.evaluation.cases import SHAPE, Case
@@ -21,7 +21,7 @@ from local_rag.evaluation.figures import summary
 from local_rag.evaluation.folder import FIGURES, FOLDER, MANIFEST, REPORT, RunFolder, held, write_text
 from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import lookup
-from local_rag.evaluation.runner import Plan, Progress, Runner
+from local_rag.evaluation.runner import Plan, Runner
 from local_rag.evaluation.sets import CaseSet, indexed_corpus, sampled
 from local_rag.runtime.opening import loading, part_embedded
 from local_rag.runtime.rag import Rag
@@ -135,8 +135,7 @@ def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineErr
     judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
         with display.progress() as show:
-            runner = Runner(rag, folder, plan, judge)
-            runner.run(lambda progress: show(progress.done / max(1, progress.total), progress_line(progress)))
+            Runner(rag, folder, plan, judge).run(show)
     except EngineError as error:
         return error
     finally:
@@ -183,14 +182,3 @@ def write_reports(folder: RunFolder) -> dict[str, Any]:
     write_text(folder.path / FIGURES, to_json({"run": manifest, "summary": figures}) + "\n")
     write_text(folder.path / REPORT, page.report(manifest, cases, records, figures))
     return figures
-
-
-def progress_line(progress: Progress) -> str:
-    """12 of 120 steps, self-rag, 1 failed, about 2:10 left."""
-    parts = [
-        f"{progress.done:,} of {plural(progress.total, 'step')}",
-        progress.doing,
-        f"{progress.failures} failed" if progress.failures else "",
-        "" if progress.left is None else time_left(progress.left),
-    ]
-    return ", ".join(filter(None, parts))

@@ -19,7 +19,7 @@ from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.core.protocols import Engine, Evaluator
+    from local_rag.core.protocols import Engine
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.runner import Plan
     from local_rag.evaluation.sets import CaseSet
@@ -71,7 +71,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "fingerprint": rag.engine.fingerprint,
             "thresholds": rag.thresholds.model_dump(),
         },
-        "evaluator": evaluator_facts(rag.evaluator),
+        "evaluator": rag.evaluator and rag.evaluator.fingerprint,
         "judge": plan.judge,
         "index": _index(rag.index, str(rag.index.path)) | others,
         "fallback_corpus": corpus and _index(corpus.index, corpus.fallback_corpus),
@@ -162,33 +162,6 @@ def own_prompts(engine: Engine) -> dict[str, str]:
     from local_rag.engines.language_model.engine import LanguageModelEngine
 
     return engine.prompts.texts.changed if isinstance(engine, LanguageModelEngine) else {}
-
-
-def evaluator_facts(evaluator: Evaluator | None) -> dict[str, Any] | None:
-    """Its name, the SHA-256 of its weights and its calibration; None where none reads.
-
-    Of an evaluator that a program made itself only the fingerprint is known.
-    """
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-
-    if evaluator is None:
-        return None
-    if not isinstance(evaluator, TrainedEvaluator):
-        return {"name": type(evaluator).__name__, "fingerprint": evaluator.fingerprint}
-    return {
-        "name": evaluator.name,
-        "fingerprint": evaluator.fingerprint,
-        "weights": evaluator.files.config.sha256,
-        "calibration": to_plain(evaluator.files.calibration),
-    }
-
-
-def evaluator_line(facts: Mapping[str, Any] | None) -> str:
-    """The evaluator of a run in a line."""
-    if not facts:
-        return "none"
-    weights = facts.get("weights")
-    return f"{facts['name']}, " + (f"weights SHA-256 {weights[:16]}…" if weights else str(facts["fingerprint"]))
 
 
 def fingerprint(cases: Sequence[Case]) -> str:

@@ -76,7 +76,7 @@ def plots(summary: Mapping[str, Any]) -> Iterator[Plot]:
     if "Answers" in figures:
         yield _cost(figures, styles)
     if refusals:
-        yield from _refusals(refusals, summary, styles)
+        yield _refusals(refusals, summary, styles)
     if "Retrieval" in figures:
         yield _recall(figures["Retrieval"])
     if any(summary["reliability"].values()):
@@ -85,7 +85,7 @@ def plots(summary: Mapping[str, Any]) -> Iterator[Plot]:
 
 def _cost(figures: Mapping[str, Found], styles: Mapping[str, str]) -> Plot:
     known = {
-        graph: (figures["Cost"][graph]["s"]["p50"], found["contains"]["mean"])
+        graph: (figures["Cost"][graph]["seconds"]["p50"], found["contains"]["mean"])
         for graph, found in figures["Answers"].items()
     }
     most = max(time for time, _ in known.values()) * 1.1 or 1.0
@@ -103,43 +103,33 @@ def _cost(figures: Mapping[str, Found], styles: Mapping[str, str]) -> Plot:
             )
             for graph, (time, right) in known.items()
         ],
-        [(at, seconds(at * most)) for at, _ in FIFTHS],
+        [(at, f"{at * most:.2g}") for at, _ in FIFTHS],
     )
 
 
-def _refusals(found: Mapping[str, Found], summary: Mapping[str, Any], styles: Mapping[str, str]) -> Iterator[Plot]:
-    """Answering what can be answered against refusing what cannot; the balance of both over the first."""
-    curves = {
-        "threshold on the cosine": summary["cosine_curve"],
-        "threshold on the grader's score": summary["score_curve"],
-    }
-    graphs = [Line(graph, styles[graph], ()) for graph in found]
-
-    def plot(title: str, reading: str, up: str, of: Any, chance: Sequence[Point]) -> Plot:
-        lines = [Line("chance", "chance", chance)]
-        for style, (label, curve) in zip(("ink", "grade"), curves.items(), strict=True):
-            if curve:
-                lines.append(Line(label, style, [(at["answered"], of(at["answered"], at["refused"])) for at in curve]))
-        marks = []
-        for graph, each in found.items():
-            answered, refused = each["answered"]["mean"], each["refused"]["mean"]
-            shown = f"{graph}: answered {share(answered)}, refused {share(refused)}"
-            marks.append(Mark(shown, styles[graph], (answered, of(answered, refused))))
-        return Plot(title, reading, "share of answerable questions answered", up, [*lines, *graphs], marks)
-
-    yield plot(
+def _refusals(found: Mapping[str, Found], summary: Mapping[str, Any], styles: Mapping[str, str]) -> Plot:
+    curves = (
+        Line(label, style, [(at["answered"], at["refused"]) for at in summary[curve]])
+        for label, style, curve in (
+            ("threshold on the cosine", "ink", "cosine_curve"),
+            ("threshold on the grader's score", "grade", "score_curve"),
+        )
+    )
+    rates = {graph: (each["answered"]["mean"], each["refused"]["mean"]) for graph, each in found.items()}
+    return Plot(
         "Answering and refusing",
         "Up and right is better. A line refuses whenever a score is below a threshold; a mark below it does worse.",
+        "share of answerable questions answered",
         "share of unanswerable questions refused",
-        lambda answered, refused: refused,
-        [(0, 1), (1, 0)],
-    )
-    yield plot(
-        "What answering more costs",
-        "Up is better; at an answer rate that you want, the highest mark or line is the best.",
-        "balanced accuracy",
-        lambda answered, refused: (answered + refused) / 2,
-        [(0, 0.5), (1, 0.5)],
+        [
+            Line("chance", "chance", [(0, 1), (1, 0)]),
+            *(line for line in curves if line.points),
+            *(Line(graph, styles[graph], ()) for graph in rates),
+        ],
+        [
+            Mark(f"{graph}: answered {share(rate[0])}, refused {share(rate[1])}", styles[graph], rate)
+            for graph, rate in rates.items()
+        ],
     )
 
 

@@ -10,7 +10,6 @@ from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
-from local_rag.runtime.trace_lines import trace_line
 from local_rag.text.citations import reads_as_refusal
 from local_rag.text.marks import claims, without_bullet, without_marks
 from local_rag.text.words import words
@@ -107,7 +106,6 @@ def answer_record(
             if decision.kind == "relevance" or by_id.get(decision.chunk_id, {}).get("fallback_corpus")
         ],
         "steps": [{"node": step.node, "seconds": round(step.seconds, 4)} for step in events if isinstance(step, Step)],
-        "events": [line.strip() for event in events if (line := trace_line(event))],
     }
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.figures import FIGURES, Figure, Form
-from local_rag.evaluation.manifest import evaluator_line
 from local_rag.text.display import joined, plural, printable, shorten
 
 Manifest = Mapping[str, Any]
@@ -108,7 +107,9 @@ class Table:
 def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
     """Every table that has something to say, in the order in which a person reads them."""
     for group, rows in summary["figures"].items():
-        shown = [f for f in FIGURES if f.group == group and any(f.name in row for row in rows.values())]
+        shown = [figure for figure in FIGURES if figure.group == group and _says_something(figure, rows)]
+        if not shown:
+            continue
         columns = [column for figure in shown for column in _columns(figure)]
         cells = (
             (
@@ -127,10 +128,16 @@ def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
         )
 
 
+def _says_something(figure: Figure, rows: Mapping[str, Any]) -> bool:
+    """Whether a row has the figure; a number that is 0 everywhere, such as calls where no model is, is left out."""
+    means = [row[figure.name]["mean"] for row in rows.values() if figure.name in row]
+    return any(means) if figure.form in ("count", "number") else bool(means)
+
+
 def _columns(figure: Figure) -> Iterator[tuple[str, Figure, Callable[[Mapping[str, Any] | None], str]]]:
     """Head, figure and how a cell is written: the mean; of seconds the median and the 95th percentile before it."""
     for key in ("p50", "p95", "mean") if figure.form == "seconds" else ("mean",):
-        head = figure.name if key == "mean" else f"{key} {figure.name}"
+        head = f"{key} s" if figure.form == "seconds" else figure.name
         yield head, figure, partial(_cell, figure.form, key)
 
 
@@ -193,7 +200,7 @@ def facts(manifest: Manifest) -> dict[str, str]:
         "started": manifest["started"],
         "cases": f"{cases['used']:,} of {plural(cases['total'], 'case')}{limit}, {cases['path']}, {cases['format']}",
         "engine": f"{engine['describe']} ({engine['why']})" if engine["why"] else engine["describe"],
-        "evaluator": evaluator_line(manifest["evaluator"]),
+        "evaluator": manifest["evaluator"] or "none",
         "index": ", ".join(
             (
                 index["path"],

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING, cast
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING, cast
 from local_rag.core.cancel import Cancel, check, current, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
+from local_rag.core.progress import ShowProgress, time_left
 from local_rag.core.verdicts import Source
 from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
 from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from local_rag.engines.language_model.judge import Judge
@@ -65,39 +66,6 @@ class Step:
     ask: Callable[[], Record]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: things asked of all, what is asked now, failures so far, seconds left where that is known."""
-
-    done: int
-    total: int
-    doing: str
-    failures: int = 0
-    left: float | None = None
-
-
-@dataclass
-class _Clock:
-    """Seconds left, from what each kind of question has taken on average; `todo` counts what is left of each."""
-
-    todo: Counter[str]
-    spent: dict[str, list[float]] = field(default_factory=dict)
-
-    @contextmanager
-    def timing(self, doing: str) -> Iterator[None]:
-        started = time.monotonic()
-        yield
-        self.spent.setdefault(doing, []).append(time.monotonic() - started)
-        self.todo[doing] -= 1
-
-    def left(self) -> float | None:
-        """None before anything was asked; a kind that was not asked yet counts like the slowest one that was."""
-        means = {doing: mean(seconds) for doing, seconds in self.spent.items()}
-        if not means:
-            return None
-        return sum(count * means.get(doing, max(means.values())) for doing, count in self.todo.items())
-
-
 @dataclass(frozen=True)
 class Runner:
     """Asks what the folder does not hold yet."""
@@ -132,7 +100,7 @@ class Runner:
             ]
         return steps
 
-    def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
+    def run(self, show: ShowProgress = lambda share, line: None) -> None:
         """Ask what is left, in order. What failed before is asked again, after the others.
 
         Raises EngineError where one failure follows the other, and Stopped; the records so far are kept.
@@ -143,13 +111,21 @@ class Runner:
         todo.sort(key=lambda step: (step.key[0] == "judgement", step.key in again))
         if todo:
             self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
-        clock = _Clock(Counter(step.doing for step in todo))
+        spent: dict[str, list[float]] = {}
         failures = in_a_row = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
             check()
-            tell(Progress(done, len(steps), step.doing, failures, clock.left()))
-            with clock.timing(step.doing):
-                record = step.ask()
+            left = _left(todo[done - len(steps) :], spent)
+            parts = (
+                f"{done:,} of {plural(len(steps), 'step')}",
+                step.doing,
+                f"{failures} failed" if failures else "",
+                "" if left is None else time_left(left),
+            )
+            show(done / len(steps), ", ".join(filter(None, parts)))
+            started = time.monotonic()
+            record = step.ask()
+            spent.setdefault(step.doing, []).append(time.monotonic() - started)
             self.folder.add(record)
             failed = "error" in record
             failures += failed
@@ -162,7 +138,6 @@ class Runner:
                     f"{IN_A_ROW} questions in a row failed, the last one with {record['error']}",
                     hint="the same command tries them again; local-rag doctor looks for the reason",
                 )
-        tell(Progress(len(steps), len(steps), "", failures))
 
     @cached_property
     def _single(self) -> frozenset[str]:
@@ -239,3 +214,12 @@ class Runner:
             "prompt_tokens": judgement.usage.prompt_tokens,
             "output_tokens": judgement.usage.output_tokens,
         }
+
+
+def _left(todo: Sequence[Step], spent: Mapping[str, Sequence[float]]) -> float | None:
+    """Seconds left, from what each kind of question has taken on average; None before anything was asked.
+
+    A kind that was not asked yet counts like the slowest one that was.
+    """
+    means = {doing: mean(seconds) for doing, seconds in spent.items()}
+    return sum(means.get(step.doing, max(means.values())) for step in todo) if means else None

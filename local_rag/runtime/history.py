@@ -237,7 +237,8 @@ class History(HistoryFile):
         sql = f"""SELECT id, at, question, json_extract(conditions, '$.graph'),
             json_extract(conditions, '$.engine.name'), index_name,
             coalesce(json_extract(answer, '$.status'), state) AS status, seconds,
-            coalesce(json_extract(answer, '$.reason'), error), coalesce({_THREAD_OF}, '')
+            coalesce(json_extract(answer, '$.reason'), error), coalesce({_THREAD_OF}, ''),
+            coalesce(json_extract(answer, '$.certainty'), '')
             FROM questions WHERE conditions IS NOT NULL AND (? = '' OR status = ?)
             AND (? = '' OR ? IN (SELECT value FROM json_each(indexes))) ORDER BY at DESC, rowid DESC LIMIT ?"""
         folder = "" if index is None else str(index.resolve())

@@ -118,7 +118,10 @@ def in_words(character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run in a list. `index` is the name that was asked; `thread` is empty outside of a chat."""
+    """A run in a list. `index` is the name that was asked; `thread` is empty outside of a chat.
+
+    `certainty` is that of its answer, empty where there is none from files.
+    """
 
     id: str
     at: str
@@ -130,6 +133,7 @@ class RunSummary:
     seconds: float
     reason: str
     thread: str
+    certainty: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +239,8 @@ class KeptRun:
         """The run as a list shows it."""
         engine, index = str(self.conditions["engine"]["name"]), str(self.conditions["index"]["name"])
         about = (self.id, self.at, self.question, self.graph, engine, index)
-        return RunSummary(*about, self.status, self.seconds, self.reason, self.thread)
+        certainty = self.answer.certainty if self.answer else ""
+        return RunSummary(*about, self.status, self.seconds, self.reason, self.thread, certainty)
 
     def _of(self, event: str) -> Iterator[Line]:
         return (line for line in self.lines if line["event"] == event)

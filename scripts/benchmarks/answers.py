@@ -48,7 +48,7 @@ FIGURES = {
     "right, of the answers shown as sure": ("Certainty", "sure: right", "mean"),
     "verdicts on passages that agree with the labels": ("Grading of passages", "accuracy", "mean"),
     "calls of the model per question": ("Cost", "calls", "mean"),
-    "seconds per question, median": ("Cost", "s", "p50"),
+    "seconds per question, median": ("Cost", "seconds", "p50"),
 }
 """Rows of the table by where they stand in a run's report.json."""
 

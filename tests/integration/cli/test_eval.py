@@ -70,7 +70,7 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, cap
     folder = here / "data" / "evaluations" / os.path.basename(found["folder"])  # noqa: PTH119
     assert folder.name.startswith("mine-extractive-")
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
-    assert found["summary"]["figures"]["Cost"]["plain"]["s"]["cases"] == 3
+    assert found["summary"]["figures"]["Cost"]["plain"]["seconds"]["cases"] == 3
     capsys.readouterr()
     assert run(["eval", "compare", folder.name, folder.name, "--graph-a", "plain", "--graph-b", "crag"]) == 0
     assert "crag" in capsys.readouterr().out

@@ -110,7 +110,6 @@ def test_an_answer_is_kept_with_all_that_led_to_it(started):
     verdicts = [(grade["verdict"], grade["gold"]) for grade in record["grades"]]
     assert verdicts == [("relevant", True), ("irrelevant", False), ("irrelevant", False)]
     assert [step["node"] for step in record["steps"]] == ["retrieve", "grade_documents", "generate", "grade_generation"]
-    assert any("grade_documents" in line for line in record["events"])
     unanswerable = runner.folder.record(("answer", "2", "self-rag"))
     assert {grade["gold"] for grade in unanswerable["grades"]} == {False}, "nothing is relevant to it"
 
@@ -203,13 +202,11 @@ def test_the_same_run_goes_on_where_it_stopped(started):
     engine = scripted()
     told = []
     again = started(engine)
-    again.run(told.append)
+    again.run(lambda share, line: told.append((share, line)))
     assert kinds(again.folder)[:4] == before
     assert len(again.folder.records) == 8
     assert [call[0] for call in engine.asked].count("answer") == 4, "what is there is not asked again"
-    assert (told[0].done, told[0].total, told[0].left) == (4, 8, None)
-    assert told[1].left is not None
-    assert (told[-1].done, told[-1].doing) == (8, "")
+    assert told[0] == (0.5, "4 of 8 steps, plain") and told[1][1].endswith("about 0:00 left")
 
 
 def test_a_line_that_a_crash_cut_off_is_asked_again(started):

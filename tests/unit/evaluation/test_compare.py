@@ -172,15 +172,14 @@ def test_what_differs_in_how_they_were_made_by_the_names_of_the_settings(run):
         "judge": "other",
         "settings": {"limits.seconds": 60, "ollama.host": "elsewhere"},
         "index": MANIFEST["index"] | {"path": "/elsewhere", "content": "x"},
-        "evaluator": {"name": "own", "fingerprint": "f"},
+        "evaluator": "own",
     }
     found = compare(a, run("b", cases, [answered(cases[0])], **other))
     assert (
         found.made
         == {
             "k": (6, 9),
-            "evaluator.name": (None, "own"),
-            "evaluator.fingerprint": (None, "f"),
+            "evaluator": (None, "own"),
             "index.content": ("c0ffee", "x"),
             "limits.seconds": (300, 60),
             "judge": ("qwen3:8b", "other"),

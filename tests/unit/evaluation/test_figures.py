@@ -104,7 +104,7 @@ def test_retrieval():
         found(LOOSE, ["x"], gains={}),
     ]
     hybrid = row(records, "Retrieval", "hybrid")
-    assert {name: value for name, value in hybrid.items() if name != "s"} == {
+    assert {name: value for name, value in hybrid.items() if name != "seconds"} == {
         "R@1": (0, 2),
         "R@5": (0.5, 2),
         "R@10": (0.5, 2),
@@ -116,7 +116,7 @@ def test_retrieval():
         "MAP": (0.25, 2),
     }
     assert row(records, "Retrieval", "dense")["R@5"] == (0.5, 1), "what failed enters no figure"
-    seconds = made(records)["figures"]["Retrieval"]["hybrid"]["s"]
+    seconds = made(records)["figures"]["Retrieval"]["hybrid"]["seconds"]
     assert (seconds["p50"], seconds["cases"]) == (1.0, 3) and seconds["p95"] == pytest.approx(2.8)
 
 
@@ -236,7 +236,7 @@ def test_the_judge_and_the_cost():
     records += [judged(RED, "right") | {"right": True}, judged(NINE, "abstained"), judged(NEWS, "unparsed")]
     assert row(records, "Judge") == {"right": (0.5, 2), "agreement": (1, 1), "unread": (0.5, 2)}
     cost = row(records, "Cost")
-    assert (cost["calls"], cost["read"], cost["s"]) == ((4 / 3, 3), (100 / 3, 3), (2, 3))
+    assert (cost["calls"], cost["read"], cost["seconds"]) == ((4 / 3, 3), (100 / 3, 3), (2, 3))
 
 
 def test_the_curves_take_what_the_question_itself_brought():

@@ -13,11 +13,8 @@ import { duration, many, Time } from "../parts/texts.js";
 import { nodeName, Verdict } from "../parts/verdicts.js";
 import { go, to } from "../router.js";
 
-const TONES = { grounded: "", ungrounded: "bad", failed: "bad" };
-const NAMES = {
-  grounded: "from your files", partial: "with reservations", ungrounded: "not supported",
-  abstained: "your files do not say",
-};
+const TONES = { sure: "", "in doubt": "bad", failed: "bad" };
+const NAMES = { sure: "from your files", abstained: "your files do not say" };
 const ENDINGS = {
   stopped: "Stopped before there was an answer.",
   failed: "Failed:",
@@ -33,7 +30,8 @@ export default function Runs({ route }) {
 }
 
 function about(run) {
-  return html`<span class=${`badge ${TONES[run.status] ?? "warn"}`}>${NAMES[run.status] || run.status}</span>${" "}
+  const ending = run.certainty || run.status;
+  return html`<span class=${`badge ${TONES[ending] ?? "warn"}`}>${NAMES[ending] || ending}</span>${" "}
     <${Time} at=${run.at} /> · ${run.graph} · ${duration(run.seconds)}`;
 }
 
