@@ -30,21 +30,6 @@ def _drawable(name: str, options: Options) -> LocalDrawing:
     return compiled(name, options).get_graph()
 
 
-NODE_WIDTH, NODE_HEIGHT = 150.0, 40.0
-"""The box of a node as it is laid out, in pixels of a page."""
-ENDS = {"__start__": "start", "__end__": "end"}
-
-
-@dataclass(frozen=True, slots=True)
-class LaidOutNode:
-    """A node and the centre of its box, pixels of a page; `label` is its name for people."""
-
-    id: str
-    label: str
-    x: float
-    y: float
-
-
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
     """An edge; `label` says when it is taken, empty for "to the node of that name"."""
@@ -55,39 +40,23 @@ class DrawnEdge:
     conditional: bool
 
 
-def layout(name: str, options: Options = TUTORIAL) -> tuple[list[LaidOutNode], list[DrawnEdge]]:
-    """The graph in layers from top to bottom (Sugiyama et al. 1981), from (0, 0) on. Raises UsageError for no such."""
-    from grandalf.graphs import Edge, Vertex, graph_core
-    from grandalf.layouts import SugiyamaLayout, VertexViewer
+def column(name: str, options: Options = TUTORIAL) -> tuple[list[str], list[DrawnEdge]]:
+    """The nodes from the question to the answer, each behind all that lead to it but for the loops, and the edges.
 
-    graph = _drawable(name, options)
-    vertices = {id_: Vertex(id_) for id_ in graph.nodes}
-    for vertex in vertices.values():
-        vertex.view = VertexViewer(NODE_WIDTH, NODE_HEIGHT)
-    edges = [Edge(vertices[edge.source], vertices[edge.target]) for edge in graph.edges]
-    sugiyama = SugiyamaLayout(graph_core([*vertices.values()], edges))  # grandalf's Graph has a set of them: any order
-    sugiyama.xspace, sugiyama.yspace = NODE_WIDTH / 3, NODE_HEIGHT
-    sugiyama.init_all(roots=[vertices["__start__"]], optimize=True)
-    sugiyama.draw()
-    places = _closer({id_: vertex.view.xy for id_, vertex in vertices.items()})
-    nodes = [LaidOutNode(id_, ENDS.get(id_, id_.replace("_", " ")), *place) for id_, place in places.items()]
-    return nodes, [DrawnEdge(edge.source, edge.target, str(edge.data or ""), edge.conditional) for edge in graph.edges]
-
-
-def _closer(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The same layers from (0, 0) on, moved together from left to right: grandalf leaves wide gaps.
-
-    What is above one another stays so, and in a layer no two boxes meet.
+    Raises UsageError for an unknown name.
     """
-    columns, top = dict[float, float](), min(y for _, y in places.values())
-    ends = dict[float, float]()
-    previous = -NODE_WIDTH / 3
-    for column in sorted({x for x, _ in places.values()}):
-        layers = [y for x, y in places.values() if x == column]
-        previous = max(previous + NODE_WIDTH / 3, *(ends.get(y, 0.0) for y in layers))
-        columns[column] = previous
-        ends |= dict.fromkeys(layers, previous + NODE_WIDTH * 7 / 6)
-    return {id_: (columns[x], y - top) for id_, (x, y) in places.items()}
+    graph = _drawable(name, options)
+    edges = [DrawnEdge(edge.source, edge.target, str(edge.data or ""), edge.conditional) for edge in graph.edges]
+    last_first: dict[str, None] = {}
+
+    def visit(node: str, above: frozenset[str] = frozenset()) -> None:
+        for edge in edges:
+            if edge.source == node and edge.target not in last_first and edge.target not in above:
+                visit(edge.target, above | {node})
+        last_first[node] = None
+
+    visit("__start__")
+    return [*reversed(last_first)], edges
 
 
 OF_GRAPHS: Mapping[str, str] = {

@@ -140,18 +140,15 @@ EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditi
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node and the centre of its box, pixels of a page; `label` is its name for people, `about` what it does."""
+    """A node, and what it does."""
 
     id: str
-    label: str
     about: str
-    x: float
-    y: float
 
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """A graph, what it does, and its drawing."""
+    """A graph and what it does; its nodes stand from the question to the answer."""
 
     name: str
     about: str
@@ -161,12 +158,12 @@ class GraphView:
 
 @router.get("/api/graphs/{name}")
 def graph(name: GraphName, workspace: Here, memory: bool = True) -> GraphView:
-    """The nodes and edges of a graph as the settings wire it, laid out; without `memory` that of no chat."""
+    """The nodes and edges of a graph as the settings wire it; without `memory` that of no chat."""
     from local_rag.graphs.deps import Options
-    from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES, layout
+    from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES, column
 
-    nodes, edges = layout(name, Options.of(workspace.settings.values, memory=memory))
-    views = [NodeView(node.id, node.label, OF_NODES.get(node.id, ""), node.x, node.y) for node in nodes]
+    nodes, edges = column(name, Options.of(workspace.settings.values, memory=memory))
+    views = [NodeView(node, OF_NODES.get(node, "")) for node in nodes]
     arrows: list[EdgeView] = [
         {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
     ]

@@ -33,7 +33,7 @@ HOLD = object()
 PATH = ("retrieve", "grade_documents", "generate", "grade_generation")
 STEPS = ("__start__", *PATH, "__end__")
 GRAPH = {
-    "nodes": [{"id": name, "label": name, "x": 200, "y": 70 * row} for row, name in enumerate(STEPS)],
+    "nodes": [{"id": name, "about": ""} for name in STEPS],
     "edges": [
         {"from": begin, "to": end, "label": label, "conditional": bool(label)}
         for begin, end, label in (

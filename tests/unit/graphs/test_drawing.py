@@ -12,8 +12,8 @@ from support.fakes import FakeCorpus, ScriptedEngine
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.deps import Options
-from local_rag.graphs.drawing import NODE_WIDTH, layout
+from local_rag.graphs.deps import TUTORIAL, Options
+from local_rag.graphs.drawing import column
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -83,21 +83,17 @@ def test_langchain_draws_in_no_way_that_is_unknown_here():
     assert [name for name in dir(crag()) if name.startswith("_repr_")] == ["_repr_mimebundle_"]
 
 
+@pytest.mark.parametrize("options", [TUTORIAL, Options(memory=True, separate=True, candidates=True, complexity="auto")])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_graph_is_laid_out_in_layers_in_which_no_two_boxes_meet(name):
-    options = Options.of(Settings.load().values, memory=True)
-    nodes, edges = layout(name, options)
-    assert (nodes, edges) == layout(name, options), "the same each time"
-    by_id = {node.id: node for node in nodes}
-    assert by_id["__start__"].y == min(node.y for node in nodes) == 0 and min(node.x for node in nodes) == 0
-    assert by_id["__end__"].y == max(node.y for node in nodes)
-    for node in nodes:
-        beside = [abs(node.x - other.x) for other in nodes if other.y == node.y and other is not node]
-        assert all(distance >= NODE_WIDTH for distance in beside)
-    assert all({edge.source, edge.target} <= set(by_id) for edge in edges)
-    assert max(node.x for node in nodes) <= 4 * NODE_WIDTH
+def test_a_column_goes_from_the_question_to_the_answer(name, options):
+    nodes, edges = column(name, options)
+    assert (nodes, edges) == column(name, options), "the same each time"
+    assert (nodes[0], nodes[-1]) == ("__start__", "__end__") and len({*nodes}) == len(nodes)
+    assert {*nodes} == {node for edge in edges for node in (edge.source, edge.target)}
+    back = {edge.target for edge in edges if nodes.index(edge.target) < nodes.index(edge.source)}
+    assert back <= {"retrieve", "generate", "retrieve_step"}, "the loops, and nothing else"
 
 
-def test_there_is_no_layout_of_an_unknown_graph():
+def test_there_is_no_column_of_an_unknown_graph():
     with pytest.raises(UsageError, match="there is no graph 'none'"):
-        layout("none")
+        column("none")

@@ -64,10 +64,9 @@ const SIDES = [1, -1];
 // up at the left, where every box that edges lead to has a lane of its own. Between the boxes and the lanes is room for
 // the labels: so nothing lies over anything but an edge over an edge that it crosses.
 function laidOut(graph) {
-  const rows = [...graph.nodes].sort((a, b) => a.y - b.y || a.x - b.x);
-  const texts = rows.map(({ id }) => nodeName(id));
+  const texts = graph.nodes.map(({ id }) => nodeName(id));
   const width = Math.max(...texts.map((text) => text.length * SIGN + 24));
-  const nodes = rows.map(({ id }, row) => ({ id, row, text: texts[row], width, isEnd: id.startsWith("__") }));
+  const nodes = graph.nodes.map(({ id }, row) => ({ id, row, text: texts[row], width, isEnd: id.startsWith("__") }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to)).map((edge) => {
     const [a, b] = [byId.get(edge.from), byId.get(edge.to)];
