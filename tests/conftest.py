@@ -20,8 +20,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from local_rag.diagnostics.recorder.contacts import is_loopback
-from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
+from local_rag.diagnostics.network import is_loopback
+from local_rag.diagnostics.recorded import TO_ADDRESS
 
 pytest.register_assert_rewrite("support.engine_contract")
 _CALLS_OUT: list[str] = []

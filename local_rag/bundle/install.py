@@ -309,7 +309,7 @@ def _install_wheels(folder: Path, bundle: Bundle) -> None:
         "install",
         "--isolated",
         "--no-input",
-        "--quiet",
+        "-qq",
     ]
     command += ["--disable-pip-version-check", "--no-cache-dir", "--no-compile", "--no-index", "--find-links", "wheels"]
     command += ["--only-binary", ":all:", "--require-hashes", "-r", REQUIREMENTS]

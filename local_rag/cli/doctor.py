@@ -27,15 +27,15 @@ def doctor(
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
     from local_rag.diagnostics.doctor import run_checks
-    from local_rag.diagnostics.recorder import record_question
+    from local_rag.diagnostics.network import record_question
     from local_rag.terminal.console import write_result
     from local_rag.terminal.doctor import checks_table, recording_parts
 
     settings = options.settings()
     if network:
         recording, ollama = record_question(settings, question or "", stderr_display())
-        plain = {"recording": recording, "ollama": ollama.lines, "ok": recording.code == 0}
-        write_result(plain, recording_parts(recording, ollama.lines), as_json=json)
+        plain = {"recording": recording, "ollama": ollama, "ok": recording.code == 0}
+        write_result(plain, recording_parts(recording, ollama), as_json=json)
         return recording.code
     if question:
         raise UsageError("doctor takes a question only with --network", hint="local-rag doctor --network …")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -95,20 +97,47 @@ def _disk(settings: Settings) -> Iterator[Check]:
 
 
 def _encryption(settings: Settings) -> Iterator[Check]:
-    from local_rag.diagnostics.disk_encryption import encryption_of
-
+    """What is at rest is plain text, so this is what stands between it and whoever takes the disk."""
     enable = {"darwin": "sudo fdesetup enable", "win32": "manage-bde -on C:   as administrator"}
     for folder in _own_folders(settings):
-        disk, shown = encryption_of(folder), short_path(folder)
-        why = f" ({disk.why})" if disk.why else ""
-        if disk.state == "encrypted":
-            yield Check("encryption", "ok", f"{shown} is on an encrypted disk{why}")
-        elif disk.state == "plain":
-            fix = enable.get(sys.platform, f"{DATA_DIR}=FOLDER_ON_AN_ENCRYPTED_DISK local-rag index FILES")
-            found = f"{shown} is on a disk that is not encrypted{why}: whoever takes it can read the text of your files"
-            yield Check("encryption", "note", found, fix)
+        shown = short_path(folder)
+        is_encrypted = disk_is_encrypted(folder)
+        if is_encrypted is None:
+            yield Check("encryption", "note", f"whether the disk of {shown} is encrypted, this system does not say")
+        elif is_encrypted:
+            yield Check("encryption", "ok", f"{shown} is on an encrypted disk")
         else:
-            yield Check("encryption", "note", f"whether the disk of {shown} is encrypted cannot be told: {disk.why}")
+            fix = enable.get(sys.platform, f"{DATA_DIR}=FOLDER_ON_AN_ENCRYPTED_DISK local-rag index FILES")
+            found = f"{shown} is on a disk that is not encrypted: whoever takes it can read the text of your files"
+            yield Check("encryption", "note", found, fix)
+
+
+def disk_is_encrypted(folder: Path) -> bool | None:
+    """By dm-crypt, FileVault or BitLocker, as far as the system says; None where it does not.
+
+    Nobody sees a disk that encrypts itself, or what the host of a virtual machine does.
+    """
+    if sys.platform == "darwin":
+        state = _output_of("/usr/bin/fdesetup", "status")  # of the startup disk
+        known = folder.is_relative_to("/Users") and "FileVault is O" in state and "in progress" not in state
+        return "FileVault is On" in state if known else None
+    if os.name == "nt":
+        shell = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32/WindowsPowerShell/v1.0/powershell.exe"
+        volume = f"(New-Object -ComObject Shell.Application).NameSpace('{folder.drive}').Self"
+        ask = f"{volume}.ExtendedProperty('System.Volume.BitLockerProtection')"  # answered to everybody
+        state = _output_of(str(shell), "-NoProfile", "-Command", ask).strip()
+        return state in ("1", "6") if re.fullmatch("[1-8]", state) else None
+    device = _output_of("findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE", "--target", str(folder)).strip()
+    kinds = _output_of("lsblk", "--inverse", "--noheadings", "--output", "TYPE", device).split()
+    return kinds.count("crypt") >= kinds.count("disk") if "disk" in kinds else None
+
+
+def _output_of(*command: str) -> str:
+    """Empty where there is no such program, and after 15 seconds: PowerShell takes seconds to start."""
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _permissions(settings: Settings) -> Iterator[Check]:
@@ -118,12 +147,20 @@ def _permissions(settings: Settings) -> Iterator[Check]:
     for folder in _own_folders(settings):
         if not (folder / DATABASE).exists() and folder != settings.data_folder:
             continue
-        found = [path for path in (folder, *folder.rglob("*")) if _is_open(path)]
+        found = [path for path in _texts_below(folder) if _is_open(path)]
         if found:
             what = f"{plural(len(found), 'file or folder', 'files and folders')} in {short_path(folder)}"
             yield Check("permissions", "note", f"others may open {what}", f"chmod -R go= {shlex.quote(str(folder))}")
         else:
             yield Check("permissions", "ok", f"{short_path(folder)} is open to nobody but you")
+
+
+def _texts_below(folder: Path) -> Iterator[Path]:
+    """The folder and all in it, but for programs: a virtual environment holds no text of anybody."""
+    yield folder
+    for entry in folder.iterdir():
+        if not (entry / "pyvenv.cfg").exists():
+            yield from _texts_below(entry) if entry.is_dir() and not entry.is_symlink() else (entry,)
 
 
 def _is_open(path: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from local_rag.diagnostics.check import Check
-from local_rag.diagnostics.recorder.contacts import Contact, Recording
+from local_rag.diagnostics.network import Contact, Recording
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import plural
 
@@ -61,8 +61,5 @@ def _failure(recording: Recording) -> str:
 
 
 def _away(contact: Contact) -> str:
-    if contact.what == "name look-up":
-        return f"  LOOKED UP {contact} ({contact.by})"
-    if contact.failed:
-        return f"  TRIED {contact} ({contact.by}; {contact.failed})"
-    return f"  CONTACTED {contact} ({contact.by})"
+    did = "LOOKED UP" if contact.what == "name look-up" else "CONTACTED OR TRIED"
+    return f"  {did} {contact} ({contact.by})"

@@ -13,7 +13,7 @@ import pytest
 from support import TESTS
 from support.namespaces import NO_ROUTE, namespaces
 
-from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
+from local_rag.diagnostics.recorded import TO_ADDRESS
 
 pytestmark = pytest.mark.usefixtures("converted")
 

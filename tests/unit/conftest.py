@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local_rag.diagnostics.recorder.recorded_process import STARTED, TO_ADDRESS
+from local_rag.diagnostics.recorded import STARTED, TO_ADDRESS
 
 WATCHED = {"os.fork", "sqlite3.connect", *STARTED, *TO_ADDRESS}
 MODELS = {"openvino", "torch", "sentence_transformers"}
