@@ -137,11 +137,15 @@ def test_a_change_makes_an_installation_void(environment, change):
 
 
 def test_a_failed_installation_leaves_no_stamp_and_shows_all_that_pip_said(environment, capsys):
-    with pytest.raises(setup.SetupError, match="first\nNo space left on device") as caught:
-        environment.prepare(["eval"])
-    assert "disk space" in caught.value.hint
+    def script() -> int:
+        return environment.prepare(["eval"])
+
+    assert setup.main(script) == 1
+    shown = capsys.readouterr()
+    assert shown.out.count("failed (") == 1
+    message, hint = shown.err.split("\n  try: ")
+    assert message.endswith("it says:\nfirst\nNo space left on device") and hint.startswith("free 3 GB of disk space")
     assert not environment.stamp.exists()
-    assert capsys.readouterr().out.count("failed (") == 1
 
 
 def test_a_folder_that_is_no_environment_has_no_version_and_is_not_deleted(checkout):
@@ -157,19 +161,10 @@ def test_a_folder_that_is_no_environment_has_no_version_and_is_not_deleted(check
 def test_a_stage_shows_one_line_and_that_it_works_and_keeps_the_output(environment, capfd, monkeypatch):
     monkeypatch.setattr(setup, "TICK", 0.001)
     monkeypatch.setattr(setup, "BEAT", 0.0)
-    code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
-    status, output = environment.stage("doing it", sys.executable, "-c", code)
-    assert (status, set(output.split())) == (3, {"out", "err"})
+    code = "import sys; print('out'); sys.exit('err')"
+    assert environment.stage("doing it", sys.executable, "-c", code) == (1, "out\nerr")
     shown = capfd.readouterr().out
     assert shown.startswith("doing it….") and " failed (" in shown and shown.count("\n") == 1
-
-
-def test_an_error_is_a_line_and_a_hint(capsys):
-    def script() -> int:
-        raise setup.SetupError("no venv here", "sudo apt install python3.11-venv", 7)
-
-    assert setup.main(script) == 7
-    assert capsys.readouterr().err == "no venv here\n  try: sudo apt install python3.11-venv\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to a console, not to a process group")
