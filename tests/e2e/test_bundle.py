@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.namespaces import NO_ROUTE, namespaces
+from support.processes import NO_ROUTE, namespaces
 
 pytestmark = [
     pytest.mark.bundle,

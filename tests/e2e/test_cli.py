@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support import CHECKOUT
-from support.commands import stopped
 from support.garden import enter, notes_in
+from support.processes import stopped
 
 from local_rag.cli.app import run
 

@@ -6,8 +6,8 @@ import os
 import sys
 
 import pytest
-from support.commands import stopped
 from support.evaluation_cases import cases_file, notes_in, rows_of
+from support.processes import stopped
 
 from local_rag.cli.app import run
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from support import TESTS
-from support.namespaces import NO_ROUTE, namespaces
+from support.processes import NO_ROUTE, namespaces
 
 from local_rag.diagnostics.recorded import TO_ADDRESS
 

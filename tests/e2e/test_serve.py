@@ -11,8 +11,7 @@ import pytest
 from support import TESTS
 from support.browser import Browser
 from support.garden import notes_in
-from support.namespaces import NO_ROUTE, namespaces
-from support.serve_process import free_port, printed, serving
+from support.processes import NO_ROUTE, free_port, namespaces, printed, serving
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 
@@ -22,7 +21,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import local_rag
 from support.browser import Browser
-from support.serve_process import free_port, serving
+from support.processes import free_port, serving
 views = sorted(path.stem for path in (Path(local_rag.__file__).parent / "server/page/views").glob("*.js"))
 with serving("--port", str(free_port())) as server, Browser.open() as browser, browser.tab(server.printed) as tab:
     tab.ask("What does the greenhouse cost?")

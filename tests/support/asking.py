@@ -6,10 +6,29 @@ import threading
 import time
 from contextlib import contextmanager
 
+from local_rag.config.settings import Settings
 from local_rag.core import cancel
-from support.fakes import FakeCorpus, FakeWeb
-from support.remembering import Recalling, opened
+from local_rag.core.errors import EngineError
+from local_rag.core.protocols import Rewrite
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.serving import a_workspace, events_of
+
+
+class Recalling(ScriptedEngine):
+    """Makes a follow-up whole from the last question, and fails where it is told to."""
+
+    broken = False
+
+    def standalone(self, question, history):
+        self.asked.append(("standalone", question, tuple(history)))
+        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
+
+    def answer(self, question, documents, attempt):
+        if self.broken:
+            raise EngineError("the model fell over", hint="ollama serve")
+        yield from super().answer(question, documents, attempt)
 
 
 class Gated(Recalling):
@@ -107,3 +126,7 @@ def eventually(is_so, seconds=120):
 def until(events, wanted):
     """The value of the next event of that name."""
     return next(value for name, value in events if name == wanted)
+
+
+def opened(engine=None, corpus=None, **flags):
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or Recalling()))

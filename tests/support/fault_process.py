@@ -24,7 +24,7 @@ from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 from local_rag.index.store import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
-from support.permissions import give_up_rights
+from support.processes import give_up_rights
 
 SECONDS = 600
 """A command that takes longer hangs, however busy the machine is; the system ends it."""

@@ -9,8 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from support.commands import stopped
-from support.terminal_process import Terminal
+from support.processes import Terminal, stopped
 
 from local_rag.cli.app import run
 

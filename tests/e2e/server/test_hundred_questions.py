@@ -9,8 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.asking import eventually, scripted, streamed, until
-from support.remembering import Recalling
+from support.asking import Recalling, eventually, scripted, streamed, until
 from support.serving import asking
 
 FIRST, MORE = 40, 100  # as many jobs that have ended are kept

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from support.bundle_parts import PYTHON, links, listed, ollama_model, wheel
 from support.fakes_index import HashingEmbedder
-from support.permissions import bound_by_permissions
+from support.processes import bound_by_permissions
 from support.shipped_evaluator import own_evaluator
 
 from local_rag.bundle import ollama_store

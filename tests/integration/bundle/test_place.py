@@ -9,7 +9,7 @@ import pytest
 import yaml
 from support.bundle_parts import listed, ollama_model, seal
 from support.fakes_index import HashingEmbedder
-from support.permissions import bound_by_permissions
+from support.processes import bound_by_permissions
 
 from local_rag.bundle import ollama_store, place
 from local_rag.bundle.install import Refused, read

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from support.evaluation_run import MANIFEST
+from support.fakes import ScriptedEvaluator
 from support.garden import enter
 from support.ollama_engine import engine_on
-from support.reading import ScriptedEvaluator
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from support.asking import Recalling, opened
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
-from support.remembering import Recalling, opened
 
 from local_rag.core.events import WebQuery
 from local_rag.graphs import compiled

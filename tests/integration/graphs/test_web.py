@@ -12,9 +12,8 @@ from support.fakes_index import remembering_minilm
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
-from support.search_page import SearchPage
 from support.shipped_evaluator import shipped_evaluator
-from support.web_server import WebServer, html, loopback, redirect, silence
+from support.web_server import SearchPage, WebServer, html, loopback, redirect, silence
 
 from local_rag.cli.app import run
 from local_rag.cli.options import with_web

@@ -10,8 +10,8 @@ from support.fakes import FakeCorpus, passage
 from support.fakes_index import remembering_minilm
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
-from support.search_page import SearchPage
 from support.shipped_evaluator import shipped_evaluator
+from support.web_server import SearchPage
 
 from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
+from support.asking import Recalling, opened
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import final_state
-from support.remembering import Recalling, opened
 from support.screen import shown
 
 from local_rag.cli.app import run
@@ -77,7 +77,7 @@ def test_a_thread_survives_a_restart_in_another_process():
     rag.close()
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from support.remembering import opened\n"
+        "from support.asking import opened\n"
         "with opened() as rag: print(rag.ask('And the other?', thread='plan').asked)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)

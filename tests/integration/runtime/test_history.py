@@ -12,9 +12,9 @@ import time
 
 import pytest
 from support import CHECKOUT
+from support.asking import Recalling, opened
 from support.fakes import FakeWeb, ScriptedEngine
-from support.permissions import bound_by_permissions
-from support.remembering import Recalling, opened
+from support.processes import bound_by_permissions
 
 from local_rag import History
 from local_rag.cli.app import run as command
@@ -190,7 +190,7 @@ def test_an_answer_that_is_not_waited_for_is_recorded_all_the_same(history):
 def test_what_is_killed_leaves_what_it_did(history):
     program = (
         "import os, sys; sys.path.insert(0, 'tests')\n"
-        "from support.remembering import opened\n"
+        "from support.asking import opened\n"
         "for event in opened().stream('What does the plan cost?'):\n"
         "    if getattr(event, 'node', '') == 'generate': os.kill(os.getpid(), 9)"
     )
@@ -205,7 +205,7 @@ def test_what_is_killed_leaves_what_it_did(history):
 def test_several_processes_and_threads_ask_at_once(history):
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from support.remembering import opened\n"
+        "from support.asking import opened\n"
         "with opened(runs__keep=12) as rag:\n"
         "    for number in range(8): rag.ask(f'What does plan {number} cost?', thread='plan')"
     )

@@ -9,8 +9,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.reading import ScriptedEvaluator
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import current

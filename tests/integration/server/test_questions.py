@@ -7,9 +7,20 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
+from support.asking import (
+    Gated,
+    Recalling,
+    Stubborn,
+    asked,
+    eventually,
+    joined,
+    names,
+    scripted,
+    streamed,
+    until,
+    values,
+)
 from support.fakes import FakeCorpus, FakeWeb, passage
-from support.remembering import Recalling
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.values import Web

@@ -6,9 +6,8 @@ import html.parser
 import re
 
 import pytest
-from support.asking import asked, scripted
+from support.asking import Recalling, asked, scripted
 from support.fakes import FakeCorpus, passage
-from support.remembering import Recalling
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support.search_page import SearchPage
+from support.web_server import SearchPage
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import ENGINES, Web

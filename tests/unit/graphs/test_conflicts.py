@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
 from support.graph_runs import final_state
-from support.reading import ScriptedEvaluator
 
 from local_rag.config.values import Limits
 from local_rag.core.errors import LocalRagError

@@ -11,8 +11,7 @@ from langsmith.run_helpers import get_tracing_context
 from pydantic import Field
 from support.chat_model import MindModel, PlainModel, SchemaModel, ToolModel
 from support.engine_contract import PASSAGES, EngineContract
-from support.fakes import FakeCorpus
-from support.reading import ScriptedEvaluator
+from support.fakes import FakeCorpus, ScriptedEvaluator
 
 from local_rag import Rag, from_chat_model
 from local_rag.core import cancel

@@ -10,9 +10,8 @@ from typing import get_args
 import pytest
 from support import TESTS
 from support.engine_contract import PASSAGES, TERMS, EngineContract
-from support.fakes import FakeCorpus, passage
+from support.fakes import FakeCorpus, ScriptedEvaluator, passage
 from support.fakes_index import remembering_minilm
-from support.reading import ScriptedEvaluator
 from support.shipped_evaluator import shipped_evaluator
 
 from local_rag.config.settings import Settings

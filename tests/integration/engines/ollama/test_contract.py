@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 from support.engine_contract import PASSAGES, EngineContract
+from support.fakes import ScriptedEvaluator
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.ollama_server import say
-from support.reading import ScriptedEvaluator
 
 from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt
 

@@ -6,10 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.fakes import FakeCorpus, FakeWeb, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEvaluator, passage
 from support.ollama_engine import engine_on
 from support.ollama_server import error, no_done, too_long
-from support.reading import ScriptedEvaluator
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import own_loaders
+from support import files
 from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
 
 from local_rag.core.errors import FileSkipped
@@ -39,7 +39,7 @@ def note(tmp_path):
 def sleepy(tmp_path):
     """A file that takes for ever, and the parser's loader of it."""
     (tmp_path / "a.shouted").write_text("TITLE\nSLEEP")
-    with Parser(loaders=names_of({".shouted": own_loaders.load_shouted})) as parser:
+    with Parser(loaders=names_of({".shouted": files.load_shouted})) as parser:
         yield parser, tmp_path / "a.shouted"
 
 

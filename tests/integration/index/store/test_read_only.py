@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder, add, indexed
-from support.permissions import bound_by_permissions
+from support.processes import bound_by_permissions
 
 from local_rag.core.errors import LocalRagError
 from local_rag.index.index import Index

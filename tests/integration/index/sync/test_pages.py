@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 from support.fakes_index import HashingEmbedder
+from support.files import done, told
 from support.screen import shown as lines_shown
-from support.syncing import done, told
 from support.web_server import WebServer, html, loopback, redirect, reply
 
 from local_rag.config.settings import Settings

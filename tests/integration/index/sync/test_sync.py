@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder
+from support.files import done, load_shouted, told
 from support.hostile import make_zip
-from support.own_loaders import load_shouted
-from support.permissions import bound_by_permissions
-from support.syncing import done, told
+from support.processes import bound_by_permissions
 
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument

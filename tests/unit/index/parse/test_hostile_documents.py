@@ -8,8 +8,8 @@ import zipfile
 import zlib
 
 import pytest
+from support.files import PROPERTIES, load
 from support.hostile import SENTENCE, docx_members, docx_paragraph, epub_members, lie_about_sizes, make_zip
-from support.loading import PROPERTIES, load
 
 from local_rag.core.errors import FileSkipped
 

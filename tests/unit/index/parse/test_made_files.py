@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from support.files import document_of, load, reason, shown
 from support.hostile import (
     SENTENCE,
     docx_members,
@@ -17,7 +18,6 @@ from support.hostile import (
     make_pdf,
     make_zip,
 )
-from support.loading import document_of, load, reason, shown
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.parse import loaders, parsed_file, sheets

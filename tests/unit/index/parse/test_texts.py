@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.loading import PROPERTIES, document_of, load, reason, shown
+from support.files import PROPERTIES, document_of, load, reason, shown
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.properties import iso_date

@@ -1,0 +1,67 @@
+"""Files as a person changes them, read by the loaders, and what was read or synced in one text to compare."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from local_rag.core.documents import LoadedDocument
+from local_rag.core.errors import FileSkipped
+from local_rag.index.parse import loaders
+from local_rag.index.parse.parsed_file import ParsedFile
+
+PROPERTIES = ("page", "title", "author", "date", "subject", "url")
+
+
+def load(path: Path) -> ParsedFile:
+    with loaders.told():
+        return loaders.load(path)
+
+
+def document_of(path: Path) -> LoadedDocument:
+    (found,) = load(path).documents
+    return found
+
+
+def reason(path: Path) -> str:
+    with pytest.raises(FileSkipped) as skipped:
+        load(path)
+    return str(skipped.value)
+
+
+def shown(document: LoadedDocument) -> str:
+    """What is known of a document, and its text with the headings where they start: "[title Oil]<1 Oil>Oil"."""
+    text = document.text
+    for heading in reversed(document.headings):
+        text = f"{text[: heading.start]}<{heading.level} {heading.text}>{text[heading.start :]}"
+    return "".join(f"[{name} {value}]" for name in PROPERTIES if (value := getattr(document, name))) + text
+
+
+def done(person, steps):
+    """Do the steps: the name of a method of `person`, its arguments and, last, its options."""
+    for name, *arguments in steps:
+        options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        getattr(person, name)(*arguments, **options)
+
+
+def told(report, name, parsed=0):
+    """What a report names, "!" behind what is new of warnings, and what it counts."""
+    named = {kind: list(map(name, getattr(report, kind))) for kind in ("new", "updated", "removed")}
+    for kind in ("skipped", "kept"):
+        named[kind] = [name(file.path) + "!" * file.new for file in getattr(report, kind)]
+    named["forgotten"] = [name(file.path) for file in report.forgotten]
+    counted = {"unchanged": report.unchanged, "reused": report.reused, "parsed": parsed}
+    lists = {kind: " ".join(sorted(names)) for kind, names in named.items()}
+    return ", ".join(f"{kind} {value}" for kind, value in (lists | counted).items() if value)
+
+
+def load_shouted(path):
+    """Files of capital letters, whose first line is the title; one that says SLEEP takes for ever."""
+    title, _, text = path.read_text(encoding="utf-8").partition("\n")
+    if text == "SLEEP":
+        time.sleep(600)
+    if not text:
+        raise FileSkipped("is nothing but a title")
+    return ParsedFile((LoadedDocument(text.lower().replace("\n", "\r\n"), title.title()),))

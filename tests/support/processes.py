@@ -1,0 +1,173 @@
+"""Programs run as a person runs them: ended by Ctrl-C, serving, at a terminal, without a network or rights."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+import httpx
+
+from local_rag.server.auth import SECRET
+
+
+def stopped(program, arguments, env, line):
+    """Run a program, send Ctrl-C once it shows the line, and return its exit code and what it shows from then on."""
+    command = [sys.executable, "-c", program, *arguments]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        shown = []
+        for each in child.stderr:
+            shown.append(each)
+            if each.startswith(line):
+                break
+        else:
+            raise AssertionError("".join(shown))
+        child.send_signal(signal.SIGINT)
+        rest = child.stderr.read()
+        return child.wait(600), rest
+
+
+NO_ROUTE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""A network namespace in which there is loopback and nothing else."""
+
+
+def namespaces():
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        return False
+    return subprocess.run([*NO_ROUTE, "true"], capture_output=True).returncode == 0
+
+
+_VERSION_3 = 0x20080522
+_OVERRIDES = 1 << 1 | 1 << 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of capabilities(7)."""
+
+
+def bound_by_permissions(call):
+    """What `call()` returns where permissions bind the superuser, too.
+
+    A thread of its own gives up what overrides them (Linux), for good: `os.access` looks at more than is in effect.
+    """
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return call()
+    with ThreadPoolExecutor(1, initializer=give_up_rights) as thread:
+        return thread.submit(call).result()
+
+
+def give_up_rights():
+    """Let permissions bind this thread, and the threads that it starts, for good."""
+    header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, 64 bits each in two halves
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.capget(header, sets) == 0:
+        for first in range(3):
+            sets[first] &= ~_OVERRIDES
+        if library.capset(header, sets) == 0:
+            return
+    raise OSError(ctypes.get_errno(), "the rights of a superuser cannot be given up")
+
+
+PROGRAM = (sys.executable, "-m", "local_rag", "serve")
+
+
+def free_port():
+    """One below those that the system gives to whoever asks for any: nobody else takes it before it is used."""
+    while True:
+        with suppress(OSError), socket.create_server(("127.0.0.1", random.randint(10_000, 30_000))) as server:
+            return server.getsockname()[1]
+
+
+class Serving:
+    """The process, and the address that it printed: `base`, and the key in it."""
+
+    def __init__(self, child):
+        self.child = child
+        self.printed = child.stdout.readline().strip()
+        assert "/?key=" in self.printed, child.communicate()
+        self.base, _, self.key = self.printed.partition("/?key=")
+
+    @contextmanager
+    def page(self):
+        """A client that is signed in as a page is."""
+        with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
+            there, _, secret = client.get("/", params={"key": self.key}).headers["location"].partition("#secret=")
+            assert there == "/"
+            client.headers[SECRET] = secret
+            yield client
+
+    def ended(self, by=signal.SIGINT):
+        """Exit code and stderr, after a signal."""
+        self.child.send_signal(by)
+        _, shown = self.child.communicate(timeout=600)
+        return self.child.returncode, shown
+
+
+@contextmanager
+def serving(*options):
+    command = [*PROGRAM, "--no-browser", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            yield Serving(child)
+        finally:
+            child.kill()
+
+
+def printed(*options):
+    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=600)
+
+
+AT_TERMINAL = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+"""
+
+
+class Terminal:
+    """A process whose terminal this is; `shown` is all that stood on it."""
+
+    def __init__(self, arguments, env, program="from local_rag.cli import main; main()"):
+        self.ours, theirs = os.openpty()
+        command = [sys.executable, "-c", AT_TERMINAL + program, *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def read_until(self, words, times):
+        until = time.monotonic() + 120
+        while self.shown.count(words) < times:
+            assert time.monotonic() < until and self._read(), self.shown
+
+    def wait_until_unseen(self):
+        """Until what is typed is shown no more."""
+        import termios
+
+        until = time.monotonic() + 120
+        while termios.tcgetattr(self.ours)[3] & termios.ECHO:
+            assert time.monotonic() < until, self.shown
+            time.sleep(0.01)
+
+    def type(self, line):
+        os.write(self.ours, f"{line}\n".encode())
+
+    def end(self):
+        while self._read():
+            pass
+        os.close(self.ours)
+        return self.process.wait(120)
+
+    def _read(self):
+        try:
+            part = os.read(self.ours, 4096).decode("utf-8", "replace")
+        except OSError:  # Linux: the other end is closed
+            return ""
+        self.shown += part
+        return part
