@@ -59,6 +59,19 @@ class Client(httpx.Client):
     def post(self, path, body=None, **options):
         return super().post(path, json={} if body is None else body, **options)
 
+    def got(self, path, status=200, **params):
+        """What a GET brings, or its error where another status is expected."""
+        return said(self.get(path, params=params or None), status)
+
+    def posted(self, path, body=None, status=200):
+        """What a POST brings, or its error where another status is expected."""
+        return said(self.post(path, body), status)
+
+
+def said(response, status):
+    assert response.status_code == status, response.text
+    return response.json() if status == 200 else response.json()["error"]
+
 
 @contextmanager
 def asking(workspace, who="cookie"):

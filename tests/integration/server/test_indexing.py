@@ -39,11 +39,11 @@ def events(response):
 
 
 def labels(client):
-    return [file["label"] for file in client.get("/api/files").json()["files"]]
+    return [file["label"] for file in client.got("/api/files")["files"]]
 
 
 def test_the_state_of_an_index(indexed, notes):
-    state = indexed.get("/api/index").json()
+    state = indexed.got("/api/index")
     assert state["exists"] and state["files"] == 2 and state["chunks"] == state["embedded"] > 0 and state["last_sync"]
     (root,) = state["roots"]
     assert root["file_id"] == file_id(str(notes)) and root["files"] == 2 and root["there"]
@@ -59,7 +59,7 @@ def test_the_state_of_an_index(indexed, notes):
 
 def test_without_an_index_its_state_says_how_to_make_one(serve, notes):
     client = serve()
-    state = client.get("/api/index").json()
+    state = client.got("/api/index")
     assert not state["exists"] and state["hint"] == "local-rag index FOLDER" and state["files"] == 0
     assert error_of(client.post("/api/index/sync")) == (404, "index_missing")
     assert not Settings.load().index_path.exists(), "nothing was made"
@@ -79,18 +79,18 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
 
 def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
     client = serve(a_workspace(roots=[notes]))
-    (allowed,) = client.get("/api/index").json()["allowed"]
+    (allowed,) = client.got("/api/index")["allowed"]
     root = allowed["file_id"]
-    listed = client.get("/api/index/folders", params={"root": root}).json()
+    listed = client.got("/api/index/folders", root=root)
     assert [(folder["name"], folder["indexed"]) for folder in listed["folders"]] == [("letters", False)]
-    below = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()
+    below = client.got("/api/index/folders", root=root, below="letters")
     assert [folder["below"] for folder in below["folders"]] == ["letters/old"]
     told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
     assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
-    assert client.get("/api/index/folders", params={"root": root}).json()["folders"][0]["indexed"]
+    assert client.got("/api/index/folders", root=root)["folders"][0]["indexed"]
     (notes / "letters" / "skipped").mkdir()
     (notes / "letters" / ".ragignore").write_text("skipped/")
-    inside = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()["folders"]
+    inside = client.got("/api/index/folders", root=root, below="letters")["folders"]
     marks = [(folder["name"], folder["indexed"], folder["coming"]) for folder in inside]
     assert marks == [("old", False, True), ("skipped", False, False)], "nothing of them is in the index"
 
@@ -106,7 +106,7 @@ def test_a_link_is_no_folder_and_another_root_is_none(indexed, notes, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (notes / "link").symlink_to(tmp_path / "elsewhere")
     root = file_id(str(notes))
-    assert "link" not in [f["name"] for f in indexed.get("/api/index/folders", params={"root": root}).json()["folders"]]
+    assert "link" not in [f["name"] for f in indexed.got("/api/index/folders", root=root)["folders"]]
     assert indexed.post("/api/index/add", {"root": root, "below": "link"}).status_code == 404
     for identity in (file_id(str(tmp_path)), file_id("/"), str(tmp_path)):
         response = indexed.post("/api/index/add", {"root": identity})
@@ -122,7 +122,7 @@ def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
     (tmp_path / "elsewhere" / "letters").mkdir(parents=True)
     notes.rename(tmp_path / "moved")
     notes.symlink_to(tmp_path / "elsewhere")
-    assert client.get("/api/index").json()["allowed"] == []
+    assert client.got("/api/index")["allowed"] == []
     for body in (root, {**root, "below": "letters"}, {"root": file_id(str(tmp_path / "elsewhere"))}):
         assert client.get("/api/index/folders", params=body).status_code == 403
         assert client.post("/api/index/add", body).status_code == 403
@@ -130,14 +130,14 @@ def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
 
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     letter = file_id(str(notes / "letters" / "tenant.txt"))
-    gone = indexed.post("/api/index/forget", {"files": [letter], "keep_out": True}).json()
+    gone = indexed.posted("/api/index/forget", {"files": [letter], "keep_out": True})
     assert gone["removed"] == 1 and gone["kept_out"] == ["/letters/tenant.txt"]
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]
     plan = file_id(str(notes / "plan.md"))
-    (root,) = indexed.get("/api/index").json()["roots"]
+    (root,) = indexed.got("/api/index")["roots"]
     assert root["again"] == ["local-rag index --no-exclude /letters/tenant.txt   takes it in again"]
-    assert indexed.post("/api/index/forget", {"files": [plan]}).json()["kept_out"] == []
+    assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == []
     assert labels(indexed) == []
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]
@@ -145,25 +145,25 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
 
 
 def test_a_root_is_forgotten_with_all_its_files(indexed, notes):
-    assert indexed.post("/api/index/forget", {"files": [file_id(str(notes))]}).json()["removed"] == 2
-    assert indexed.get("/api/index").json()["roots"] == [] and notes.exists()
+    assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 2
+    assert indexed.got("/api/index")["roots"] == [] and notes.exists()
 
 
 def test_what_is_not_indexed_cannot_be_forgotten(indexed):
-    plan = indexed.get("/api/files").json()["files"][0]["file_id"]
+    plan = indexed.got("/api/files")["files"][0]["file_id"]
     response = indexed.post("/api/index/forget", {"files": [plan, "0" * 20]})
     assert response.status_code == 404 and len(labels(indexed)) == 2, "nothing of it was done"
 
 
 def test_without_a_stream_the_report_alone_is_sent(indexed, notes):
     (notes / "well.txt").write_text("The well is 12 metres deep.")
-    report = indexed.post("/api/index/sync", {"stream": False}).json()
+    report = indexed.posted("/api/index/sync", {"stream": False})
     assert (report["new"], report["embedded"], report["not_embedded"]) == (1, 1, 0)
     assert error_of(indexed.post("/api/index/sync", {"index": "none", "stream": False})) == (404, "not_found")
 
 
 def test_an_index_is_changed_by_one_at_a_time(indexed):
-    plan = indexed.get("/api/files").json()["files"][0]["file_id"]
+    plan = indexed.got("/api/files")["files"][0]["file_id"]
     with indexed.workspace.jobs.writing():
         for path, body in (("sync", {}), ("forget", {"files": [plan]})):
             assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
@@ -175,17 +175,17 @@ def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_on
         (notes / f"new{number}.txt").write_text(f"Note {number} is about lamp {number}.")
     with indexed.stream("POST", "/api/index/sync", json={}) as stream:
         assert next(stream.iter_lines()) == "event: begun"
-    job = indexed.get("/api/index").json()["job"]
-    (listed,) = indexed.get("/api/jobs").json()["jobs"]
+    job = indexed.got("/api/index")["job"]
+    (listed,) = indexed.got("/api/jobs")["jobs"]
     assert (listed["id"], listed["kind"], listed["about"]) == (job, "index", {"index": "default"})
     with joined(indexed, job) as told:
         assert until(told, "begun")["id"] == job
         assert until(told, "progress")["line"]
         indexed.post(f"/api/jobs/{job}/stop")
         assert until(told, "error")["code"] == "stopped"
-    assert indexed.get("/api/index").json()["job"] == ""
-    assert indexed.post("/api/index/sync", {"stream": False}).json()["not_embedded"] == 0
-    assert indexed.get("/api/index").json()["files"] == 82
+    assert indexed.got("/api/index")["job"] == ""
+    assert indexed.posted("/api/index/sync", {"stream": False})["not_embedded"] == 0
+    assert indexed.got("/api/index")["files"] == 82
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the process in /proc")

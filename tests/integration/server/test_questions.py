@@ -49,10 +49,10 @@ def test_a_question_is_answered_as_events(serve):
 def test_without_a_stream_the_answer_alone_is_sent_and_short_unless_the_whole_is_wanted(serve, who):
     client = serve(scripted(), who)
     request = {"question": "What does the plan cost?", "stream": False}
-    answer = client.post("/api/ask", request).json()
+    answer = client.posted("/api/ask", request)
     assert (answer["text"], answer["status"]) == ("It costs 100 euros [1].", "grounded")
     assert answer["citations"][0]["label"] == "/notes/1.md" and not {"blocks", "decisions", "path"} & set(answer)
-    whole = client.post("/api/ask", {**request, "detail": True}).json()
+    whole = client.posted("/api/ask", {**request, "detail": True})
     assert set(answer) < set(whole) and whole["blocks"] and whole["decisions"]
     streamed = events_of(client.post("/api/ask", {"question": request["question"]}).text)[-1][1]
     assert set(streamed) == set(answer)
@@ -75,7 +75,7 @@ def test_without_a_stream_the_answer_alone_is_sent_and_short_unless_the_whole_is
 def test_what_cannot_be_asked_is_refused_before_anything_streams(serve, request_, code, status):
     client = serve(scripted(), "key")
     assert error_of(client.post("/api/ask", request_)) == (status, code)
-    assert client.get("/api/jobs").json() == {"jobs": []}, "nothing waits for it"
+    assert client.got("/api/jobs") == {"jobs": []}, "nothing waits for it"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
 
 
 def states(client):
-    return [(job["state"], job["position"], job["about"]["question"]) for job in client.get("/api/jobs").json()["jobs"]]
+    return [(job["state"], job["position"], job["about"]["question"]) for job in client.got("/api/jobs")["jobs"]]
 
 
 def test_questions_wait_for_each_other_and_see_their_place_until_too_many_wait(serve):
@@ -164,7 +164,7 @@ def test_a_question_goes_on_when_its_stream_is_left_and_is_joined_and_stopped_by
     with streamed(client, thread="plan") as events:
         job = until(events, "begun")["id"]
         until(events, "token")
-    running = client.get("/api/thread", params={"thread": "plan"}).json()["running"]
+    running = client.got("/api/thread", thread="plan")["running"]
     assert running == {"job": job, "question": "What does the plan cost?"}
     with joined(client, job) as late, joined(client, job) as another:
         assert until(late, "queued")["id"] == job and until(late, "begun")["thread"] == "plan"
@@ -172,7 +172,7 @@ def test_a_question_goes_on_when_its_stream_is_left_and_is_joined_and_stopped_by
         assert until(late, "answer") == until(another, "answer")
     with joined(client, job) as ended:
         assert until(ended, "answer")["turn"] == 1, "whoever comes after the end sees it, too"
-    assert client.get("/api/thread", params={"thread": "plan"}).json()["running"] is None
+    assert client.got("/api/thread", thread="plan")["running"] is None
     assert error_of(client.get("/api/jobs/none/events")) == (404, "not_found")
 
 
@@ -186,10 +186,10 @@ def test_a_question_is_stopped_while_it_works_and_remembered_for_its_thread(serv
         client.post(f"/api/jobs/{job}/stop")
         assert until(events, "error")["code"] == "stopped"
     engine.gate.set()
-    thread = client.get("/api/thread", params={"thread": "plan"}).json()
+    thread = client.got("/api/thread", thread="plan")
     assert (thread["turns"], thread["stopped"]) == ([], "What does the plan cost?")
     assert asked(client, thread="plan")[-1][1]["turn"] == 1
-    thread = client.get("/api/thread", params={"thread": "plan"}).json()
+    thread = client.got("/api/thread", thread="plan")
     assert (len(thread["turns"]), thread["stopped"]) == (1, None)
 
 
@@ -204,7 +204,7 @@ def stopped_in(client, thread):
 
 
 def listed(client):
-    return [(each["name"], each["turns"], each["stopped"]) for each in client.get("/api/threads").json()["threads"]]
+    return [(each["name"], each["turns"], each["stopped"]) for each in client.got("/api/threads")["threads"]]
 
 
 def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
@@ -215,10 +215,10 @@ def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
         database.execute("UPDATE questions SET state = 'running'")  # as a process leaves it that is killed
     assert listed(other) == [], "it may be answered at a terminal now"
     again = serve(scripted())
-    assert again.get("/api/thread", params={"thread": name}).json()["stopped"] == "What does the plan cost?"
+    assert again.got("/api/thread", thread=name)["stopped"] == "What does the plan cost?"
     assert listed(again) == [(name, 0, True)]
     asked(again, "What else?", thread=name)
-    assert again.get("/api/thread", params={"thread": name}).json()["stopped"] is None
+    assert again.got("/api/thread", thread=name)["stopped"] is None
     assert listed(again) == [(name, 1, False)]
 
 
@@ -233,10 +233,10 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve,
     asked(client, thread="rent")
     for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "a\nb")):
         assert client.post("/api/thread/rename", {"thread": name, "to": wanted}).status_code == 400
-    assert client.post("/api/thread/rename", {"thread": "plan", "to": "costs"}).json() == {"name": "costs"}
+    assert client.posted("/api/thread/rename", {"thread": "plan", "to": "costs"}) == {"name": "costs"}
     assert client.get("/api/thread", params={"thread": "plan"}).status_code == 404
-    assert client.get("/api/thread", params={"thread": "costs"}).json()["stopped"] == "What does the plan cost?"
-    assert client.post("/api/thread/delete", {"thread": "costs"}).json() == {"runs": 1}
+    assert client.got("/api/thread", thread="costs")["stopped"] == "What does the plan cost?"
+    assert client.posted("/api/thread/delete", {"thread": "costs"}) == {"runs": 1}
     assert client.get("/api/thread", params={"thread": "costs"}).status_code == 404
     assert client.post("/api/thread/delete", {"thread": "costs"}).status_code == 404
     assert [run.thread for run in client.workspace.history.runs()] == ["rent"]
@@ -309,13 +309,13 @@ def test_control_characters_and_bidi_overrides_reach_no_client(serve):
 
 def test_graphs_are_laid_out_for_a_drawing(serve):
     client = serve(scripted())
-    drawn = client.get("/api/graphs/adaptive").json()
+    drawn = client.got("/api/graphs/adaptive")
     ids = {node["id"] for node in drawn["nodes"]}
     assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
     assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
-    assert "standalone_question" not in str(client.get("/api/graphs/adaptive?memory=false").json())
+    assert "standalone_question" not in str(client.got("/api/graphs/adaptive?memory=false"))
     assert client.get("/api/graphs/none").status_code == 400
 
 

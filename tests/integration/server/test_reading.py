@@ -23,7 +23,7 @@ def test_no_get_changes_anything(serve, home):
     assert run(["ask", "What does the greenhouse cost?", "--thread", "garden"]) == 0
     client = serve()
     named = {"id": file_id(str(home / "notes" / "plan.md")), "name": "self-rag", "run": "last", "page": "1"}
-    asked = {"thread": "garden", "document": 0, "root": client.get("/api/index").json()["allowed"][0]["file_id"]}
+    asked = {"thread": "garden", "document": 0, "root": client.got("/api/index")["allowed"][0]["file_id"]}
     paths = [re.sub(r"{(\w+)[^}]*}", lambda match: named[match[1]], path) for path in GETS]
     for path in paths:  # what a first question opens is there before
         client.get(path, params=asked)

@@ -26,7 +26,7 @@ def garden(tmp_path_factory, converted):
 
 def test_a_search_brings_passages_with_their_scores(garden):
     client, notes = garden
-    found = client.post("/api/search", {"query": "What does the greenhouse cost?", "k": 2}).json()
+    found = client.posted("/api/search", {"query": "What does the greenhouse cost?", "k": 2})
     segments = found["passages"][0]["segments"]
     assert "".join(segment["text"] for segment in segments) == found["passages"][0]["text"]
     assert {segment["text"].casefold() for segment in segments if segment["mark"]} >= {"greenhouse", "costs"}
@@ -39,11 +39,11 @@ def test_a_search_brings_passages_with_their_scores(garden):
 
 def test_exact_words_and_narrowing_hold(garden):
     client, _ = garden
-    assert client.post("/api/search", {"query": '"notice period" -euros'}).json()["passages"]
-    within = client.post("/api/search", {"query": "euros", "within": ["*.txt"], "k": 5}).json()["passages"]
+    assert client.posted("/api/search", {"query": '"notice period" -euros'})["passages"]
+    within = client.posted("/api/search", {"query": "euros", "within": ["*.txt"], "k": 5})["passages"]
     assert {passage["label"] for passage in within} == {"notes/letters/tenant.txt"}
     for mode in ("dense", "words"):
-        assert client.post("/api/search", {"query": "greenhouse", "mode": mode}).json()["passages"]
+        assert client.posted("/api/search", {"query": "greenhouse", "mode": mode})["passages"]
 
 
 @pytest.mark.parametrize(

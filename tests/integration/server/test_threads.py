@@ -20,9 +20,9 @@ def talked(serve):
 
 
 def test_threads_are_listed_and_shown_with_whole_answers(talked):
-    (listed,) = talked.get("/api/threads").json()["threads"]
+    (listed,) = talked.got("/api/threads")["threads"]
     assert (listed["name"], listed["turns"], listed["first"]) == ("plan", 2, "What does the plan cost?")
-    thread = talked.get("/api/thread?thread=plan&detail=true").json()
+    thread = talked.got("/api/thread?thread=plan&detail=true")
     first, second = thread["turns"]
     assert (thread["stopped"], thread["running"]) == (None, None)
     assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
@@ -32,29 +32,29 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
 
 
 def test_a_thread_is_shown_whole_without_its_records(talked):
-    before, _ = talked.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    before, _ = talked.got("/api/thread?thread=plan&detail=true")["turns"]
     talked.workspace.history.delete(runs=[run.id for run in talked.workspace.history.runs()])
-    first, _ = talked.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    first, _ = talked.got("/api/thread?thread=plan&detail=true")["turns"]
     assert first == before | {"run": ""}
 
 
 def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
     client = serve(scripted(Recalling(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
-    (again,) = client.get("/api/thread?thread=plan&detail=true").json()["turns"]
+    (again,) = client.got("/api/thread?thread=plan&detail=true")["turns"]
     assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
     assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
-    assert talked.post("/api/thread/rename", {"thread": "plan", "to": " Harbour Street: costs "}).json() == {
+    assert talked.posted("/api/thread/rename", {"thread": "plan", "to": " Harbour Street: costs "}) == {
         "name": "Harbour Street: costs"
     }
     assert talked.get("/api/thread?thread=plan&detail=true").status_code == 404
     assert asked(talked, "And then?", thread="Harbour Street: costs")[-1][1]["turn"] == 3
     costs = {"thread": "Harbour Street: costs"}
-    assert talked.post("/api/thread/delete", costs).json() == {"runs": 3}
-    assert talked.get("/api/threads").json() == {"threads": []}
+    assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
+    assert talked.got("/api/threads") == {"threads": []}
     assert talked.workspace.history.runs() == []
     assert talked.post("/api/thread/delete", costs).status_code == 404
 
@@ -64,11 +64,11 @@ def test_a_thread_of_any_name_is_reached(serve, name):
     client = serve(scripted())
     asked(client, thread=name)
     thread = {"thread": name}
-    assert [each["name"] for each in client.get("/api/threads").json()["threads"]] == [name]
+    assert [each["name"] for each in client.got("/api/threads")["threads"]] == [name]
     assert client.get("/api/thread", params=thread).json()["name"] == name
     assert client.get("/api/thread/export", params=thread).status_code == 200
     assert client.get("/api/thread/export", params={**thread, "turn": 1}).status_code == 200
-    assert client.post("/api/thread/rename", {**thread, "to": "costs"}).json() == {"name": "costs"}
+    assert client.posted("/api/thread/rename", {**thread, "to": "costs"}) == {"name": "costs"}
 
 
 def test_a_name_that_is_taken_or_none_is_refused(talked):
@@ -77,7 +77,7 @@ def test_a_name_that_is_taken_or_none_is_refused(talked):
         refused = talked.post("/api/thread/rename", {"thread": "plan", "to": wanted})
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "usage"), wanted
     assert talked.post("/api/thread/rename", {"thread": "none", "to": "x"}).status_code == 404
-    assert {each["name"] for each in talked.get("/api/threads").json()["threads"]} == {"plan", "rent"}
+    assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 
 def test_a_thread_and_an_answer_are_exported_as_markdown(talked):
