@@ -33,6 +33,14 @@ FOREIGN = [
     {"sec-fetch-site": "cross-site"},
     {"sec-fetch-site": "same-site"},
 ]
+SAFE = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
 NAVIGATED = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
 
 
@@ -81,12 +89,7 @@ def test_every_address_is_guarded(server, method, path):
         assert error_of(asked(page, method, path, {"authorization": "Bearer x"}))[0] == 401, "it is conclusive"
     for headers in ({}, FOREIGN[0]):
         response = asked(page, method, path, headers)
-        assert response.headers["content-security-policy"] == POLICY
-        assert response.headers["x-content-type-options"] == "nosniff"
-        assert response.headers["cross-origin-opener-policy"] == "same-origin"
-        assert response.headers["cross-origin-resource-policy"] == "same-origin"
-        assert response.headers["referrer-policy"] == "no-referrer"
-        assert response.headers["cache-control"] == "no-store"
+        assert SAFE.items() <= dict(response.headers).items()
         assert not [name for name in response.headers if name.startswith("access-control")]
 
 

@@ -42,124 +42,110 @@ def labels(client):
     return [file["label"] for file in client.got("/api/files")["files"]]
 
 
+def folders(client, root, status=200, **below):
+    return client.got("/api/index/folders", status, root=root, **below)
+
+
 def test_the_state_of_an_index(indexed, notes):
     state = indexed.got("/api/index")
     assert state["exists"] and state["files"] == 2 and state["chunks"] == state["embedded"] > 0 and state["last_sync"]
     (root,) = state["roots"]
-    assert root["file_id"] == file_id(str(notes)) and root["files"] == 2 and root["there"]
+    identity = file_id(str(notes))
+    assert (root["file_id"], root["files"], root["there"]) == (identity, 2, True)
     assert root["not_read"] == "2 .mp4 and 1 .sav"
-    assert {each["file_id"] for each in state["allowed"]} == {file_id(str(notes))} and state["job"] == ""
-    skipped = {each["label"]: each for each in state["skipped"]}
-    assert "is damaged" in skipped["notes/broken.pdf"]["reason"]
-    assert skipped["notes/broken.pdf"]["fix"] == "open it in the program that made it, and save it anew"
-    assert skipped["notes/empty.txt"] == {
-        "label": "notes/empty.txt", "reason": "is empty", "fix": "", "partly": False
-    }  # fmt: skip
+    assert [each["file_id"] for each in state["allowed"]] == [identity] and state["job"] == ""
+    broken, empty = state["skipped"]
+    assert broken["label"] == "notes/broken.pdf" and "is damaged" in broken["reason"]
+    assert broken["fix"] == "open it in the program that made it, and save it anew"
+    assert empty == {"label": "notes/empty.txt", "reason": "is empty", "fix": "", "partly": False}
 
 
 def test_without_an_index_its_state_says_how_to_make_one(serve, notes):
     client = serve()
     state = client.got("/api/index")
     assert not state["exists"] and state["hint"] == "local-rag index FOLDER" and state["files"] == 0
-    assert error_of(client.post("/api/index/sync")) == (404, "index_missing")
+    assert client.posted("/api/index/sync", {}, 404)["code"] == "index_missing"
     assert not Settings.load().index_path.exists(), "nothing was made"
 
 
-def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
+def test_a_sync_tells_how_far_it_is_and_what_it_did_or_without_a_stream_that_alone(indexed, notes):
     (notes / "well.txt").write_text("The well is 12 metres deep.")
     (notes / "plan.md").unlink()
     told = events(indexed.post("/api/index/sync"))
     assert {name for name, _ in told} == {"begun", "progress", "note", "report"}
     assert all(value["line"] for name, value in told if name == "progress")
-    name, report = told[-1]
-    assert (name, report["new"], report["removed"], report["removed_files"]) == ("report", 1, 1, ["notes/plan.md"])
-    assert report["embedded"] == 1 and report["not_embedded"] == 0
+    report = told[-1][1]
+    assert (report["new"], report["removed"], report["removed_files"]) == (1, 1, ["notes/plan.md"])
+    assert (report["embedded"], report["not_embedded"]) == (1, 0)
     assert labels(indexed) == ["notes/letters/tenant.txt", "notes/well.txt"]
+    (notes / "pond.txt").write_text("The pond is 2 metres deep.")
+    report = indexed.posted("/api/index/sync", {"stream": False})
+    assert (report["new"], report["embedded"], report["not_embedded"]) == (1, 1, 0)
+    assert indexed.posted("/api/index/sync", {"index": "none", "stream": False}, 404)["code"] == "not_found"
 
 
 def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
     client = serve(a_workspace(roots=[notes]))
     (allowed,) = client.got("/api/index")["allowed"]
     root = allowed["file_id"]
-    listed = client.got("/api/index/folders", root=root)
-    assert [(folder["name"], folder["indexed"]) for folder in listed["folders"]] == [("letters", False)]
-    below = client.got("/api/index/folders", root=root, below="letters")
-    assert [folder["below"] for folder in below["folders"]] == ["letters/old"]
+
+    def marks(below=""):
+        listed = folders(client, root, below=below)["folders"]
+        return [(each["name"], each["below"], each["indexed"], each["coming"]) for each in listed]
+
+    assert marks() == [("letters", "letters", False, False)]
+    assert marks("letters") == [("old", "letters/old", False, False)]
     told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
-    assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
-    assert client.got("/api/index/folders", root=root)["folders"][0]["indexed"]
+    assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"] and marks()[0][2]
     (notes / "letters" / "skipped").mkdir()
     (notes / "letters" / ".ragignore").write_text("skipped/")
-    inside = client.got("/api/index/folders", root=root, below="letters")["folders"]
-    marks = [(folder["name"], folder["indexed"], folder["coming"]) for folder in inside]
-    assert marks == [("old", False, True), ("skipped", False, False)], "nothing of them is in the index"
+    inside = [("old", "letters/old", False, True), ("skipped", "letters/skipped", False, False)]
+    assert marks("letters") == inside, "nothing of them is in the index"
 
 
-def test_no_path_leads_out_of_an_allowed_root(indexed, notes):
-    for below in ("..", "letters/../..", "/etc", "letters//old", ".", "letters/old\0", "a\\b", ".hidden", "no"):
-        body = {"root": file_id(str(notes)), "below": below}
-        for response in (indexed.get("/api/index/folders", params=body), indexed.post("/api/index/add", body)):
-            assert response.status_code in (403, 404), (below, response.text)
-
-
-def test_a_link_is_no_folder_and_another_root_is_none(indexed, notes, tmp_path):
+@pytest.mark.parametrize(
+    "below", ["..", "letters/../..", "/etc", "letters//old", ".", "letters/old\0", "a\\b", ".hidden", "no", "link"]
+)
+def test_no_path_and_no_link_leads_out_of_an_allowed_root(indexed, notes, tmp_path, below):
     (tmp_path / "elsewhere").mkdir()
     (notes / "link").symlink_to(tmp_path / "elsewhere")
-    root = file_id(str(notes))
-    assert "link" not in [f["name"] for f in indexed.got("/api/index/folders", root=root)["folders"]]
-    assert indexed.post("/api/index/add", {"root": root, "below": "link"}).status_code == 404
+    body = {"root": file_id(str(notes)), "below": below}
+    for response in (indexed.get("/api/index/folders", params=body), indexed.post("/api/index/add", body)):
+        assert response.status_code in (403, 404), response.text
+    assert [each["name"] for each in folders(indexed, body["root"])["folders"]] == ["letters"]
     for identity in (file_id(str(tmp_path)), file_id("/"), str(tmp_path)):
-        response = indexed.post("/api/index/add", {"root": identity})
-        assert response.status_code == 403 and "--root" in response.json()["error"]["message"]
+        assert "--root" in indexed.posted("/api/index/add", {"root": identity}, 403)["message"]
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
     index_files(Settings.load(), Request([notes]), Silent())
     client = serve(a_workspace(roots=[notes] if named else []))
-    root = {"root": file_id(str(notes))}
-    assert client.get("/api/index/folders", params=root).status_code == 200
-    (tmp_path / "elsewhere" / "letters").mkdir(parents=True)
+    root, elsewhere = file_id(str(notes)), tmp_path / "elsewhere"
+    folders(client, root)
+    (elsewhere / "letters").mkdir(parents=True)
     notes.rename(tmp_path / "moved")
-    notes.symlink_to(tmp_path / "elsewhere")
+    notes.symlink_to(elsewhere)
     assert client.got("/api/index")["allowed"] == []
-    for body in (root, {**root, "below": "letters"}, {"root": file_id(str(tmp_path / "elsewhere"))}):
-        assert client.get("/api/index/folders", params=body).status_code == 403
-        assert client.post("/api/index/add", body).status_code == 403
+    for body in ({"root": root}, {"root": root, "below": "letters"}, {"root": file_id(str(elsewhere))}):
+        folders(client, status=403, **body)
+        client.posted("/api/index/add", body, 403)
 
 
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
-    letter = file_id(str(notes / "letters" / "tenant.txt"))
+    letter, plan = (file_id(str(notes / name)) for name in ("letters/tenant.txt", "plan.md"))
+    indexed.posted("/api/index/forget", {"files": [plan, "0" * 20]}, 404)
+    assert len(labels(indexed)) == 2, "nothing of it was done"
     gone = indexed.posted("/api/index/forget", {"files": [letter], "keep_out": True})
-    assert gone["removed"] == 1 and gone["kept_out"] == ["/letters/tenant.txt"]
-    events(indexed.post("/api/index/sync"))
-    assert labels(indexed) == ["notes/plan.md"]
-    plan = file_id(str(notes / "plan.md"))
+    assert (gone["removed"], gone["kept_out"]) == (1, ["/letters/tenant.txt"])
     (root,) = indexed.got("/api/index")["roots"]
     assert root["again"] == ["local-rag index --no-exclude /letters/tenant.txt   takes it in again"]
-    assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == []
-    assert labels(indexed) == []
+    assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == [] and labels(indexed) == []
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]
-    assert indexed.get(f"/api/documents/{letter}").status_code == 404
-
-
-def test_a_root_is_forgotten_with_all_its_files(indexed, notes):
-    assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 2
+    indexed.got(f"/api/documents/{letter}/text", 404, document=0)
+    assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 1
     assert indexed.got("/api/index")["roots"] == [] and notes.exists()
-
-
-def test_what_is_not_indexed_cannot_be_forgotten(indexed):
-    plan = indexed.got("/api/files")["files"][0]["file_id"]
-    response = indexed.post("/api/index/forget", {"files": [plan, "0" * 20]})
-    assert response.status_code == 404 and len(labels(indexed)) == 2, "nothing of it was done"
-
-
-def test_without_a_stream_the_report_alone_is_sent(indexed, notes):
-    (notes / "well.txt").write_text("The well is 12 metres deep.")
-    report = indexed.posted("/api/index/sync", {"stream": False})
-    assert (report["new"], report["embedded"], report["not_embedded"]) == (1, 1, 0)
-    assert error_of(indexed.post("/api/index/sync", {"index": "none", "stream": False})) == (404, "not_found")
 
 
 def test_an_index_is_changed_by_one_at_a_time(indexed):

@@ -47,16 +47,15 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
-    assert talked.posted("/api/thread/rename", {"thread": "plan", "to": " Harbour Street: costs "}) == {
-        "name": "Harbour Street: costs"
-    }
-    assert talked.get("/api/thread?thread=plan&detail=true").status_code == 404
-    assert asked(talked, "And then?", thread="Harbour Street: costs")[-1][1]["turn"] == 3
     costs = {"thread": "Harbour Street: costs"}
+    renamed = talked.posted("/api/thread/rename", {"thread": "plan", "to": f" {costs['thread']} "})
+    assert renamed == {"name": costs["thread"]}
+    talked.got("/api/thread?thread=plan", 404)
+    assert asked(talked, "And then?", **costs)[-1][1]["turn"] == 3
     assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
     assert talked.got("/api/threads") == {"threads": []}
     assert talked.workspace.history.runs() == []
-    assert talked.post("/api/thread/delete", costs).status_code == 404
+    talked.posted("/api/thread/delete", costs, 404)
 
 
 @pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
@@ -74,9 +73,8 @@ def test_a_thread_of_any_name_is_reached(serve, name):
 def test_a_name_that_is_taken_or_none_is_refused(talked):
     asked(talked, thread="rent")
     for wanted in ("rent", "a\u202eb", "", "a\nb"):
-        refused = talked.post("/api/thread/rename", {"thread": "plan", "to": wanted})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "usage"), wanted
-    assert talked.post("/api/thread/rename", {"thread": "none", "to": "x"}).status_code == 404
+        assert talked.posted("/api/thread/rename", {"thread": "plan", "to": wanted}, 400)["code"] == "usage", wanted
+    talked.posted("/api/thread/rename", {"thread": "none", "to": "x"}, 404)
     assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 
@@ -86,8 +84,8 @@ def test_a_thread_and_an_answer_are_exported_as_markdown(talked):
     assert whole.text.startswith("# plan\n\n2 questions") and whole.text.count("\n## ") == 2
     second = talked.get("/api/thread/export?thread=plan&turn=2")
     assert second.text.count("\n## ") == 1 and "## And the other?" in second.text
-    assert talked.get("/api/thread/export?thread=plan&turn=3").status_code == 404
-    assert talked.get("/api/thread/export?thread=plan&turn=0").status_code == 400
+    for turn, status in ((3, 404), (0, 400)):
+        talked.got("/api/thread/export", status, thread="plan", turn=turn)
 
 
 class Tags(html.parser.HTMLParser):
