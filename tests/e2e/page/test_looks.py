@@ -50,6 +50,9 @@ def test_axe_has_no_serious_finding(browser, server):
         tab.page.get_by_role("button", name="How it came about").click()
         assert tab.axe_everywhere(1280, 400) == []
         tab.page.get_by_role("button", name="Menu").click()
+        tab.page.get_by_text("More", exact=True).click()
+        tab.page.get_by_role("searchbox", name="Find a chat").fill("rent")
+        assert tab.axe_everywhere(400) == []
         tab.page.get_by_role("button", name="Keys").click()
         assert tab.axe_everywhere(1280, 400) == []
 

@@ -19,10 +19,11 @@ export function Passages({ passages, verdicts = [], onOpen }) {
 }
 
 function Passage({ passage, scores, graded, onOpen }) {
+  const { label, title = "", date } = passage;
   return html`<li class=${`passage ${toneOf(graded.at(-1)?.verdict)}`}>
     <span class="row">
       <button onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
-      <bdi class="small">${joined([passage.title, passage.date?.slice(0, 10)])}</bdi>
+      <bdi class="small">${joined([!label.endsWith(title) && title, date?.slice(0, 10)])}</bdi>
       ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
     <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.text}</p>
