@@ -40,147 +40,109 @@ class Recalling(ScriptedEngine):
         return super().relevance(question, documents)
 
 
-def talk(lines, capsys, monkeypatch, *, engine=None, **options):
-    """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-    with Rag(Settings.load(), FakeCorpus(), Choice(engine or Recalling())) as rag:
-        code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
-    return code, *capsys.readouterr()
+PLAN, OTHER = "What does the plan cost?", "And the other?"
+FOLLOWED = f"understood as: {OTHER} ({PLAN})"
 
 
-def test_each_line_of_a_pipe_is_a_question(capsys, monkeypatch):
-    code, out, err = talk(["What does the plan cost?", "", "And the other?"], capsys, monkeypatch)
-    assert code == 0
+@pytest.fixture
+def talk(capsys, monkeypatch):
+    def talk(*lines, engine=None, **options):
+        """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        with Rag(Settings.load(), FakeCorpus(), Choice(engine or Recalling())) as rag:
+            code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
+        return code, *capsys.readouterr()
+
+    return talk
+
+
+def test_each_line_of_a_pipe_is_a_question(talk):
+    code, out, err = talk(PLAN, "", OTHER)
     source = '[1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."'
-    assert out.split("\n\n") == [
-        "It costs 100 euros [1].",
-        source,
-        "understood as: And the other? (What does the plan cost?)\nIt costs 100 euros [1].",
-        source,
-        "",
-    ]
+    answer = "It costs 100 euros [1]."
+    assert code == 0 and out.split("\n\n") == [answer, source, f"{FOLLOWED}\n{answer}", source, ""]
     assert re.search(r"^thread: \d{4}-\d\d-\d\d What does the plan cost$", err, re.MULTILINE)
 
 
-def test_json_is_one_line_per_question_and_nothing_else_on_stdout(capsys, monkeypatch):
-    lines = ["What does the plan cost?", "/threads", "/help", "Is it broken?", "/nonsense", "And the other?"]
-    code, out, err = talk(lines, capsys, monkeypatch, as_json=True, thread="plan")
+def test_json_is_one_line_per_question_and_nothing_else_on_stdout(talk):
+    lines = (PLAN, "/threads", "/help", "Is it broken?", "/nonsense at all", OTHER, "/quit", PLAN)
+    code, out, err = talk(*lines, as_json=True, thread="plan")
     first, failed, last = map(json.loads, out.splitlines())
     assert (first["text"], first["thread"], first["status"]) == ("It costs 100 euros [1].", "plan", "grounded")
     assert failed == {"question": "Is it broken?", "error": "the model fell over", "hint": "ollama serve"}
-    assert last["asked"] == "And the other? (What does the plan cost?)"
-    assert code == 1
-    assert "thread  turns" in err
-    assert "/quit" in err
+    assert f"understood as: {last['asked']}" == FOLLOWED and code == 1
+    assert "thread  turns" in err and "/quit" in err
+    assert "error: there is no command /nonsense\nhint: /help lists them\n" in err
 
 
-def test_bytes_that_are_no_text_are_asked_as_question_marks(capsys, monkeypatch):
-    engine = Recalling()
-    code, out, _ = talk(["What does the \udcff plan cost?"], capsys, monkeypatch, engine=engine, as_json=True)
+def test_bytes_that_are_no_text_are_asked_as_question_marks(talk):
+    code, out, _ = talk("What does the \udcff plan cost?", as_json=True)
     assert (code, json.loads(out)["question"]) == (0, "What does the ? plan cost?")
 
 
-def test_a_question_that_fails_does_not_end_the_chat(capsys, monkeypatch):
-    code, out, err = talk(["Is it broken?", "What does the plan cost?"], capsys, monkeypatch)
-    assert code == 1
-    assert "error: the model fell over\nhint: ollama serve\n" in err
+def test_a_question_that_fails_does_not_end_the_chat(talk):
+    code, out, err = talk("Is it broken?", PLAN)
+    assert code == 1 and "error: the model fell over\nhint: ollama serve\n" in err
     assert "It costs 100 euros [1]." in out
     assert "thread: " in err, "the thread gets its name from the first question that is answered"
 
 
-def test_a_thread_is_gone_on_with_and_named_ones_keep_their_name(capsys, monkeypatch):
-    talk(["What does the plan cost?"], capsys, monkeypatch, thread="plan")
-    _, out, err = talk(["/sources", "And the other?"], capsys, monkeypatch, thread="plan")
-    assert "thread: plan (1 question so far)" in err
-    assert "understood as: And the other? (What does the plan cost?)" in out
-    assert out.startswith("[1] /notes/1.md, characters 0 to 45 ("), "the sources of the last answer are at hand again"
-
-
-def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, monkeypatch):
-    lines = ["What does the plan cost?", "/new lease", "And the rent?", "/threads", "/threads plan", "And the other?"]
-    code, out, err = talk([*lines, "/new plan", "/threads nothing"], capsys, monkeypatch, thread="plan")
-    assert "A new thread: lease." in out
-    assert "understood as: And the rent?" not in out, "nothing came before it in this thread"
-    assert re.search(r"^\* lease +1 ", out, re.MULTILINE)
-    assert re.search(r"^  plan +1 ", out, re.MULTILINE)
-    assert "thread: plan (1 question so far)" in err
-    assert "understood as: And the other? (What does the plan cost?)" in out
-    assert "error: there is a thread 'plan' already" in err
-    assert "error: there is no thread 'nothing'; there are lease and plan\nhint: /threads lists them" in err
-    assert code == 1
-
-
-def test_a_fork_is_a_chat_of_its_own_at_once(capsys, monkeypatch):
-    lines = ["What does the plan cost?", "And the other?", "/from 1", "/threads"]
-    code, out, err = talk(lines, capsys, monkeypatch, thread="plan")
-    assert re.search(r"^  plan +2 ", out, re.MULTILINE) and re.search(r"^\* plan from 1 +1 ", out, re.MULTILINE)
-    assert "thread: plan from 1 (1 question so far)" in err
-    assert code == 0
-
-
-def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(capsys, monkeypatch):
-    lines = [
-        "/from 1",
-        "What does the plan cost?",
-        "And the other?",
-        "/from 1",
-        "And the third?",
-        "/threads",
-        "/from 9",
-    ]
-    code, out, err = talk([*lines, "/from the start"], capsys, monkeypatch)
-    assert "understood as: And the third? (What does the plan cost?)" in out
-    assert re.search(r"^\* \S+ What does the plan cost from 1 +2 ", out, re.MULTILINE)
-    assert re.search(r"^  \S+ What does the plan cost +2 ", out, re.MULTILINE)
-    assert re.search(r"^thread: \S+ What does the plan cost from 1 \(1 question so far\)$", err, re.MULTILINE)
-    errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert [error.split(" ", 2)[2].split(" from 1'")[-1] for error in errors] == [
-        "is no question yet to go on from",
-        " has 2 turns, so there is no turn 9",
-        "takes the number of a question, not 'the start'",
-    ]
-    assert code == 1
-
-
-def test_sources_shows_whole_quotes_and_where_they_stand(capsys, monkeypatch):
-    _, out, err = talk(["/sources", "What does the plan cost?", "/sources"], capsys, monkeypatch)
+def test_a_thread_is_gone_on_with_and_its_last_sources_are_at_hand(talk):
+    _, out, err = talk("/sources", PLAN, "/sources", thread="plan")
     assert "error: there is no answer yet" in err
     found, quote = out.splitlines()[-2:]
     assert re.fullmatch(r"\[1\] /notes/1.md, characters 0 to 45 \(.*\)", found)
     assert quote == '    "Passage 1 says that the plan costs 100 euros."'
-    _, out, _ = talk(["What?", "/sources"], capsys, monkeypatch, engine=Recalling(relevant=["n"]))
+    _, out, err = talk("/sources", OTHER, thread="plan")
+    assert "thread: plan (1 question so far)" in err and FOLLOWED in out and out.splitlines()[:2] == [found, quote]
+    _, out, _ = talk("What?", "/sources", engine=Recalling(relevant=["n"]))
     assert out.endswith("The last answer cites nothing.\n")
 
 
-def test_graph_shows_and_changes_the_graph(capsys, monkeypatch):
+def test_new_begins_another_thread_and_threads_lists_and_changes_them(talk):
+    lines = (PLAN, "/new lease", "And the rent?", "/threads", "/threads plan", OTHER, "/new plan", "/threads nothing")
+    code, out, err = talk(*lines, thread="plan")
+    assert "A new thread: lease." in out and "thread: plan (1 question so far)" in err
+    assert "understood as: And the rent?" not in out, "nothing came before it in this thread"
+    assert re.search(r"^\* lease +1 ", out, re.MULTILINE) and re.search(r"^  plan +1 ", out, re.MULTILINE)
+    assert FOLLOWED in out and code == 1
+    assert "error: there is a thread 'plan' already" in err
+    assert "error: there is no thread 'nothing'; there are lease and plan\nhint: /threads lists them" in err
+
+
+def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(talk):
+    lines = ("/from 1", PLAN, OTHER, "/from 1", "/threads", "And the third?", "/from 9", "/from the start")
+    code, out, err = talk(*lines)
+    name = "\\S+ What does the plan cost"
+    assert re.search(rf"^  {name} +2 ", out, re.MULTILINE) and re.search(rf"^\* {name} from 1 +1 ", out, re.MULTILINE)
+    assert re.search(rf"^thread: {name} from 1 \(1 question so far\)$", err, re.MULTILINE)
+    assert f"understood as: And the third? ({PLAN})" in out and code == 1
+    for error in ("no question yet to go on", "has 2 turns, so there is no turn 9", "a question, not 'the start'"):
+        assert error in err
+
+
+def test_graph_shows_and_changes_the_graph(talk):
     engine = Recalling()
-    _, out, err = talk(["/graph", "/graph plain", "/graph raptor", "What?"], capsys, monkeypatch, engine=engine)
+    _, out, err = talk("/graph", "/graph plain", "/graph raptor", "What?", engine=engine)
     assert out.startswith("graph: self-rag (/graph plain, crag or adaptive takes another)\ngraph: plain\n")
     assert "error: there is no graph 'raptor'\nhint: /graph plain|self-rag|crag|adaptive" in err
     assert not [call for call in engine.asked if call[0] == "grade"], "plain grades nothing"
 
 
-def test_quit_leaves_and_an_unknown_command_is_one_line(capsys, monkeypatch):
-    code, out, err = talk(["/nonsense at all", "/quit", "What does the plan cost?"], capsys, monkeypatch)
-    assert (code, out) == (1, "")
-    assert err == "error: there is no command /nonsense\nhint: /help lists them\n"
-
-
-def test_ctrl_c_ends_a_script(capsys, monkeypatch):
+def test_ctrl_c_ends_a_script(talk):
     with pytest.raises(KeyboardInterrupt):
-        talk(["Please stop", "What?"], capsys, monkeypatch)
+        talk("Please stop", "What?")
 
 
-def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(capsys, monkeypatch):
+def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk, monkeypatch):
     class Slow(Recalling):
         def relevance(self, question, documents):
             time.sleep(0.3)
             return super().relevance(question, documents)
 
     monkeypatch.setenv("LOCAL_RAG_LIMITS_SECONDS", "0.1")
-    _, out, err = talk(["What?", "/threads"], capsys, monkeypatch, engine=Slow())
-    assert "No answer: out of time" in out
-    assert "the thread does not remember this question" in err
+    _, out, err = talk("What?", "/threads", engine=Slow())
+    assert "No answer: out of time" in out and "the thread does not remember this question" in err
     assert out.endswith("There are no threads yet.\n")
 
 
@@ -278,6 +240,10 @@ class Terminal:
         os.close(self.screen)
 
 
+def on_a_terminal(test):
+    return pytest.mark.slow(pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")(test))
+
+
 @pytest.fixture
 def notes(home):
     folder = home / "notes"
@@ -287,8 +253,7 @@ def notes(home):
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@on_a_terminal
 def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
     with Terminal(["chat", "--engine", "extractive"], notes) as terminal:
         terminal.until("Ask, or type /help. Ctrl-D leaves.")
@@ -315,8 +280,7 @@ def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
         assert terminal.child.wait(60) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@on_a_terminal
 def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(notes):
     with Terminal(["chat", "--engine", "extractive", "--graph", "crag", "--web", "ask"], notes) as terminal:
         terminal.until("> ")
@@ -331,8 +295,7 @@ def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(note
         assert terminal.child.wait(60) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@on_a_terminal
 def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(notes):
     pytest.importorskip("readline")
     with Rag.open(engine="extractive") as rag:

@@ -8,27 +8,22 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import passage
 from support.screen import shown
 
-from local_rag.config.calibrated import keep
-from local_rag.config.settings import Settings
-from local_rag.config.values import Thresholds
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import Progress
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
-from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_lines import trace_line, usage_line
 from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.answers import answer_parts, citation_text, passages_table, sources_table
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.index import report_parts
-from local_rag.terminal.questions import QuestionDisplay, condition_lines, idle_lines
+from local_rag.terminal.questions import QuestionDisplay
 from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.display import short_path
 
@@ -67,26 +62,24 @@ def followed(terminal):
 
 def test_a_terminal_sees_the_live_draft_and_no_control_characters_of_it():
     drawn = followed(terminal=True)
-    assert "A second draft" in drawn
-    assert "\x1b[31m" not in drawn
+    assert "A second draft" in drawn and "\x1b[31m" not in drawn
     assert drawn.rstrip().endswith("\x1b[2K"), "the draft is wiped before the answer is written"
 
 
-def test_a_pipe_sees_the_stages_but_no_draft():
-    assert followed(terminal=False).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_pipe_and_a_terminal_that_cannot_be_drawn_on_see_the_stages_but_no_draft(terminal, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert followed(terminal).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
 
 
-def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about():
-    out = io.StringIO()
-    query = WebQuery("valve \x1b[31mprice", "stand-in")
-    display = QuestionDisplay(SafeConsole(out))
+@pytest.mark.parametrize(
+    ("ask", "line"), [(False, "asking stand-in: valve price\n"), (True, "not asking stand-in: valve price (")]
+)
+def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about(ask, line):
+    out, query = io.StringIO(), WebQuery("valve \x1b[31mprice", "stand-in")
+    display = QuestionDisplay(SafeConsole(out), ask=ask)
     display.show(query)
-    assert display.may_search(query) is True
-    assert out.getvalue() == "asking stand-in: valve price\n"
-    display = QuestionDisplay(SafeConsole(out), ask=True)
-    display.show(query)
-    assert display.may_search(query) is False
-    assert "not asking stand-in" in out.getvalue() and "--web allows it" in out.getvalue()
+    assert display.may_search(query) is not ask and out.getvalue().startswith(line)
 
 
 def cited(**about):
@@ -158,43 +151,26 @@ def test_what_is_not_grounded_says_so_first(status, certainty, first):
     assert lines(answer(status=status, certainty=certainty, reason="because"))[0] == first
 
 
-def test_a_timeout_is_not_called_silence_of_the_files():
-    silent = answer(status="abstained", reason="out of time after 2 s", citations=())
-    assert lines(silent) == ["No answer: out of time after 2 s."]
-
-
 def test_two_quotes_of_one_passage_share_its_line():
     both = (citation(1, 'First, "quoted".'), citation(1, "Second."))
-    assert lines(answer(citations=both))[2:] == [
-        '[1] /notes/plan.pdf, p. 4, "First, "quoted"."',
-        '    "Second."',
-    ]
+    assert lines(answer(citations=both))[2:] == ['[1] /notes/plan.pdf, p. 4, "First, "quoted"."', '    "Second."']
 
 
 def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
-    text = "The valve holds [1]. It is red [2]. It was dear [1]! Nobody knows [3]."
-    supports = ("fully", "no", "partially", "unparsed")
-    ends = [text.index(mark) + 1 for mark in (".", ". It w", "!", "3].")]
-    ends[-1] = len(text)
-    starts = [0, *(end + 1 for end in ends[:-1])]
-    sentences = [
-        Sentence(text[start:end], start, end, support)
-        for start, end, support in zip(starts, ends, supports, strict=True)
+    parts = [
+        ("The valve holds [1].", "fully", ""),
+        (" It is red [2].", "no", " (not in the passages)"),
+        (" It was dear [1]!", "partially", " (only partly in the passages)"),
+        (" Nobody knows [3].", "unparsed", " (not checked)"),
     ]
-    assert lines(answer(text, "partial", reason="because", sentences=tuple(sentences)))[2] == (
-        "The valve holds [1]. It is red [2]. (not in the passages) It was dear [1]! (only partly in the passages) "
-        "Nobody knows [3]. (not checked)"
-    )
-
-
-def test_the_answering_words_are_bold_and_stay_so_behind_a_mark():
-    text = "It is red [2]. The valve holds [1]."
-    doubted = (Sentence("It is red [2].", 0, 14, "no"), Sentence("The valve holds [1].", 15, 35, "fully"))
-    start = text.index("valve")
-    bold = answer(text, sentences=doubted, highlights=(Highlight(start, start + 5),))
-    (marked,) = answer_text(bold, ENGLISH)
-    places = [marked.plain[span.start : span.end] for span in marked.spans if span.style == "bold"]
-    assert places == ["valve"]
+    text, sentences = "", []
+    for part, support, _ in parts:
+        sentences.append(Sentence(part, len(text), len(text + part), support))
+        text += part
+    doubted = answer(text, sentences=tuple(sentences), highlights=(Highlight(text.index("red"), text.index(" [2]")),))
+    (marked,) = answer_text(doubted, ENGLISH)
+    assert marked.plain == "".join(part + mark for part, _, mark in parts)
+    assert [marked.plain[span.start : span.end] for span in marked.spans if span.style == "bold"] == ["red"]
 
 
 def test_sentences_that_were_taken_out_are_named():
@@ -202,65 +178,32 @@ def test_sentences_that_were_taken_out_are_named():
     assert removed == '(taken out, because the passages do not say it: "It is red."; "It was dear.")'
 
 
-def test_an_abstention_says_why_the_nearest_were_not_enough_and_what_the_index_is_about():
-    near = citation(quote="The valve holds.", why="covers 1 of 3 words")
-    silent = answer("", "abstained", citations=(), nearest=(near,), about=("Plan", "Le\x1btter"), reason="nothing fits")
-    assert lines(silent) == [
-        "Your files do not say: nothing fits.",
-        "",
-        "Nearest passages:",
-        '  /notes/plan.pdf, p. 4, "The valve holds." (covers 1 of 3 words)',
-        "The index is about: Plan; Letter.",
-    ]
-
-
-def test_an_abstention_without_near_passages_says_that_none_comes_near():
-    silent = answer("", "abstained", citations=(), path=("retrieve", "give_up"), reason="nothing fits")
-    assert lines(silent) == ["Your files do not say: nothing fits.", "No passage comes near the question."]
-    unasked = answer("", "abstained", citations=(), path=("web_search", "give_up"))
-    assert lines(unasked) == ["Your files do not say."]
+NEAR = citation(why="covers 1 of 3 words")
 
 
 @pytest.mark.parametrize(
-    ("engine", "flags", "count"),
+    ("about", "shown_"),
     [
-        ("extractive", {}, 0),
-        ("extractive", {"explain": True, "direct": True}, 2),
-        ("ollama", {"explain": True}, 0),
-        ("ollama", {"direct": True}, 1),
-        ("ollama", {"direct": True, "graph": "adaptive"}, 0),
-        ("ollama", {"direct": True, "self_rag__retrieve": "decide"}, 0),
-        ("ollama", {"direct": True, "self_rag__retrieve": "each"}, 0),
-        ("ollama", {"direct": True, "self_rag__retrieve": "each", "graph": "crag"}, 1),
-        ("ollama", {"self_rag__retrieve": "decide"}, 1),
-        ("ollama", {"self_rag__retrieve": "each"}, 0),
-        ("ollama", {"self_rag__retrieve": "decide", "graph": "crag"}, 0),
-        ("ollama", {"strict": True, "graph": "plain"}, 1),
+        (
+            {"nearest": (NEAR,), "about": ("Plan", "Le\x1btter"), "reason": "nothing fits"},
+            [
+                "Your files do not say: nothing fits.",
+                "",
+                "Nearest passages:",
+                '  /notes/plan.pdf, p. 4, "The valve holds." (covers 1 of 3 words)',
+                "The index is about: Plan; Letter.",
+            ],
+        ),
+        (
+            {"path": ("retrieve", "give_up"), "reason": "nothing fits"},
+            ["Your files do not say: nothing fits.", "No passage comes near the question."],
+        ),
+        ({"path": ("web_search", "give_up")}, ["Your files do not say."]),
+        ({"path": ("retrieve",), "reason": "out of time after 2 s"}, ["No answer: out of time after 2 s."]),
     ],
 )
-def test_an_option_that_changes_nothing_says_so(engine, flags, count):
-    notes = idle_lines(Settings.load(**flags).values, engine)
-    assert len(notes) == count
-    assert all(note.startswith("note: ") and "changes nothing" in note for note in notes)
-
-
-def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settings():
-    settings = Settings.load()
-    keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
-    for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
-        rag = Rag(Settings.load(**own), FakeCorpus(), Choice(ScriptedEngine()))
-        assert condition_lines(rag)[-1] == f"  calibrated thresholds in force: {said}"
-
-
-def test_calibrated_thresholds_that_do_not_hold_are_named_with_the_command():
-    settings = Settings.load(index="notes")
-    keep(settings, "earlier 1; minilm 1", Thresholds(answer=0.18), {"from": "cases.jsonl"})
-    rag = Rag(settings, FakeCorpus(), Choice(ScriptedEngine()))
-    assert rag.thresholds == Thresholds()
-    assert condition_lines(rag)[-1] == (
-        "note: calibrated thresholds are not used, they hold for another engine (earlier), "
-        "fitted to the cases cases.jsonl: local-rag calibrate CASES --index notes"
-    )
+def test_an_abstention_says_why_and_what_comes_nearest(about, shown_):
+    assert lines(answer("", "abstained", citations=(), **about)) == shown_
 
 
 def test_sources_are_shown_whole_with_where_they_stand():
@@ -329,11 +272,6 @@ def test_the_draft_begins_anew_with_each_candidate():
     for token in (Token("one", 1), Token(" more", 1), Token("two", 1, candidate=2)):
         display.show(token)
     assert display.draft == "two"
-
-
-def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeypatch):
-    monkeypatch.setenv("TERM", "dumb")
-    assert followed(terminal=True).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
 
 
 def test_the_report_of_a_sync():
