@@ -1,11 +1,21 @@
-"""The words of a file's name, and the header of a passage that begins with them."""
+"""Names of files, headers of passages, words of a query, and the pace of a sync."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from local_rag.core.documents import Narrowing
+from local_rag.core.errors import UsageError
 from local_rag.index import names
+from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
+from local_rag.index.filters import matching
 from local_rag.index.names import document_header, passage_header
+from local_rag.index.path_labels import PathLabels
+from local_rag.index.sync.report import LEAST, Pace
+
+# --- names and headers
 
 
 @pytest.mark.parametrize(
@@ -91,3 +101,112 @@ def test_a_header_is_bounded_and_keeps_the_innermost_heading():
     deep = passage_header(header, " > ".join(f"Section {number} of a very long path" for number in range(100)))
     assert len(header) <= names.DOCUMENT_LENGTH and len(deep) <= names.HEADER_LENGTH
     assert deep.endswith("Section 99 of a very long path")
+
+
+# --- labels
+
+
+FILES = ("a/notes/lease.pdf", "b/notes/lease.pdf", "b/notes/deep/[1] plan*.md", "c/合同/租约.pdf", "c/single.txt")
+
+
+@pytest.fixture
+def base(tmp_path):
+    """Files below folders of one name, and one with signs of a glob in its name."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("here", "roots", "labels"),
+    [
+        ("c", ["a/notes", "c", "c/single.txt"], {0: "notes/lease.pdf", 3: "c/合同/租约.pdf", 4: "c/single.txt"}),
+        (".", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
+        ("b", ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),  # another notes/lease.pdf is here
+    ],
+)
+def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):
+    monkeypatch.chdir(base / here)
+    label = PathLabels(str(base / root) for root in roots)
+    expected = {number: text.format(base) for number, text in labels.items()}
+    assert {number: label(str(base / FILES[number])) for number in labels} == expected
+    assert [label(other) for other in ("https://a.test/lease", "/else/x.md")] == ["https://a.test/lease", "/else/x.md"]
+
+
+@pytest.mark.parametrize("here", [".", "a/notes", "b", "b/notes/deep", "/"])
+@pytest.mark.parametrize("roots", [("a/notes", "b/notes", "c"), ("a", "b/notes", "c/合同", "c/single.txt"), ("",)])
+def test_a_label_typed_after_in_means_its_file_from_any_folder(base, monkeypatch, here, roots):
+    monkeypatch.chdir(base / here)
+    labels, paths = PathLabels(str(base / root) for root in roots), [str(base / name) for name in FILES]
+    assert all(path in matching(paths, [labels(path)]) for path in paths)
+
+
+# --- words that must be there
+
+
+QUOTED = ("net sum", "grobe Sache", "faute lourde")
+
+
+@pytest.mark.parametrize(
+    ("typed", "query"),
+    [
+        ('"notice period" rent', Query("notice period rent", ("notice period",))),
+        ('-draft rent -"first draft" -old', Query("rent", (), ("draft", "first draft", "old"))),
+        ("“net sum” „grobe Sache“ «faute lourde»", Query("net sum grobe Sache faute lourde", QUOTED)),
+        ('"a" "a -b"', Query("a a -b", ("a", "a -b"))),
+        # what only looks like an operator stands for itself
+        ("self-rag - and at -5 °C", Query("self-rag - and at -5 °C")),
+        ('a 5" and a 6" pipe', Query('a 5" and a 6" pipe')),
+        ('an open "quote', Query('an open "quote')),
+        ("(“net” or gross)", Query("( net or gross)", ("net",))),
+    ],
+)
+def test_a_query_is_read_as_people_type_it(typed, query):
+    assert typed_query(typed) == query
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [('-draft -"first draft"', "only says what to leave out"), ('"" -- ?', "the query has no word")],
+)
+def test_a_query_without_words_is_refused(typed, message):
+    with pytest.raises(UsageError, match=message):
+        typed_query(typed)
+
+
+def test_of_a_question_only_quotes_are_operators():
+    assert quoted_phrases('What does "gross negligence" mean -draft or not?') == ("gross negligence",)
+
+
+@pytest.mark.parametrize(
+    ("phrases", "without", "text", "obeyed"),
+    [
+        (["notice period"], [], "The Notice\nPeriod is long.", True),
+        (["notice period"], [], "The notice of a period, two notice periods", False),
+        (["café", "of leases"], [], "the cafe", True),
+        (["of leases draft"], [], "The draft", False),
+        (["self-rag", "…"], [], "Self RAG grades.", True),
+        ([], ["draft", "…"], "some drafts", True),
+        ([], ["Leases"], "some drafts", False),
+    ],
+)
+def test_a_passage_obeys_in_text_heading_or_title(phrases, without, text, obeyed):
+    passage = SimpleNamespace(text=text, heading="Of leases", title="Annex")
+    assert obeys(passage, Narrowing(phrases=phrases, without=without)) is obeyed
+
+
+# --- the time that is left
+
+
+def test_a_pace_is_that_since_the_first_call():
+    now = [0.0]
+    pace = Pace(1000, lambda: now[0])
+    now[0] = 10  # a model is loaded
+    assert pace.progress(0, 0, 100, 0, "a").rate is None
+    now[0] += LEAST / 2
+    assert pace.progress(10, 1, 100, 1, "a").left is None, "too early to say"
+    now[0] = 110
+    told = pace.progress(500, 50, 100, 200, "b", phase="vectors")
+    assert (told.rate, told.left, told.share, told.seconds) == (2.0, 100.0, 0.5, 110)
+    assert (told.phase, told.path) == ("vectors", "b")

@@ -1,4 +1,4 @@
-"""The engine's reader on scripted readings: which passages are relevant, what is quoted, what is refused."""
+"""How the extractive engine reads a question, and what it takes from the readings of an evaluator."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from dataclasses import dataclass, field
 import pytest
 from support.fakes import passage
 
-from local_rag.core.protocols import Attempt, Shape
+from local_rag.core.protocols import Attempt, Shape, Turn
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
-from local_rag.engines.evaluator.verdicts import explained
+from local_rag.engines.evaluator.verdicts import explained, question_to_read
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.engines.extractive.questions import holds_sides, stem_weights
+from local_rag.engines.extractive.questions import (
+    asked_number,
+    complexity,
+    holds_sides,
+    kind_of,
+    sides,
+    standalone,
+    stem_weights,
+)
 from local_rag.engines.extractive.reader import Reader, labels
 from local_rag.text.answer_texts import ENGLISH, GERMAN
 from local_rag.text.support import sentence_supports
+
+# --- readings
+
 
 MILL = "The mill of Sorby burned down in 1902. Ada Quill built it again in 1911, of stone. Her sons ground the flour."
 MILL_TOO = "Sorby has a mill. It was built in 1877 by monks, and it stands at the river."
@@ -220,3 +231,110 @@ def test_an_improbable_answer_that_lacks_something_of_the_question_is_none():
     reader = Reader(Script({"The mill": (0.15, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.1)))
     text = "Ada Quill built it again in 1911, of stone."
     assert reader.usefulness(question, DOCUMENTS, text, stem_weights(question, None))[0] == 2
+
+
+# --- questions
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When did the office open?", "fact"),
+        ("Until when is the office open?", "fact"),
+        ("Who led the office when it opened?", "fact"),
+        ("What is the grand total of the bill?", "fact"),
+        ("How many mills are there?", "fact"),
+        ("Where is my home?", "fact"),
+        ("Why was the mill built?", "several"),
+        ("How was the mill built?", "several"),
+        ("Name the mill's builders", "items"),
+        ("Which books did I read in 2024?", "items"),
+        ("Who are the members of the club?", "items"),
+        ("What are the opening hours?", "items"),
+        ("Who was the builder?", "fact"),
+        ("What is the post Slow Bread about?", "whole"),
+        ("Summarise the letter.", "whole"),
+        ("What is the difference between a mill and a bakery?", "whole"),
+        ("What does the valve do when it is cold?", "open"),
+        ("What is the name of my computer?", "open"),
+        ("What is the name?", "open"),
+        ("high costs", "open"),
+        ("Hello World: what does it print?", "open"),
+        ("How are greetings encoded?", "several"),
+        ("", "open"),
+        ("Hello, how are you today?", "small talk"),
+        ("good morning", "small talk"),
+        ("Thank you!", "small talk"),
+        ("What is your name?", "small talk"),
+        ("Tell me a joke.", "small talk"),
+        ("I had a bad day.", "small talk"),
+    ],
+)
+def test_kind(question, kind):
+    assert kind_of(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "each"),
+    [
+        ("What is the difference between a mill and a bakery?", ["a mill", "a bakery"]),
+        ("Compare white-box and black-box attacks.", ["white-box attacks", "black-box attacks"]),
+        ("Compare the rents of the flats in Elm Street and Mill Lane.",
+         ["rents of the flats in Elm Street", "rents of the flats in Mill Lane"]),
+        ("How did the balance of the club change between May and June 2024?",
+         ["the balance of the club in May 2024", "the balance of the club in June 2024"]),
+        ("What covers the differences between mills and bakeries, such as what mill?", []),
+        ("Who owns the mill and the bakery?", []),
+    ],
+)  # fmt: skip
+def test_a_comparison_asks_for_each_of_its_sides(question, each):
+    assert [asked.split(" ", 2)[2] for _, asked in sides(question)] == [f"{side}?" for side in each]
+
+
+def test_a_text_may_say_how_many_things_it_names():
+    assert (asked_number("We present five approaches."), asked_number("It has 4 stages:")) == (5, 4)
+    assert asked_number("What are the types of mill?") == asked_number("built in 1911, of stone") == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "steps"),
+    [
+        ("What is the rent?", "single"),
+        ("When does the lease end?", "single"),
+        ("Where was the architect born who designed the tower of the old town hall?", "multi"),
+        ("What is the capacity of the stadium that the football club of Lower Ashby plays in?", "multi"),
+        ("Were Ada Lovelace and Mary Somerville both members of the same learned society?", "multi"),
+        ("Which company was founded first, Acme Lamps or Borealis Light?", "multi"),
+        ("", "single"),
+    ],
+)
+def test_steps(question, steps):
+    assert complexity(question) == steps
+
+
+BORN = Turn("Where was Nikola Tesla born?", "In Smiljan.")
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "added", "history"),
+    [
+        ("And when did he die?", " (Nikola Tesla born)", [Turn("What is a pump?", "It moves water."), BORN]),
+        ("Why?", " (Nikola Tesla born)", [BORN]),
+        ("Was it abroad?", " (Nikola Tesla born)", [BORN]),
+        ("How long?", " (Nikola Tesla born)", [BORN]),
+        ("Who was his mother?", " (Nikola Tesla born)", [BORN, Turn("And when?", "In 1856.")]),
+        ("When did Edison finish his first lamp?", "", [BORN]),
+        ("What is a marmot that lives in the Alps?", "", [BORN]),
+        ("What is ReAct?", "", [BORN]),
+        ("What is the rent?", "", [BORN]),
+    ],
+)
+def test_a_follow_up_takes_the_words_of_the_question_that_stands_alone(follow_up, added, history):
+    assert standalone(follow_up, history) == follow_up + added
+
+
+def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
+    asked = "What does Ada Lovelace say about engines?"
+    assert question_to_read(asked, [passage(1, "Author: Ada Lovelace")]) == "What about engines?"
+    assert question_to_read(asked, [passage(1, "Author: Grace Hopper")]) == asked
+    assert question_to_read("What is an engine?", [passage(1, "Ada Lovelace")]) == "What is an engine?"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.ollama_server import recordings
 
 from local_rag.config.values import Ollama
 from local_rag.core.errors import EngineError
@@ -19,13 +17,9 @@ from local_rag.engines.language_model.window import (
     ModelSetup,
     PromptTooLong,
     estimate,
-    too_long,
-    was_cut,
 )
 from local_rag.engines.ollama.server import is_cloud_name, same_model
 
-VERSIONS = ("0.33.0-rc2", "0.24.0")
-CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}
 SETUP = ModelSetup("tiny", 1024)
 CAP = 100
 
@@ -46,13 +40,6 @@ def test_an_estimate_is_on_the_careful_side():
     assert estimate(said(english * 10)) > 10 * len(english.split())
     for text in ("我们在公司工作了三年", "ぁあぃいぅう", "\U0001f600\U0001f601"):
         assert estimate(said(text * 10)) >= 10 * len(text)
-
-
-def test_half_a_window_of_an_english_prompt_is_a_cut():
-    text = "The committee decided in spring that the annual report should be shorter. " * 270
-    assert len(text) / 4.5 > 4096, "it is longer than the window"
-    assert was_cut(said(text), 2050, 4096)
-    assert not was_cut(said(text), None, 4096) and not was_cut(said(text), 0, 4096), "it does not count"
 
 
 # --- what fits --------------------------------------------------------------------------------------------------------
@@ -118,27 +105,6 @@ def test_room_for_the_reply_and_for_thoughts_is_kept():
     thinking = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048, "low"), cap)
     assert len(thinking.kept) < len(plain.kept)
     assert (ModelSetup("tiny", 2048).thoughts, ModelSetup("tiny", 2048, "low").thoughts) == (0, 1024)
-
-
-def test_a_prompt_without_passages_that_does_not_fit():
-    with pytest.raises(EngineError, match=r"a prompt of about 2,786 tokens with 100 for the reply") as met:
-        FittedPrompt(lambda numbers: said("x" * 10_000), (), SETUP, cap)
-    assert "passage" not in str(met.value)
-    assert "shorter question" in met.value.hint
-
-
-@pytest.mark.parametrize(
-    ("version", "name", "counts"),
-    [
-        (VERSIONS[0], "long-truncate-false", (2017, 512)),
-        (VERSIONS[0], "long-history-truncate-false", (1077, 512)),
-        (VERSIONS[0], "long-shift-false", (None, None)),
-        (VERSIONS[1], "long-truncate-false", (None, None)),
-    ],
-)
-def test_the_recorded_wordings(version, name, counts):
-    response = CASES[version, name].response
-    assert too_long(response["status"], json.loads("".join(response["lines"]))["error"]).args == counts
 
 
 # --- thoughts ---------------------------------------------------------------------------------------------------------
