@@ -54,14 +54,13 @@ def best(verdicts: Sequence[Relevance]) -> list[int]:
 
     Where a score is not known the label decides. Empty where none is good enough.
     """
-    scores = {number: verdict.score or 0.0 for number, verdict in enumerate(verdicts) if verdict.label != "unparsed"}
+    scores = {
+        number: float(verdict.label == "relevant") if verdict.score is None else verdict.score
+        for number, verdict in enumerate(verdicts)
+        if verdict.label != "unparsed"
+    }
     top = max(scores.values(), default=0.0)
-    least = LEAST * top if top > LEAST else 1.0
-    good = [
-        number
-        for number, score in scores.items()
-        if (verdicts[number].label == "relevant" if verdicts[number].score is None else score > least)
-    ]
+    good = [number for number, score in scores.items() if score > LEAST * top] if top > LEAST else []
     return sorted(sorted(good, key=lambda number: -scores[number])[:TOP])
 
 

@@ -45,25 +45,6 @@ SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""
 
 
-def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
-    """Raises UsageError for what cannot take the place of such a part."""
-    from local_rag.core import protocols
-    from local_rag.runtime.engine_choice import missing_of
-
-    if not (prompts is None or isinstance(prompts, Mapping)):
-        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
-    for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
-        if part is not None and (missing := missing_of(wanted, part)):
-            name = wanted.__name__.lower()
-            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
-
-
-def _opens_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
-    from local_rag.runtime.fallback_corpus import open_fallback_corpus
-
-    return open_fallback_corpus(settings, embedder, display)
-
-
 class Asking(TypedDict, total=False):
     """What a question may be asked with; see `Rag.ask`."""
 
@@ -106,7 +87,8 @@ class Rag:
         self.folders = (*settings.folders,) if folder is None else (folder,)
         self.folder = self.folders[0]
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
-        self._open_source, self._source = open_source, None  # type: Callable[[], FallbackCorpus] | None, FallbackCorpus | None
+        self._open_source = open_source
+        self._source: FallbackCorpus | None = None
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
@@ -157,9 +139,12 @@ class Rag:
         with ExitStack() as opened:
             searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
             index = cast("Index", searched)
-            source = partial(_opens_fallback_corpus, settings, embedder, display or Silent())
+            source = partial(_fallback_corpus_of, settings, embedder, display)
             open_source = source if settings.values.web.source else None
-            choice = own_engine(settings, own, reranker) if own else choose_engine(settings, embedder, index, reranker)
+            if own is None:
+                choice = choose_engine(settings, embedder, index, reranker)
+            else:
+                choice = own_engine(settings, own, reranker)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
@@ -219,8 +204,17 @@ class Rag:
         if thread:
             deps = replace(deps, turns=self.history.before(thread))
         question = question.strip()
-        of_run = (compiled, name, question, deps, self._running, self.embedder, self.evaluator)
-        run = Run(*of_run, thread, callbacks)
+        run = Run(
+            compiled,
+            name,
+            question,
+            deps,
+            running=self._running,
+            embedder=self.embedder,
+            evaluator=self.evaluator,
+            thread=thread,
+            callbacks=callbacks,
+        )
         source = self.fallback_corpus_of(name)
         return self._recorder.following(
             run.events(),
@@ -382,3 +376,22 @@ class Rag:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
+    """Raises UsageError for what cannot take the place of such a part."""
+    from local_rag.core import protocols
+    from local_rag.runtime.engine_choice import missing_of
+
+    if not (prompts is None or isinstance(prompts, Mapping)):
+        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
+    for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
+        if part is not None and (missing := missing_of(wanted, part)):
+            name = wanted.__name__.lower()
+            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
+
+
+def _fallback_corpus_of(settings: Settings, embedder: Embedder, display: Display | None) -> FallbackCorpus:
+    from local_rag.runtime.fallback_corpus import open_fallback_corpus
+
+    return open_fallback_corpus(settings, embedder, display or Silent())
