@@ -15,10 +15,10 @@ from local_rag.core.answer import Conflict, Position
 from local_rag.core.errors import DeadlineExceeded, LocalRagError, Stopped
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Support
-from local_rag.graphs import outcome
+from local_rag.graphs import answering
+from local_rag.graphs.answering import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.disagreement import Statement, disagreeing
-from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, after, standalone_of
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten
@@ -37,9 +37,9 @@ def ended(state: State, deps: Deps) -> tuple[State, list[Graded], list[Note]]:
     texts = texts_of(state, deps)
     sides, notes = _sides(state, deps)
     if not sides:
-        return outcome.ended(state, texts), [], notes
+        return answering.ended(state, texts), [], notes
     marked = _marked(state, deps, sides)
-    update = marked | outcome.ended(after(state, marked), texts)
+    update = marked | answering.ended(after(state, marked), texts)
     places = {id(document): number for number, document in enumerate(update["documents"], start=1)}
     positions = [_position(side, places) for side in sides]
     said = [f'"{shorten(each.text, LONGEST)}" in {short_path(each.citations[0].source)}' for each in positions]

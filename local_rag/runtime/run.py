@@ -151,7 +151,7 @@ class Run:
                 starts[data["id"]] = time.monotonic()
 
     def _answer(self, seconds: float) -> Answer:
-        from local_rag.graphs.outcome import checked_answer, texts_of
+        from local_rag.graphs.answering import checked_answer, texts_of
 
         state = self.state
         status: Status = state.get("status", "abstained")

@@ -8,12 +8,12 @@ from dataclasses import replace
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
-from local_rag.graphs import outcome
+from local_rag.graphs import answering
+from local_rag.graphs.answering import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal
@@ -85,7 +85,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
 def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | None = None) -> State:
     """A draft as the generation, or that none said anything; numbers that its own passages did not have are dropped."""
     text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
-    return outcome.as_written(state, deps, text, dropped) | {"grade": grade}
+    return answering.as_written(state, deps, text, dropped) | {"grade": grade}
 
 
 def _relevance(state: State, documents: Sequence[Document]) -> float:

@@ -12,11 +12,11 @@ from local_rag.core.errors import Stopped
 from local_rag.core.events import Note
 from local_rag.core.protocols import Turn
 from local_rag.core.verdicts import Graded
+from local_rag.graphs.answering import checked_answer, texts_of
 from local_rag.graphs.deps import Deps, Options, deps_of
 from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.node import Emit, Node, node
 from local_rag.graphs.nodes.queries import REMEMBERED, kept_off_the_web
-from local_rag.graphs.outcome import checked_answer, texts_of
 from local_rag.graphs.state import Result, State, standalone_of
 from local_rag.text.answer_texts import ran_out_of_time
 

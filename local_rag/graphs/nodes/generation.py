@@ -10,10 +10,10 @@ from local_rag.core.answer import BudgetKind
 from local_rag.core.events import Token
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Usage
-from local_rag.graphs import outcome
+from local_rag.graphs import answering, drafts, outcome
+from local_rag.graphs.answering import shape_of, texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.outcome import shape_of, texts_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal
@@ -25,7 +25,7 @@ def _generate(state: State, deps: Deps, emit: Emit) -> State:
     attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
     if documents:
         text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-    written = outcome.as_written(state, deps, text or attempt.shape.refusal)
+    written = answering.as_written(state, deps, text or attempt.shape.refusal)
     return {**written, "grade": None, "removed": [], "tries": tries, "usage": usage}
 
 
@@ -43,7 +43,7 @@ generate_last = node(_writing, ends=True)(_generate)
 
 def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Attempt:
     """Which try this is, and what was wrong with those before it: in English, as the prompts are."""
-    failed = tuple((draft.text, outcome.why_rejected(draft.grade)) for draft in state.get("drafts", ()))
+    failed = tuple((draft.text, drafts.why_rejected(draft.grade)) for draft in state.get("drafts", ()))
     shape, thoughts = shape_of(state, deps), tuple(state.get("thoughts", ()))
     return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape)
 

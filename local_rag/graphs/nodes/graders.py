@@ -8,11 +8,11 @@ from dataclasses import replace
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
-from local_rag.graphs import outcome, rules
+from local_rag.graphs import answering, drafts, outcome, rules
+from local_rag.graphs.answering import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
-from local_rag.graphs.outcome import texts_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural
@@ -125,10 +125,10 @@ def _logged(grade: Grade, check: Check) -> list[Graded]:
 def _consequence(state: State, grade: Grade, check: Check, texts: AnswerTexts) -> State:
     """The status of a good answer, or a rejected draft; what is only half graded is neither."""
     if rules.verdict_of(grade) == "useful":
-        return outcome.useful(state)
+        return answering.useful(state)
     if check == "support" and grade.support == "fully":
         return {}
-    update: State = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade, texts)]}
+    update: State = {"drafts": [*state.get("drafts", ()), drafts.rejected_draft(state, grade, texts)]}
     return update | {"spent": ["generations"]} if unchecked(grade) else update
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from local_rag.core.events import Token
 from local_rag.core.verdicts import Grade, Graded, Need
-from local_rag.graphs import outcome, rules
+from local_rag.graphs import answering, rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import of_parts, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
@@ -131,5 +131,5 @@ def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
     marked, dropped = citations.remapped(part, places, passages)
     whole = with_part(state.get("generation", ""), marked)
-    update = outcome.as_written(state, deps, whole, dropped + state.get("dropped", 0))
+    update = answering.as_written(state, deps, whole, dropped + state.get("dropped", 0))
     return update | {"grade": of_parts(state.get("grade"), grade, update["generation"])}
