@@ -6,7 +6,6 @@ import asyncio
 import operator
 from contextlib import aclosing
 from functools import reduce
-from pprint import pprint
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -138,29 +137,6 @@ def test_no_call_to_a_model_is_a_message(ollama):
     question = {"question": "When does the warranty of a pump end?"}
     parts = list(rag.graph("self-rag").stream(question, stream_mode="messages"))
     assert list(texts(parts).values()) == ["The warranty of a pump ends two years after delivery. [1]"]
-
-
-def test_messages_of_the_extractive_engine_are_its_answer():
-    rag = Rag.open(engine="extractive", corpus=FakeCorpus())
-    for graph in ("plain", "self-rag", "crag", "adaptive"):
-        (text,) = texts(streamed(rag.graph(graph))).values()
-        assert text == rag.ask(**QUESTION, graph=graph).text
-        assert " says that the plan costs " in text and text.endswith("]")
-
-
-@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
-def test_the_tutorials_loop_runs_as_it_is_typed(graph, capsys):
-    app = opened().graph(graph)
-    inputs = QUESTION
-    for output in app.stream(inputs):
-        for key, value in output.items():  # noqa: B007  # as in the tutorials
-            pprint(f"Node '{key}':")
-        pprint("\n---\n")
-    pprint(value["generation"])
-    printed = capsys.readouterr().out
-    nodes = ["retrieve", "grade_documents", "generate", "grade_generation"]
-    assert [line for node in nodes for line in printed.splitlines() if f"Node '{node}':" in line]
-    assert printed.splitlines()[-1] == repr(GOOD)
 
 
 def test_custom_parts_are_our_events():

@@ -15,7 +15,6 @@ from support.screen import shown
 from support.shipped_evaluator import shipped_evaluator
 from support.web_server import SearchPage, WebServer, html, loopback, redirect, silence
 
-from local_rag.cli.app import run
 from local_rag.cli.options import with_web
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
@@ -225,12 +224,16 @@ def test_text_from_the_web_is_fenced_and_marked_for_the_model(answering, pages, 
     assert "BANANA" not in answer.text
 
 
-def test_an_index_may_be_kept_from_the_web_for_good():
+def test_an_index_may_be_kept_from_the_web_for_good(monkeypatch):
     assert open_web(Settings.load(web__enabled="on")).enabled
     assert not open_web(Settings.load()).enabled
     with pytest.raises(UsageError, match="never go to the web"):
         open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="contracts"))
     assert open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="notes")).enabled
+    monkeypatch.setenv("LOCAL_RAG_WEB_ENABLED", "true")
+    monkeypatch.setenv("LOCAL_RAG_WEB_NEVER", "contracts, letters")
+    assert not open_web(Settings.load(index="letters")).enabled, "whatever the config says"
+    assert open_web(Settings.load(index="notes")).enabled
 
 
 def test_an_index_kept_from_the_web_is_so_by_its_path_too(home, tmp_path):
@@ -262,13 +265,6 @@ def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
     assert answer.reason.startswith("out of time")
 
 
-def test_an_index_kept_from_the_web_stays_off_where_the_config_says_on(monkeypatch):
-    monkeypatch.setenv("LOCAL_RAG_WEB_ENABLED", "true")
-    monkeypatch.setenv("LOCAL_RAG_WEB_NEVER", "contracts, letters")
-    assert not open_web(Settings.load(index="letters")).enabled
-    assert open_web(Settings.load(index="notes")).enabled
-
-
 @pytest.mark.parametrize(
     ("given", "read"),
     [
@@ -282,11 +278,6 @@ def test_an_index_kept_from_the_web_stays_off_where_the_config_says_on(monkeypat
 )
 def test_the_web_option_may_stand_alone(given, read):
     assert with_web(given) == read
-
-
-def test_a_wrong_word_for_the_web_is_one_line(capsys):
-    assert run(["ask", "--web=maybe", "Why?"]) == 2
-    assert "web.enabled" in capsys.readouterr().err
 
 
 def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering, pages, results, ollama):

@@ -26,11 +26,11 @@ from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.cancel import Cancel, current
 from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.events import Started, Step
+from local_rag.core.events import Step
 from local_rag.core.protocols import AnswerDelta
 from local_rag.core.serialization import to_json
 from local_rag.core.verdicts import Usage
-from local_rag.runtime.export import escaped, markdown
+from local_rag.runtime.export import markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
 from local_rag.terminal.answers import threads_table
@@ -99,16 +99,6 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
     engine.broken = False
     assert rag.ask("What does the fence cost?", thread="plan").status == "grounded"
     assert len(rag.history.turns("plan")) == before + 1
-
-
-def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
-    rag = opened(Recalling())
-    rag.ask("What does the plan cost?", thread="plan")
-    stream = rag.stream("And the other?", thread="plan")
-    while not (isinstance(event := next(stream), Started) and event.node == "generate"):
-        pass
-    stream.close()
-    assert len(rag.history.turns("plan")) == 1
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
@@ -370,13 +360,6 @@ def test_a_list_of_threads_fits_the_terminal(width, columns):
     assert [line[0] for line in (lines[1], lines[-1])] == [" ", "*"]
 
 
-def test_without_threads_the_list_says_so(capsys):
-    assert run(["threads"]) == 0
-    assert capsys.readouterr().out == "There are no threads yet: local-rag chat begins one.\n"
-    assert run(["threads", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
-
-
 def test_deleting_asks_in_a_terminal(talked, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
@@ -436,10 +419,6 @@ def test_no_text_of_a_file_breaks_the_page(text):
     assert page.count("\n## ") == 1
 
 
-def test_escaping_leaves_plain_words_alone():
-    assert escaped("It costs 4,200 euros; see p. 3.") == "It costs 4,200 euros; see p. 3."
-
-
 def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():
     rag = opened()
     rag.ask("What does the plan cost?", thread="plan")
@@ -465,14 +444,6 @@ def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
         rag.history.rename("costs", "plans")
     assert rag.history.rename("plan", "plan") == "plan"
     assert rag.history.names() == ["plan", "rent"]
-
-
-def test_a_fork_that_was_asked_nothing_yet_is_renamed_too():
-    rag = opened()
-    rag.ask("What does it cost?", thread="plan")
-    rag.history.rename(rag.history.fork("plan", 1), "another way")
-    rag.ask("And the other?", thread="another way")
-    assert rag.history.names() == ["another way", "plan"] and len(rag.history.turns("another way")) == 2
 
 
 def test_a_thread_is_renamed_in_the_terminal(talked, capsys):

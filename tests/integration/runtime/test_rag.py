@@ -9,12 +9,14 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator
+from support.graph_runs import ids
+from support.remembering import opened
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
-from local_rag.core.events import Done, Note, Started, Step, Token
+from local_rag.core.events import Done, Note, Retrieved, Started, Step, Token
 from local_rag.core.protocols import AnswerDelta
 from local_rag.core.verdicts import Graded
 from local_rag.runtime.engine_choice import Choice
@@ -22,10 +24,6 @@ from local_rag.runtime.rag import Rag
 
 LONG = 60
 """Seconds that no test comes near, unless something hangs."""
-
-
-def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or ScriptedEngine()))
 
 
 class Dripping(ScriptedEngine):
@@ -111,44 +109,38 @@ def test_the_web_and_dropped_numbers_are_said():
     assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]
 
 
-def test_marks_are_numbered_as_a_reader_meets_them():
-    engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Another costs 100 euros [1]. It costs 300 euros [3]."])
-    answer = opened(engine).ask("What does the plan cost?")
-    assert answer.text == "It costs 300 euros [1]. Another costs 100 euros [2]. It costs 300 euros [1]."
-    assert [(one.number, one.source) for one in answer.citations] == [(1, "/notes/3.md"), (2, "/notes/1.md")]
-
-
 def test_an_abstention_has_no_citations_and_names_the_nearest():
     answer = opened(ScriptedEngine(relevant=["n"])).ask("What does the plan cost?")
     assert (answer.status, answer.citations) == ("abstained", ())
     assert [nearest.source for nearest in answer.nearest] == ["/notes/1.md", "/notes/2.md", "/notes/3.md"]
 
 
+@pytest.mark.parametrize(
+    ("question", "options", "message"),
+    [
+        ("", {}, "question is empty"),
+        ("  \n", {}, "question is empty"),
+        ("What?", {"graph": "raptor"}, "no graph 'raptor'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(question, options, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        opened().ask(question, **options)
+    assert caught.value.hint
+
+
+def test_every_passage_that_a_query_brings_is_an_event():
+    rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
+    rag.web = FakeWeb()
+    first, second = (one for one in rag.stream("What does it cost?", graph="crag") if isinstance(one, Retrieved))
+    assert (first.query, ids(first.documents)) == ("What does it cost?", ["1", "2", "3", "4"])
+    assert (second.query, ids(second.documents)) == ("What does it cost? 1", ["90"])
+
+
 def test_k_and_within_reach_the_index():
     corpus = FakeCorpus()
     opened(corpus=corpus).ask("What does the plan cost?", graph="plain", k=2, within=["*.md"])
     assert corpus.queries == [("What does the plan cost?", 2, ("*.md",), ())]
-
-
-@pytest.mark.parametrize("question", ["", "  \n"])
-def test_an_empty_question_is_refused(question):
-    with pytest.raises(UsageError, match="question is empty"):
-        opened().ask(question)
-
-
-def test_an_unknown_graph_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="no graph 'raptor'") as caught:
-        opened().ask("What?", graph="raptor")
-    assert "plain|self-rag|crag|adaptive" in caught.value.hint
-
-
-def test_an_engine_that_fails_is_an_error_and_not_an_answer():
-    class Broken(ScriptedEngine):
-        def relevance(self, question, documents):
-            raise EngineError("the model is gone")
-
-    with pytest.raises(EngineError, match="the model is gone"):
-        opened(Broken()).ask("What?")
 
 
 def test_the_clock_ends_a_question_with_a_marked_answer():
@@ -247,20 +239,6 @@ def test_the_hosts_tracing_state_is_left_alone_and_never_used(enabled, monkeypat
     assert set(seen) == {False}
 
 
-def test_a_graph_can_be_driven_by_a_langgraph_program_of_ones_own():
-    rag = opened()
-    state = rag.graph("self-rag").invoke({"question": "What does the plan cost?"}, context=rag.context())
-    assert state["generation"] == "It costs 100 euros [1]."
-    assert rag.graph("self-rag") is rag.graph("self-rag")
-
-
-def test_the_backstop_is_above_the_longest_path():
-    limits = {"limits__rewrites": 5, "limits__generations": 6}
-    corpus = FakeCorpus([passage(n) for n in range(99)])
-    engine = ScriptedEngine(relevant=["y"], grades=[("fully", 1)])
-    assert opened(engine, corpus, **limits).ask("What?").path[-1] == "give_up"
-
-
 @pytest.mark.parametrize(
     ("grade", "draft", "status", "certainty"),
     [
@@ -291,25 +269,6 @@ def test_an_answer_says_how_far_to_rely_on_it(grade, draft, status, certainty):
 def test_a_model_that_answers_from_passages_about_something_else_is_warned_of(question, notes):
     events = opened(ScriptedEngine()).stream(question)
     assert [event.text for event in events if isinstance(event, Note)] == notes
-
-
-def test_every_passage_that_a_query_brings_is_an_event():
-    from local_rag.core.events import Retrieved
-
-    engine = ScriptedEngine(relevant=["n", "y"])
-    events = list(opened(engine).stream("What does the plan cost?", graph="self-rag"))
-    brought = [event for event in events if isinstance(event, Retrieved)]
-    assert [event.query for event in brought][:2] == ["What does the plan cost?", "What does the plan cost? 1"]
-    assert [document.metadata["chunk_id"] for document in brought[0].documents] == ["1", "2", "3", "4"]
-
-
-def test_pages_of_the_web_are_events_too():
-    from local_rag.core.events import Retrieved
-
-    rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
-    rag.web = FakeWeb()
-    brought = [event for event in rag.stream("What does it cost?", graph="crag") if isinstance(event, Retrieved)]
-    assert [document.metadata["origin"] for event in brought for document in event.documents][-1] == "web"
 
 
 def test_a_program_has_a_graph_of_its_own_for_each_of_its_savers():

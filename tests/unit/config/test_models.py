@@ -59,11 +59,6 @@ def test_a_new_location_replaces_the_whole_old_one(folder):
     assert (spec.package, spec.path, spec.model) == ("", "", "somebody/minilm")
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ConfigError, match=r"no embedder 'maxilm': models\.yaml knows minilm"):
-        load_models(Settings.load()).embedder("maxilm")
-
-
 @pytest.mark.parametrize("kind", ["embedder", "profile"])
 def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
     def met(**flags):
@@ -144,13 +139,10 @@ GIB = 2**30
     [
         (None, "8gb"),
         (0, "8gb"),
-        (4 * GB, "8gb"),
         (8 * GB, "8gb"),
         (int(14.3 * GB), "8gb"),
         (int(14.5 * GB), "16gb"),
-        (16 * GB, "16gb"),
         (16 * GIB, "16gb"),
-        (24 * GIB, "16gb"),
         (int(28.7 * GB), "16gb"),
         (int(28.9 * GB), "32gb"),
         (32 * GIB, "32gb"),
@@ -159,10 +151,6 @@ GIB = 2**30
 )
 def test_the_memory_of_the_machine_chooses_the_profile(memory, expected):
     assert load_models(Settings.load()).profile(memory=memory).name == expected
-
-
-def test_a_named_profile_is_taken_whatever_the_memory():
-    assert load_models(Settings.load()).profile("32gb", memory=4 * GB).name == "32gb"
 
 
 def test_an_unknown_profile_lists_the_known_ones_and_hints_at_the_one_that_fits():
@@ -238,13 +226,6 @@ def test_a_tag_takes_over_what_is_known_of_all_tags(folder):
     assert models.spec("registry:5000/toy").download == 9 and models.spec("registry:5000/other").download is None
     unknown = models.spec("nobody/nothing:q4")
     assert (unknown.name, unknown.think, unknown.num_ctx, unknown.memory) == ("nobody/nothing:q4", False, None, None)
-
-
-@pytest.mark.parametrize("think", [True, False, "low", "medium", "high"])
-def test_thinking_is_on_off_or_a_level(folder, think):
-    found = with_ollama(folder / "mine.yaml", models={"gemma3:4b": {"think": think}}).spec("gemma3:4b")
-    assert found.think is think if isinstance(think, bool) else found.think == think
-    assert found.download == 3.3
 
 
 def test_every_packaged_profile_is_ours_and_its_models_are_known_not_to_think():
