@@ -9,9 +9,9 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
+from support.asking import opened
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator
 from support.graph_runs import ids
-from support.remembering import opened
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import current
