@@ -87,26 +87,22 @@ def _last_part(path: str) -> str:
 def quoted(quote: str, text: str) -> bool:
     """Whether a text holds a quote in whole words, but for case and white space; at its border half of it is enough."""
     wanted, folded = _folded(quote), _folded(text)
-    position = folded.find(wanted)
-    while position >= 0:
-        if _border(folded, position) and _border(folded, position + len(wanted)):
-            return True
-        position = folded.find(wanted, position + 1)
-    blank = " " in wanted or wanted.isascii()
-    for cut in (cut for cut in range(1, len(wanted)) if _border(wanted, cut)):
-        start, end = wanted[:cut].rstrip(), wanted[cut:].lstrip()
-        for part, position in ((start, len(folded) - len(start)), (end, len(end))):
-            size, least = (len(part.split()), LEAST_WORDS) if blank else (len(part), LEAST_CHARACTERS)
-            at_border = folded.endswith(part) if part is start else folded.startswith(part)
-            if at_border and size >= least and len(part) >= HALF * len(wanted) and _border(folded, position):
-                return True
-    return False
+    if _stands(wanted, folded):
+        return True
+    gap, least = (" ", LEAST_WORDS) if " " in wanted or wanted.isascii() else ("", LEAST_CHARACTERS)
+    parts = wanted.split() if gap else list(wanted)
+    cuts = ((gap.join(parts[:size]), gap.join(parts[-size:])) for size in range(least, len(parts)))
+    return any(
+        (len(start) >= HALF * len(wanted) and _stands(start, folded[-len(start) - 1 :], r"\Z"))
+        or (len(end) >= HALF * len(wanted) and _stands(end, folded[: len(end) + 1], at_start=True))
+        for start, end in cuts
+    )
 
 
-def _border(text: str, position: int) -> bool:
-    """Whether no word goes on over this place. Scripts without blanks have borders everywhere."""
-    around = text[max(0, position - 1) : position + 1]
-    return len(around) < 2 or position == 0 or not (around.isalnum() and around.isascii())
+def _stands(part: str, text: str, end: str = "", *, at_start: bool = False) -> bool:
+    """Whether a part stands in a text, and no word goes on around it; scripts without blanks have no words here."""
+    word = re.compile(rf"(?<![a-z0-9](?=[a-z0-9])){re.escape(part)}(?!(?<=[a-z0-9])[a-z0-9]){end}")
+    return bool(word.match(text) if at_start else word.search(text))
 
 
 def _folded(text: str) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core.answer import Answer
 from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
-from local_rag.core.verdicts import Route
-from local_rag.evaluation.matching import Ranking, held, same_file
+from local_rag.evaluation.matching import held, same_file
 from local_rag.text.citations import reads_as_refusal
 from local_rag.text.marks import claims, without_bullet, without_marks
 from local_rag.text.words import words
@@ -21,54 +20,13 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.folder import Record
 
-_METADATA = (
-    "chunk_id",
-    "source",
-    "title",
-    "page",
-    "heading",
-    "start",
-    "end",
-    "score",
-    "rank_score",
-    "origin",
-    "url",
-    "fallback_corpus",
-)
-
-SHOWN = 10
-"""How many places of a ranking are kept in words."""
+_METADATA = "chunk_id source title page heading start end score rank_score origin url fallback_corpus".split()
 
 CUT = 300
 """Letters from which a cited sentence may be the beginning of a longer one: citations keep 400 characters."""
 
 SCORES = 6
 """Decimals that are kept of a score."""
-
-
-def retrieval_record(case: Case, mode: str, ranking: Ranking, depth: int, seconds: float) -> Record:
-    """A ranking of retrieval alone, cut to `depth` things."""
-    return {
-        "kind": "retrieval",
-        "case": case.id,
-        "mode": mode,
-        "units": list(ranking.units[:depth]),
-        "gains": ranking.gains,
-        "shown": list(ranking.shown[:SHOWN]),
-        "seconds": round(seconds, 4),
-    }
-
-
-def route_record(case: Case, route: Route, seconds: float) -> Record:
-    """What the router chose, the web being on offer; None where its verdict could not be parsed."""
-    return {
-        "kind": "route",
-        "case": case.id,
-        "expected": case.route,
-        "source": None if route.usage.unparsed else route.source,
-        "why": route.why,
-        "seconds": round(seconds, 4),
-    }
 
 
 def failure_record(kind: str, case: Case, error: BaseException | str, **where: str) -> Record:

@@ -18,7 +18,7 @@ from local_rag.core.verdicts import Source
 from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
-from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
+from local_rag.evaluation.records import answer_record, failure_record
 from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 from local_rag.text.display import plural
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from local_rag.index.search import Mode
     from local_rag.runtime.rag import Rag
 
-DEPTH = 100
-"""Things that a ranking holds."""
+DEPTH, SHOWN = 100, 10
+"""Things that a ranking holds, and that are kept in words."""
 
 PER_UNIT = 3
 """Passages that are searched per thing to be ranked: a file is found by several of its passages."""
@@ -166,17 +166,34 @@ class Runner:
             seconds = seconds or time.perf_counter() - started
             ranked = ranking(case, passages)
             if len(ranked.units) >= DEPTH or len(passages) < limit or limit >= MOST_PASSAGES:
-                return retrieval_record(case, mode, ranked, DEPTH, seconds)
+                break
             limit *= 4
+        return {
+            "kind": "retrieval",
+            "case": case.id,
+            "mode": mode,
+            "units": list(ranked.units[:DEPTH]),
+            "gains": ranked.gains,
+            "shown": list(ranked.shown[:SHOWN]),
+            "seconds": round(seconds, 4),
+        }
 
     def _route(self, case: Case) -> Record:
+        """What the router chooses, the web being on offer; None where its verdict cannot be read."""
         from local_rag.graphs.nodes.routing import ask_router
 
         started = time.perf_counter()
         deps = self.rag.context(cancel=current())
         with deps.scope():
             route = ask_router(case.question, deps, OFFERED)
-        return route_record(case, route, time.perf_counter() - started)
+        return {
+            "kind": "route",
+            "case": case.id,
+            "expected": case.route,
+            "source": None if route.usage.unparsed else route.source,
+            "why": route.why,
+            "seconds": round(time.perf_counter() - started, 4),
+        }
 
     def _answer(self, case: Case, graph: str) -> Record:
         events: list[Event] = []

@@ -72,25 +72,6 @@ def test_the_chosen_threshold(positives, negatives, keep_, threshold):
     assert best_threshold(of(positives, negatives), keep_) == threshold
 
 
-def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold():
-    scores = [
-        LabelledScore(None, True, False),
-        LabelledScore(0.5, True, True),
-        LabelledScore(None, False),
-        LabelledScore(0.6, False),
-    ]
-    found = point_at(scores, 0.0)
-    assert (found.kept, found.refused, found.precision, found.right) == (0.5, 0.5, 0.5, 0.5)
-    assert thresholds(scores) == [0.0, 0.55]
-    assert best_threshold(scores, 0.9) == 0.0, "such a share cannot be had: nothing more is refused"
-
-
-@pytest.mark.parametrize("scores", [[], of([0.5], []), of([], [0.5])])
-def test_one_kind_alone_is_no_ground_for_a_threshold(scores):
-    with pytest.raises(ValueError, match="both kinds"):
-        best_threshold(scores)
-
-
 shares = st.lists(st.floats(0, 1).map(lambda one: round(one, 3)), min_size=5, max_size=40)
 
 
@@ -103,13 +84,6 @@ def test_the_chosen_one_is_the_lowest_within_a_standard_error_of_the_best(positi
     taken = best_threshold(scores)
     assert point_at(scores, taken).balanced >= least - 1e-12
     assert not [point for point in points if point.threshold < taken and point.balanced > least + 1e-9]
-
-
-def test_the_standard_error_of_a_balance():
-    scores = of([0.9] * 8 + [0.1] * 2, [0.1] * 3 + [0.9] * 1)
-    at = point_at(scores, 0.5)
-    assert (at.kept, at.refused) == (0.8, 0.75)
-    assert standard_error(scores, at) == pytest.approx(((0.8 * 0.2 / 10 + 0.75 * 0.25 / 4) ** 0.5) / 2)
 
 
 @given(shares, shares, st.floats(0.05, 1))
@@ -131,30 +105,28 @@ def test_the_expectation_is_computed_on_cases_that_did_not_choose():
     assert cross_fitted(of([0.9] * 4, [0.1] * 10)) is None
 
 
-def test_the_trade_off_shows_the_chosen_threshold_among_others():
+def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold_and_the_trade_off_holds_the_chosen_one():
+    silent = [LabelledScore(None, True, False), LabelledScore(None, False)]
+    found = point_at([*of([0.5], [0.6]), *silent], 0.0)
+    assert (found.kept, found.refused, found.precision, found.right) == (0.5, 0.5, 0.5, 0.5)
     scores = of([n / 50 for n in range(20, 50)], [n / 50 for n in range(30)])
-    rows = trade_off(scores, best_threshold(scores))
-    assert len(rows) <= 10
-    assert best_threshold(scores) in [row.threshold for row in rows]
-    assert [row.threshold for row in rows] == sorted(row.threshold for row in rows)
-    assert rows[0].kept == 1.0
+    rows = [row.threshold for row in trade_off(scores, best_threshold(scores))]
+    assert len(rows) <= 10 and best_threshold(scores) in rows and rows == sorted(rows)
+    with pytest.raises(ValueError, match="both kinds"):
+        best_threshold(of([0.5], []))
 
 
-def test_the_lines_say_what_each_word_means_and_when_nothing_is_refused():
+def test_the_lines_say_what_the_threshold_does():
     scores = of([0.4, 0.9], [0.4, 0.1])
-    for threshold, silent in ((0.0, True), (0.25, False)):
-        answer = point_at(scores, threshold)
-        calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, 1.0, point_at(scores, 0.3), None, None, [], {})
-        lines = shown(*calibration_parts(calibration))
-        assert (
-            f"> is the threshold that was chosen: an answer that scores less than {threshold:.2f} is not given" in lines
-        )
-        assert any(line.startswith("note: this refuses no question") for line in lines) == silent
-        assert set(COLUMNS) <= {line.split()[0] for line in lines if line[:1].isalpha()}
-        assert "in force until now: 0.30, which answers 100% and refuses 50%" in lines
-        calibration = replace(calibration, keep=0.95, most=0.9, answer=replace(answer, kept=0.9))
-        limit = "note: --keep 0.95 cannot be met: the engine answers 90% at most"
-        assert limit in shown(*calibration_parts(calibration))
+    answer = replace(point_at(scores, 0.0), kept=0.9)
+    calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, 0.9, point_at(scores, 0.3), 0.95, None, [], {})
+    lines = shown(*calibration_parts(calibration))
+    assert "> is the threshold that was chosen: an answer that scores less than 0.00 is not given" in lines
+    assert "in force until now: 0.30, which answers 100% and refuses 50%" in lines
+    assert "note: --keep 0.95 cannot be met: the engine answers 90% at most" in lines
+    lines = shown(*calibration_parts(replace(calibration, keep=None)))
+    assert any(line.startswith("note: this refuses no question") for line in lines)
+    assert set(COLUMNS) <= {line.split()[0] for line in lines if line[:1].isalpha()}
 
 
 # --- kept, and in force -------------------------------------------------------------------------------------------

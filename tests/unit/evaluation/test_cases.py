@@ -81,20 +81,22 @@ def test_a_wrong_line_is_named_with_what_is_wrong(tmp_path, row, said):
     assert "question" in caught.value.hint
 
 
-def test_files_that_hold_no_cases_are_refused(tmp_path):
-    (tmp_path / "empty.jsonl").write_text("\n\n")
-    with pytest.raises(UsageError, match="holds no case"):
-        read_cases(tmp_path / "empty.jsonl")
-    (tmp_path / "torn.jsonl").write_text('{"question": "q"}\n{"question')
-    with pytest.raises(UsageError, match="line 2 is not JSON"):
-        read_cases(tmp_path / "torn.jsonl")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"\n\n", "holds no case"),
+        (b'{"question": "q"}\n{"question', "line 2 is not JSON"),
+        (b'[{"question": "q"}]', r"found list; write one object per line, with no \[ \] around them"),
+        (b'{"question": "\xe9"}', "no text in UTF-8"),
+        (b'{"id": 1, "question": "a"}\n{"id": "1", "question": "b"}', "two cases with the id '1'"),
+    ],
+)
+def test_files_that_hold_no_cases_are_refused(tmp_path, text, said):
+    (tmp_path / "cases.jsonl").write_bytes(text)
+    with pytest.raises(UsageError, match=said):
+        read_cases(tmp_path / "cases.jsonl")
     with pytest.raises(UsageError, match="cannot be read"):
         read_cases(tmp_path / "none.jsonl")
-    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}')
-    with pytest.raises(UsageError, match="no text in UTF-8"):
-        read_cases(tmp_path / "latin.jsonl")
-    with pytest.raises(UsageError, match="two cases with the id '1'"):
-        read_cases(lines(tmp_path / "twice.jsonl", {"id": 1, "question": "a"}, {"id": "1", "question": "b"}))
 
 
 targets = st.builds(
@@ -186,13 +188,6 @@ def test_squad(tmp_path):
     assert text.text == "Old pumps\n\nThe pump costs 12 euros."
 
 
-def test_squad_of_the_first_version_has_only_answers(tmp_path):
-    file = tmp_path / "v1.json"
-    asked = {"id": "1", "question": "Where?", "answers": [{"text": "here", "answer_start": 0}]}
-    file.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "here", "qas": [asked]}]}]}))
-    assert [case.answerable for case in open_cases([file]).cases] == [True]
-
-
 def beir(tmp_path, qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td2\t-1\n"):
     folder = tmp_path / "pumps"
     (folder / "qrels").mkdir(parents=True)
@@ -263,27 +258,24 @@ def test_several_files_are_one_set(tmp_path):
         open_cases([one, one])
 
 
-def test_what_is_in_no_known_format_is_refused(tmp_path):
-    other = lines(tmp_path / "other.jsonl", {"prompt": "x"})
-    with pytest.raises(UsageError, match="its first entry has prompt") as caught:
-        guess(other)
-    assert caught.value.hint == "--format jsonl|squad|beir|clapnq|hotpotqa"
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("other.jsonl", '{"prompt": "x"}', "its first entry has prompt"),
+        ("x.json", "{", r"is not JSON: .*line 1 column 2$"),
+        ("empty.jsonl", "\n", r"empty\.jsonl is empty"),
+        ("list.jsonl", '[["question", "q"]]', "unknown format; its first entry has no keys"),
+        ("y.json", '{"data": [{}]}', "not in the format squad"),
+    ],
+)
+def test_what_is_in_no_known_format_is_refused(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=said):
+        open_cases([tmp_path / name])
     with pytest.raises(UsageError, match="no BEIR set"):
         guess(tmp_path)
-    with pytest.raises(UsageError, match=r"is not JSON: .*line 1 column 2$"):
-        (tmp_path / "x.json").write_text("{")
-        guess(tmp_path / "x.json")
-    with pytest.raises(UsageError, match=r"empty\.jsonl is empty"):
-        (tmp_path / "empty.jsonl").write_text("\n")
-        guess(tmp_path / "empty.jsonl")
-    with pytest.raises(UsageError, match=r"found list; write one object per line, with no \[ \] around them"):
-        (tmp_path / "list.jsonl").write_text('[{"question": "q"}]')
-        open_cases([tmp_path / "list.jsonl"], "jsonl")
     with pytest.raises(UsageError, match="there is no format 'csv'"):
-        open_cases([other], "csv")
-    with pytest.raises(UsageError, match="not in the format squad"):
-        (tmp_path / "y.json").write_text('{"data": [{}]}')
-        open_cases([tmp_path / "y.json"])
+        open_cases([tmp_path / name], "csv")
 
 
 @given(st.integers(0, 60), st.integers(0, 9))
@@ -323,11 +315,3 @@ def test_squad_with_two_articles_of_one_title(tmp_path):
     assert [case.relevant for case in found.cases] == [(Target("Pumps/1"),), (Target("Pumps (2)/1"),)], (
         "a blank is none"
     )
-
-
-def test_hotpotqa_with_a_fact_outside_of_its_context(tmp_path):
-    row = {"_id": "x", "question": "Who?", "answer": "B", "context": [["A", ["A is old."]]]}
-    row["supporting_facts"] = [["A", 0], ["A", 0], ["Z", 1]]
-    (tmp_path / "full.json").write_text(json.dumps([row]))
-    (case,) = open_cases([tmp_path / "full.json"]).cases
-    assert case.relevant == (Target("A", quote="A is old."), Target("Z")), "it is looked for, and stays unfound"
