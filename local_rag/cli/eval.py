@@ -26,7 +26,7 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.evaluation.evaluate import EvaluationRequest
+    from local_rag.evaluation.runner import Plan
     from local_rag.evaluation.sets import CaseSet
 
 
@@ -66,7 +66,8 @@ GraphsOption = Annotated[
     typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
 ]
 ModesOption = Annotated[
-    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable.")
+    list[str] | None,
+    typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
 CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
@@ -107,14 +108,16 @@ def run_(
     Without --out the run is stored in the data folder. The web is off; --web-from measures what crag and adaptive do
     with it.
     """
+    from local_rag.config.values import GraphName
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
-    from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.runner import Plan
     from local_rag.evaluation.sets import open_cases
+    from local_rag.index.search import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
     _check_ranking(retrieval_only, graph=graph, judge=judge, web_from=web_from)
-    graphs, modes = _asked(graph, mode, retrieval_only)
+    graphs = _chosen("--graph", graph, get_args(GraphName)) if not retrieval_only else ()
+    modes = _chosen("--mode", mode or (None if retrieval_only else ["hybrid"]), get_args(Mode))
     settings = options.settings(
         k=k,
         limits__seconds=seconds,
@@ -125,20 +128,18 @@ def run_(
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format)
     command = ("local-rag", *sys.argv[1:])
-    request = EvaluationRequest(opened, Plan(graphs, modes, limit, seed, judge), corpus, out, command)
-    return _evaluate(settings, request, as_json=json)
+    plan = Plan(graphs, modes, limit, seed, judge, corpus, out, command)
+    return _evaluate(settings, opened, plan, as_json=json)
 
 
-def _asked(graph: list[str] | None, mode: list[str] | None, retrieval_only: bool) -> tuple[Any, Any]:
-    """The graphs and the modes of retrieval, each once. Raises UsageError for an unknown name."""
-    from local_rag.config.values import GraphName
-    from local_rag.index.search import Mode
-
-    graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
-    return graphs, _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
+def _chosen(option: str, names: list[str] | None, known: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The names that were given, each once, or all. Raises UsageError for an unknown one."""
+    if unknown := set(names or ()) - set(known):
+        raise UsageError(f"{option} is one of {', '.join(known)}, not {unknown.pop()!r}", hint=f"{option} {known[0]}")
+    return tuple(dict.fromkeys(names or known))
 
 
-def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
+def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) -> int:
     """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
     from local_rag.evaluation.evaluate import evaluate
     from local_rag.evaluation.folder import REPORT
@@ -146,7 +147,7 @@ def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) 
     from local_rag.terminal.evaluation import evaluation_parts
     from local_rag.text.display import short_path
 
-    evaluation = evaluate(settings, request, stderr_display())
+    evaluation = evaluate(settings, cases, plan, stderr_display())
     folder, summary = evaluation.folder, evaluation.summary
     plain = {"folder": folder.path, "run": folder.manifest, "summary": summary}
     report = f"everything, case by case: {short_path(folder.path / REPORT)}"
@@ -188,16 +189,6 @@ def _check_ranking(retrieval_only: bool, **given: object) -> None:
             raise UsageError(
                 f"--{option} has no effect with --retrieval-only, which answers nothing", hint="leave one of them out"
             )
-
-
-def _chosen(option: str, names: list[str] | None, default: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:
-    """The names that were given, each once, else `default`. Raises UsageError for an unknown one."""
-    for name in names or ():
-        if name not in (known or default):
-            raise UsageError(
-                f"{option} is one of {', '.join(known or default)}, not {name!r}", hint=f"{option} {default[0]}"
-            )
-    return tuple(dict.fromkeys(names or default))
 
 
 @eval_app.command()

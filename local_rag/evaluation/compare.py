@@ -19,7 +19,7 @@ from local_rag.text.display import joined, plural, short_path
 SURE = 0.05
 """The p-value, after correction, below which a difference is called one."""
 
-HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "ahead", "corrected p", "")
+HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "ahead", "p", "")
 HOW = (
     "ahead: in how many cases A does better, and B. p: how likely so large a difference is by chance alone, by exact "
     "McNemar where a case is right or wrong, else by randomisation, corrected for the number of figures that differ in "
@@ -53,12 +53,14 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What a person should take from it."""
-        if self.p is None:
-            return "same"
-        if (self.corrected or 0.0) >= SURE:
+        """What a person should take from it, where anything differs."""
+        if self.corrected is None or self.corrected >= SURE:
             return "may be chance"
         return f"{'B' if (self.difference > 0) == (self.figure.better == 'more') else 'A'} is better"
+
+    @property
+    def title(self) -> str:
+        return f"{self.group}: {self.name}"
 
     @property
     def figure(self) -> Figure:
@@ -235,13 +237,13 @@ def cells(each: Difference) -> tuple[str, ...]:
     limits = [value for value in (each.difference, each.low, each.high) if value is not None]
     signed = [f"{'+' if value > 0 else ''}{write(value)}" for value in limits]
     return (
-        f"{each.group}: {each.name}",
+        each.title,
         f"{each.cases:,}",
         write(each.mean_a),
         write(each.mean_b),
         signed[0],
         " to ".join(signed[1:]) or NONE,
         f"{each.ahead_a:,} : {each.ahead_b:,}",
-        NONE if each.corrected is None else "< .001" if each.corrected < 0.001 else share(each.corrected),
+        "< .001" if (each.corrected or 0.0) < 0.001 else share(each.corrected),
         each.verdict,
     )

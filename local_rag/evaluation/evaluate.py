@@ -34,21 +34,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvaluationRequest:
-    """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents.
-
-    `notes` are a person's own words about the run.
-    """
-
-    cases: CaseSet
-    plan: Plan
-    corpus: bool = False
-    out: Path | None = None
-    command: tuple[str, ...] = ()
-    notes: str = ""
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """A run with its figures; `error` is what ended it early."""
 
@@ -63,15 +48,14 @@ class Evaluation:
         return bool(records) and all("error" in record for record in records)
 
 
-def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -> Evaluation:
+def evaluate(settings: Settings, cases: CaseSet, plan: Plan, display: Display) -> Evaluation:
     """Ask every case, or what is left of it, and write the reports.
 
     Raises UsageError for cases that cannot be used, for a folder with another run, and for a run that is going on.
     """
-    plan = request.plan
-    if request.corpus:
-        settings = indexed_corpus(request.cases, settings, display)
-    used = sampled(request.cases.cases, plan.limit, plan.seed)
+    if plan.corpus:
+        settings = indexed_corpus(cases, settings, display)
+    used = sampled(cases.cases, plan.limit, plan.seed)
     if not plan.graphs and not any(case.relevant for case in used):
         raise UsageError("no case names anything relevant, so there is nothing to rank", hint=SHAPE)
     with Rag.open(settings, display=display) as rag:
@@ -82,8 +66,8 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
             for index in indexes:
                 why = "so the figures would not be those of the whole index"
                 part_embedded(rag.settings, index.status(), why, partial=False)
-        manifest = {**manifest_of(request.cases, used, plan, rag, request.command), "notes": request.notes}
-        path = _place(manifest, used, request.out, settings)
+        manifest = manifest_of(cases, used, plan, rag)
+        path = _place(manifest, used, plan.out, settings)
         with held(path):
             folder = _begun(path, manifest)
             for line in _unknown_files(used, [file.path for index in indexes for file in index.files()]):
@@ -125,8 +109,7 @@ def _begun(path: Path, manifest: dict[str, Any]) -> RunFolder:
             hint="choose another --out, or leave it out",
         )
     added = {name: list(dict.fromkeys([*folder.manifest[name], *manifest[name]])) for name in ("graphs", "modes")}
-    kept = {name: manifest[name] or folder.manifest[name] for name in ("judge", "notes")}
-    folder.finish(finished=None, **added, **kept)
+    folder.finish(finished=None, judge=manifest["judge"] or folder.manifest["judge"], **added)
     return folder
 
 

@@ -40,7 +40,7 @@ _RECORDED = ("index", "graph", "k")
 """Settings that say where something is or what is asked, and are recorded on their own."""
 
 
-def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, command: Sequence[str]) -> dict[str, Any]:
+def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag) -> dict[str, Any]:
     """The manifest as `run.json` holds it. It names no host and no user."""
     settings, corpus = rag.settings, rag.fallback_corpus
     others = {"others": list(rag.folders[1:])} if rag.folders[1:] else {}
@@ -48,7 +48,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
         "format": FORMAT,
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "finished": None,
-        "command": list(command),
+        "command": list(plan.command),
         "name": cases.name,
         "cases": {
             "path": str(cases.path),

@@ -196,7 +196,6 @@ def facts(manifest: Manifest) -> dict[str, str]:
     corpus = manifest["fallback_corpus"]
     limit = f", --limit {manifest['limit']}" if manifest["limit"] else ""
     known = {
-        "notes": manifest.get("notes"),
         "started": manifest["started"],
         "cases": f"{cases['used']:,} of {plural(cases['total'], 'case')}{limit}, {cases['path']}, {cases['format']}",
         "engine": f"{engine['describe']} ({engine['why']})" if engine["why"] else engine["describe"],
@@ -227,7 +226,7 @@ def facts(manifest: Manifest) -> dict[str, str]:
     return {name: one_line(value, 2000) for name, value in known.items() if value not in (None, "")}
 
 
-FIRST = ("notes", "started", "cases", "engine", "evaluator", "index")
+FIRST = ("started", "cases", "engine", "evaluator", "index")
 """What a reader wants to know before the figures; the other facts can wait."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, cast
 
@@ -48,13 +49,19 @@ OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked: the graphs, the modes of retrieval, and how many cases, drawn by the seed."""
+    """What is asked: the graphs, the modes of retrieval, and how many cases, drawn by the seed; by `command`.
+
+    `corpus`: in an index of the set's own documents. `out` is the folder of the run, made in the data folder if None.
+    """
 
     graphs: tuple[str, ...]
     modes: tuple[Mode, ...]
     limit: int | None = None
     seed: int = 0
     judge: str | None = None
+    corpus: bool = False
+    out: Path | None = None
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

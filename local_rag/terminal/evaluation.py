@@ -11,7 +11,7 @@ from rich.text import Text
 from local_rag.evaluation.compare import HEAD, HOW, Comparison, cells
 from local_rag.evaluation.report import failures, missing, tables, warnings
 from local_rag.terminal.console import NumberTable, indented
-from local_rag.text.display import short_path, shorten
+from local_rag.text.display import joined, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
@@ -53,7 +53,11 @@ def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     for pairing in comparison.paired:
         yield ""
         yield pairing.title
-        yield NumberTable(HEAD, [cells(figure) for figure in pairing.figures])
+        differ = [figure for figure in pairing.figures if figure.p is not None]
+        if differ:
+            yield NumberTable(HEAD, [cells(figure) for figure in differ])
+        if same := [figure.title for figure in pairing.figures if figure.p is None]:
+            yield indented(f"the same in every case: {joined(same)}")
     yield ""
     yield HOW
 

@@ -20,7 +20,6 @@ MANIFEST = {
     "finished": "2026-11-20T21:19:48+00:00",
     "command": ["local-rag", "eval", "my cases.jsonl", "--graph", "plain", "--graph", "crag"],
     "name": "handbook",
-    "notes": "",
     "cases": {"path": "my cases.jsonl", "sha256": "ab" * 32, "format": "jsonl", "total": 30, "used": 24},
     "limit": 24,
     "seed": 7,

@@ -63,7 +63,7 @@ def started(settings, tmp_path):
         rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
         opened.append(rag)
         made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
-        manifest = manifest_of(made, cases, plan, rag, ["local-rag", "eval"])
+        manifest = manifest_of(made, cases, plan, rag)
         path = tmp_path / "run"
         folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, manifest, cases)
         return Runner(rag, folder, plan, judge)
@@ -243,7 +243,7 @@ def test_what_would_change_the_figures_makes_another_run(started, settings):
     more = started(plan=Plan(("crag",), ("dense",))).folder.manifest
     assert name_of(manifest) == name_of(more), "graphs may be added"
     other = manifest_of(
-        CaseSet("shop", "jsonl", one.folder.path, CASES), CASES[:2], Plan((), (), limit=2, seed=3), one.rag, []
+        CaseSet("shop", "jsonl", one.folder.path, CASES), CASES[:2], Plan((), (), limit=2, seed=3), one.rag
     )
     assert name_of(other) != name_of(manifest)
     told = " ".join(differences(manifest, other))
@@ -343,7 +343,7 @@ def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
     index = Index.open(settings.index_path, HashingEmbedder(), chunk_size=16)
     with Rag(settings, index, Choice(scripted())) as rag:
         plan = Plan((), ("words", "dense"))
-        folder = RunFolder.create(tmp_path / "run", manifest_of(made, (case,), plan, rag, []), (case,))
+        folder = RunFolder.create(tmp_path / "run", manifest_of(made, (case,), plan, rag), (case,))
         Runner(rag, folder, plan).run()
     words, dense = folder.records
     assert words["units"] == ["long", "relevant 1"], "words rank what has one of them"

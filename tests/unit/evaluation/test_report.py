@@ -214,7 +214,7 @@ def test_hostile_texts_stay_texts():
     evil = "<script>alert(1)</script> \x1b[31m &amp; {{ 7 * 7 }} \u202e\ud800"
     case = Case("<b>1</b>", evil, (evil,), True, (Target("<i>.pdf", quote=evil),), note=evil)
     record = answer_record(case, "plain", evil + " [1]", passages=[passage_of(case, 0, evil, source="/x/<u>.md")])
-    made = written_of([case], [record], name=evil, notes=evil, settings={"<s>": evil})
+    made = written_of([case], [record], name=evil, settings={"<s>": evil})
     tree = html.document_fromstring(made)
     assert not tree.xpath("//script | //b[text()='1'] | //i | //u | //s")
     assert "49" not in tree.xpath("//h1")[0].text_content() and "\x1b" not in made and "\u202e" not in made
