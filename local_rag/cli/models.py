@@ -35,7 +35,7 @@ def list_models(
                 hint=f"local-rag models {context.invoked_subcommand} --help",
             )
         return 0
-    from local_rag.diagnostics.model_list import model_report
+    from local_rag.diagnostics.models import model_report
     from local_rag.runtime.engine_choice import QUICK
     from local_rag.terminal.console import write_result
     from local_rag.terminal.models import model_parts
@@ -54,7 +54,7 @@ def pull(
 
     A stopped download continues where it stopped. A model that Ollama already has is updated.
     """
-    from local_rag.diagnostics.pull import pull_models
+    from local_rag.diagnostics.models import pull_models
     from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 

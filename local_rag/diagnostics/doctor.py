@@ -294,7 +294,7 @@ def _fallback_corpus(settings: Settings) -> Iterator[Check]:
 
 
 def _ollama(settings: Settings) -> Iterator[Check]:
-    from local_rag.diagnostics.ollama_checks import ollama_checks
+    from local_rag.diagnostics.ollama import ollama_checks
 
     yield from ollama_checks(settings)
 

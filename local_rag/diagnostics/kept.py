@@ -16,18 +16,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
-from local_rag.evaluation.folder import FOLDER
 from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime import fallback_corpus
 from local_rag.runtime.history import History
 from local_rag.runtime.history_file import FILE
-from local_rag.runtime.written import Written, forget_deleted, written
+from local_rag.runtime.written import forget_deleted, written
 from local_rag.text.display import is_url
 
 if TYPE_CHECKING:
@@ -127,47 +126,22 @@ def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
 
 
 def _files(settings: Settings) -> Iterator[Kept]:
-    """What was entered in the list, and runs of the data folder that are older than it."""
-    entered = {entry.path: entry for entry in written(settings.data_folder)}
-    for manifest in (settings.data_folder / FOLDER).glob(f"*/{run_folder.MANIFEST}"):
-        entered.setdefault(str(manifest.parent.absolute()), Written("run", str(manifest.parent.absolute()), ""))
-    for entry in entered.values():
-        with suppress(OSError):  # it may be gone by now
-            yield _looked_into(entry)
-
-
-def _looked_into(entry: Written) -> Kept:
-    path, indexes = Path(entry.path), {entry.index, *entry.others} - {""}
-    sources, at = set(entry.sources), entry.at
-    if entry.kind == "run":
-        manifest = _manifest(path)
-        at = at or str(manifest.get("started", ""))
-        made_of = manifest.get("index", {})
-        folders = [made_of["path"], *made_of.get("others", ())] if made_of else []
-        indexes |= {str(Path(folder).resolve()) for folder in folders}
-        for name in (run_folder.RECORDS, run_folder.CASES):
-            sources |= _quoted(path / name)
-    elif entry.kind == "cases":
-        sources |= _quoted(path)
-    return Kept(entry.kind, entry.path, at, tuple(sorted(indexes)), tuple(sorted(sources)))
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        manifest = json.loads((path / run_folder.MANIFEST).read_text(encoding="utf-8"))
-        return manifest if isinstance(manifest, dict) else {}
-    return {}
+    """Evaluation runs, exports, cases and bundles: what was entered in the list of what was written."""
+    for entry in written(settings.data_folder):
+        path = Path(entry.path)
+        files = {"run": (path / run_folder.RECORDS, path / run_folder.CASES), "cases": (path,)}.get(entry.kind, ())
+        sources = set(entry.sources).union(*map(_quoted, files))
+        indexes = tuple(sorted({entry.index, *entry.others} - {""}))
+        yield Kept(entry.kind, entry.path, entry.at, indexes, tuple(sorted(sources)))
 
 
 def _quoted(path: Path) -> set[str]:
-    """The files that a file of JSON lines names."""
+    """The files that a file of JSON lines names; none where it is gone by now."""
     sources: set[str] = set()
-    if path.is_file():
-        with path.open("rb") as lines:
-            for line in lines:
-                for match in set(_QUOTED.findall(line)):
-                    with suppress(ValueError):
-                        sources.add(str(json.loads(match)))
+    with suppress(OSError), path.open("rb") as lines:
+        for match in {match for line in lines for match in _QUOTED.findall(line)}:
+            with suppress(ValueError):
+                sources.add(str(json.loads(match)))
     return sources - {""}
 
 

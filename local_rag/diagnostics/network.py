@@ -10,9 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,7 +59,6 @@ class Recording:
     seconds: float
     answer_status: str = ""
     stdout: str
-    stderr: str
 
     @property
     def away(self) -> tuple[Contact, ...]:
@@ -127,10 +125,8 @@ def _strace(file: Path) -> list[str]:
     return ["strace", *options, "-e", f"trace={_TRACE}", "-o", str(file)]
 
 
-def watch(
-    code: str, arguments: Sequence[str], *, trace: bool, seconds: float, say: Callable[[str], None] = lambda _: None
-) -> Recording:
-    """Run Python code in a child with the caller's environment. `say` gets its stderr; after `seconds` it is killed."""
+def watch(code: str, arguments: Sequence[str], *, trace: bool, seconds: float) -> Recording:
+    """Run Python code in a child with the caller's environment and stderr; after `seconds` it is killed."""
     with TemporaryDirectory(prefix="local-rag-") as folder:
         record, trace_file, stdout = (Path(folder) / name for name in ("record", "trace", "stdout"))
         for file in (record, trace_file):
@@ -138,7 +134,7 @@ def watch(
         child = [sys.executable, "-P", "-X", "utf8", str(Path(__file__).with_name("recorded.py")), str(record), code]
         started = time.monotonic()
         command = [*(_strace(trace_file) if trace else ()), *child, *arguments]
-        exit_code, stderr = _run(command, stdout, seconds, say)
+        exit_code = _run(command, stdout, seconds)
         took = time.monotonic() - started
         events = list(_events(record.read_text(encoding="utf-8", errors="replace").splitlines()))
         lines = trace_file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -159,40 +155,26 @@ def watch(
         exit_code=exit_code,
         seconds=took,
         stdout=output,
-        stderr=stderr,
     )
 
 
-def _run(command: list[str], stdout: Path, seconds: float, say: Callable[[str], None]) -> tuple[int, str]:
-    """Exit code and stderr of a command in a process group of its own, so that all of it can be ended."""
-    lines = []
+def _run(command: list[str], stdout: Path, seconds: float) -> int:
+    """The exit code of a command in a process group of its own, all of which is ended after so many seconds."""
     with (
         stdout.open("wb") as out,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            encoding="utf-8",
-            errors="replace",
-        ) as process,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True) as process,
     ):
-        alarm = threading.Timer(seconds, _kill, [process])
-        alarm.start()
         try:
-            for line in process.stderr or ():
-                lines.append(line)
-                say(line.rstrip("\n"))
-            return process.wait(), "".join(lines)
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            return process.wait()
         except BaseException:
             _kill(process)
             raise
-        finally:
-            alarm.cancel()
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         if sys.platform == "win32":
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True)
@@ -273,7 +255,7 @@ def record_question(settings: Settings, question: str, display: Display) -> tupl
         given = [f"--{name}={indexed.get(name)}" for name in names if indexed.origin[name] == "flag"]
         words = [str(Path(__file__).parents[2]), "ask", "--json", *given, "--", question]
         limit = settings.values.limits.seconds + LOADING
-        recording = watch(ASK, words, trace=trace, seconds=limit, say=display.say)
+        recording = watch(ASK, words, trace=trace, seconds=limit)
     status = ""
     with suppress(ValueError, TypeError, KeyError):
         status = str(json.loads(recording.stdout)["status"])
@@ -303,7 +285,7 @@ def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, s
 
 def ollama_lines(settings: Settings) -> list[str]:
     """What no recorder of ours sees: whether the Ollama server may call its maker, and how to switch that off."""
-    from local_rag.diagnostics.ollama_checks import cloud_check, no_cloud
+    from local_rag.diagnostics.ollama import cloud_check, no_cloud
     from local_rag.runtime.engine_choice import QUICK, named, open_server
 
     if settings.values.engine == "extractive":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -84,10 +84,6 @@ class Trial:
     total: Usage
 
 
-_Reply = tuple[str, str, bool, Usage]
-"""What a task returned, what it should have been, whether it is that, and what it cost."""
-
-
 def run_trial(engine: OllamaEngine, display: Display) -> Trial:
     """Each task once, in the order in which a question needs them. Raises EngineError, naming the task."""
     from langchain_core.documents import Document
@@ -95,27 +91,17 @@ def run_trial(engine: OllamaEngine, display: Display) -> Trial:
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
     tried = []
     with display.progress() as show:
-        for number, (name, task) in enumerate(_TASKS.items(), start=1):
+        for number, (name, (task, expected)) in enumerate(_TASKS.items(), start=1):
             show(None, f"{number} of {len(_TASKS)}: {name}…")
             started = time.perf_counter()
             try:
-                reply, expected, right, usage = task(engine, documents)
+                reply, right, usage = task(engine, documents)
             except EngineError as error:
                 raise EngineError(f"{name}: {error}", hint=error.hint) from error
-            tried.append(
-                Tried(
-                    task=name,
-                    said=printable(reply),
-                    expected=expected,
-                    right=right,
-                    schema="-" if name in PLAIN_TEXT else _schema(usage),
-                    seconds=time.perf_counter() - started,
-                    prompt_tokens=usage.prompt_tokens,
-                    output_tokens=usage.output_tokens,
-                    usage=usage,
-                )
-            )
-    total = _sum(task.usage for task in tried)
+            schema = "-" if name in PLAIN_TEXT else _schema(usage)
+            seconds, tokens = time.perf_counter() - started, (usage.prompt_tokens, usage.output_tokens)
+            tried.append(Tried(name, printable(reply), expected, right, schema, seconds, *tokens, usage))
+    total = sum((task.usage for task in tried), Usage())
     return Trial(engine.describe, tuple(tried), all(task.schema in ("yes", "-") for task in tried), total)
 
 
@@ -125,23 +111,26 @@ def _schema(usage: Usage) -> Schema:
 
 # --- the tasks ------------------------------------------------------------------------------------------------------
 
+_Reply = tuple[str, bool, Usage]
+"""What a task returned, whether it is what was expected, and what it cost."""
+
 
 def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     route = engine.route(QUESTION, CATALOG)
-    return route.source, "vectorstore", route.source == "vectorstore" and not route.why, route.usage
+    return route.source, route.source == "vectorstore" and not route.why, route.usage
 
 
 def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     need = engine.needs_retrieval(QUESTION, CATALOG)
     reply = "?" if need.usage.unparsed else need.retrieve
-    return reply, "yes", reply == "yes", need.usage
+    return reply, reply == "yes", need.usage
 
 
 def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     verdicts = engine.relevance(QUESTION, documents)
     words = {"relevant": "yes", "irrelevant": "no", "unparsed": "?"}
-    reply, expected = ", ".join(words[verdict.label] for verdict in verdicts), "yes, no, yes"
-    return reply, expected, reply == expected, _sum(verdict.usage for verdict in verdicts)
+    reply = ", ".join(words[verdict.label] for verdict in verdicts)
+    return reply, reply == "yes, no, yes", sum((verdict.usage for verdict in verdicts), Usage())
 
 
 def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
@@ -150,32 +139,30 @@ def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
         text = delta.text if delta.restart else text + delta.text
         usage = delta.usage or usage
     cited = {number for _, numbers in marks(text) for number in numbers}
-    return text, "10:00 and 5 euros, citing [1] and [3]", "10" in text and "5" in text and cited == {1, 3}, usage
+    return text, "10" in text and "5" in text and cited == {1, 3}, usage
 
 
 def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     grade = engine.grade(QUESTION, documents, ANSWER)
     reply = f"{grade.support}, {grade.usefulness} of 5" if grade.usefulness else grade.support
-    right = grade.support == "fully" and grade.usefulness >= GOOD
-    return reply, f"fully, at least {GOOD} of 5", right, grade.usage
+    return reply, grade.support == "fully" and grade.usefulness >= GOOD, grade.usage
 
 
 def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     thought = engine.reason(QUESTION, documents, ())
     right = any(re.search(number, thought.text, re.I) and is_about(thought.text, words) for number, words in FACTS)
-    return thought.text, "a sentence on Saturdays and 10:00, or on lost cards and 5 euros", right, thought.usage
+    return thought.text, right, thought.usage
 
 
 def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    right = words_of(query.text) != words_of(QUESTION) and is_about(query.text, QUESTION)
-    return query.text, "another query that shares words with the question", right, query.usage
+    return query.text, words_of(query.text) != words_of(QUESTION) and is_about(query.text, QUESTION), query.usage
 
 
 def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
     words = whole.text.casefold()
-    return whole.text, "names the library and weekdays", "library" in words and "week" in words, whole.usage
+    return whole.text, "library" in words and "week" in words, whole.usage
 
 
 def is_about(text: str, matter: str) -> bool:
@@ -188,19 +175,17 @@ def is_about(text: str, matter: str) -> bool:
     return len(own & set(content_stems(matter))) >= SHARED and len(own - example) <= OWN * len(own)
 
 
-_TASKS: dict[str, Callable[[OllamaEngine, Sequence[Document]], _Reply]] = {
-    "route": _route,
-    "need": _need,
-    "relevance": _relevance,
-    "answer": _answer,
-    "grade": _grade,
-    "reason": _reason,
-    "rewrite": _rewrite,
-    "standalone": _standalone,
+_TASKS: dict[str, tuple[Callable[[OllamaEngine, Sequence[Document]], _Reply], str]] = {
+    "route": (_route, "vectorstore"),
+    "need": (_need, "yes"),
+    "relevance": (_relevance, "yes, no, yes"),
+    "answer": (_answer, "10:00 and 5 euros, citing [1] and [3]"),
+    "grade": (_grade, f"fully, at least {GOOD} of 5"),
+    "reason": (_reason, "a sentence on Saturdays and 10:00, or on lost cards and 5 euros"),
+    "rewrite": (_rewrite, "another query that shares words with the question"),
+    "standalone": (_standalone, "names the library and weekdays"),
 }
+"""Each with what its reply should be, in the order in which a question needs them."""
+
 PLAIN_TEXT = ("answer", "rewrite", "standalone")
 """Tasks whose reply is text; the reply of the others is JSON."""
-
-
-def _sum(usages: Iterable[Usage]) -> Usage:
-    return sum(usages, Usage())

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from local_rag.config.values import GraphName
 from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.diagnostics.check import Check
-from local_rag.diagnostics.model_list import ModelReport, model_report
+from local_rag.diagnostics.models import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
 from local_rag.server.originals import Segment

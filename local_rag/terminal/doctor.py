@@ -53,11 +53,8 @@ def _finding(recording: Recording) -> list[str]:
 
 
 def _failure(recording: Recording) -> str:
-    """Why there is no answer: the last line of an error, without its hint."""
-    lines = [line for line in recording.stderr.splitlines() if line.strip() and not line.startswith("hint: ")]
-    why = f": {lines[-1].removeprefix('error: ')}" if lines else ""
     ended = f"exit code {recording.exit_code}" if recording.exit_code >= 0 else "it was ended"
-    return f"the question was not answered ({ended}{why})"
+    return f"the question was not answered ({ended})"
 
 
 def _away(contact: Contact) -> str:

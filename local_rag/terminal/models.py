@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.verdicts import Usage
-from local_rag.diagnostics.model_list import TIGHT, ModelEntry, ModelReport
+from local_rag.diagnostics.models import TIGHT, ModelEntry, ModelReport
 from local_rag.diagnostics.trial import Trial
 from local_rag.terminal.console import PlainTable, indented
 from local_rag.text.display import format_bytes, joined, plural, shorten

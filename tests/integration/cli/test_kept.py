@@ -153,14 +153,6 @@ def test_a_run_keeps_what_others_put_beside_it_and_stays_while_it_is_added_to(he
     assert [path.name for path in folder.iterdir()] == ["my notes.txt"]
 
 
-@pytest.mark.slow
-def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, said):
-    said("eval mine.jsonl --graph plain")
-    (here / "data" / FILE).unlink()
-    (found,) = [one for one in everything(said, "notes/plan.md") if one[0] == "run"]
-    assert found[1].startswith("mine-extractive")
-
-
 def age(days, thread):
     """Let a chat have been used for the last time so many days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")

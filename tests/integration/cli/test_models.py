@@ -16,8 +16,7 @@ from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.diagnostics.model_list import fits_memory, model_report
-from local_rag.diagnostics.pull import Layers, pull_models, registry
+from local_rag.diagnostics.models import Layers, fits_memory, model_report, pull_models, registry
 from local_rag.diagnostics.trial import ANSWER
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.models import model_parts

@@ -9,9 +9,9 @@ from support.ollama_server import Model, OllamaServer, empty, error
 from support.screen import shown
 
 from local_rag.config.settings import Settings
-from local_rag.diagnostics import ollama_checks as module
+from local_rag.diagnostics import ollama as module
 from local_rag.diagnostics.doctor import run_checks
-from local_rag.diagnostics.ollama_checks import NO_CLOUD, no_cloud, ollama_checks
+from local_rag.diagnostics.ollama import NO_CLOUD, no_cloud, ollama_checks
 from local_rag.terminal.doctor import checks_table
 
 SMALL = Model(size=1_000_000, window=16_384)

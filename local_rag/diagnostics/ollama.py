@@ -16,7 +16,7 @@ from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
 from local_rag.diagnostics.check import Check, State
-from local_rag.diagnostics.model_list import TIGHT, find_model, fits_memory, needed_memory
+from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name
