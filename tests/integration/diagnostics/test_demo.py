@@ -1,0 +1,125 @@
+"""The demo that ships with the package: what its cases say is true of its documents, and those of the program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from support.fakes_index import HashingEmbedder, minilm
+
+from local_rag.config.values import Values
+from local_rag.diagnostics import demo
+from local_rag.evaluation.cases import line_of, read_cases
+from local_rag.evaluation.matching import holds, quoted, same_file
+from local_rag.index.index import Index
+from local_rag.text.words import fold
+
+CASES = {case.id: case for case in read_cases(demo.CASES)}
+ANSWERABLE = [case for case in CASES.values() if case.answerable]
+NAMES = ["adaptive-rag.docx", "corrective-rag.html", "local-rag.txt", "rag-evaluation.pdf", "self-rag.md"]
+
+
+class Tokens(HashingEmbedder):
+    """The passages of the product: cut by the tokens of its embedder, whose vectors nobody needs here."""
+
+    def token_ends(self, text):
+        return minilm().token_ends(text)
+
+
+@pytest.fixture(scope="module")
+def passages(tmp_path_factory):
+    place = tmp_path_factory.mktemp("demo") / "index"
+    with Index.open(place, Tokens(window=256), chunk_size=Values().chunks.size, create=True) as index:
+        index.sync([demo.DOCUMENTS, demo.SAVED_PAGES])
+        return list(index.passages())
+
+
+def test_every_kind_of_case_is_there_once():
+    assert demo.CASES.read_text(encoding="utf-8").splitlines() == [line_of(case) for case in CASES.values()]
+    assert max(Counter(fold(case.question) for case in CASES.values()).values()) == 1
+    hops = Counter(case.hops for case in ANSWERABLE)
+    routes = Counter((case.answerable, case.route) for case in CASES.values())
+    assert hops[1] >= 12 and hops[2] >= 4
+    assert routes[False, None] >= 6 and routes[False, "web_search"] + routes[True, "web_search"] >= 4
+    assert {target.file for case in ANSWERABLE for target in case.relevant} == {*NAMES, "hyde.html"}
+    by_question = {case.question: case.answerable for case in CASES.values()}
+    assert (by_question[demo.ANSWERED], by_question[demo.NOT_ANSWERED]) == (True, False)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.id)
+def test_a_label_is_true(case, passages):
+    if not case.answerable:
+        assert (case.answers, case.relevant) == ((), ())
+        return
+    assert len({target.file for target in case.relevant}) == len(case.relevant) == case.hops
+    for target in case.relevant:
+        assert (target.page is not None) == target.file.endswith(".pdf")
+        holding = [one for one in passages if holds(target, one.source, one.page, one.text)]
+        assert len(holding) == 1, f"{target} is in {len(holding)} passages"
+        elsewhere = [one for one in passages if not same_file(target.file, one.source)]
+        assert not any(quoted(target.quote, one.text) for one in elsewhere)
+    quotes = fold(" ".join(target.quote for target in case.relevant))
+    assert case.answers and all(fold(answer) in quotes and len(answer.split()) <= 12 for answer in case.answers)
+
+
+def test_foreign_questions_are_foreign(passages):
+    everything = fold(" ".join(one.text for one in passages))
+    assert not [
+        word for word in ("rental", "pancake", "marathon", "lisbon", "football", "barrel") if word in everything
+    ]
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def pages(path: Path) -> tuple[str, ...]:
+    """The text of a document by independent means, one string per page where there are pages."""
+    if path.suffix == ".pdf":
+        import pypdfium2
+
+        with pypdfium2.PdfDocument(path) as pdf:
+            return tuple(page.get_textpage().get_text_bounded().replace("\r\n", "\n") for page in pdf)
+    if path.suffix == ".docx":
+        import mammoth
+
+        with path.open("rb") as file:
+            return (mammoth.extract_raw_text(file).value,)
+    if path.suffix == ".html":
+        from lxml import html
+
+        return ("\n\n".join(" ".join(part.text_content().split()) for part in html.parse(path).iter("p", "td", "li")),)
+    return (path.read_text(encoding="utf-8"),)
+
+
+def test_the_handbook_is_complete():
+    assert sorted(path.name for path in demo.DOCUMENTS.iterdir()) == NAMES
+    assert all(500 <= len(" ".join(pages(demo.DOCUMENTS / name)).split()) <= 1200 for name in NAMES)
+    assert len(pages(demo.DOCUMENTS / "rag-evaluation.pdf")) == 4
+
+
+def test_the_page_asks_nothing_of_the_network():
+    from lxml import html
+
+    tree = html.parse(demo.DOCUMENTS / "corrective-rag.html")
+    assert not tree.xpath("//@src | //link/@href | //script")
+    links = [link for link in tree.xpath("//a/@href") if link != "#"]
+    assert sorted(links) == sorted(NAMES)
+    assert tree.xpath("//nav[not(ancestor::article)]")
+    assert tree.xpath("//footer[not(ancestor::article)]")
+
+
+def test_the_guide_agrees_with_the_settings():
+    values = Values()
+    guide = " ".join(pages(demo.DOCUMENTS / "local-rag.txt")[0].split())
+    number = ("no", "one", "two", "three", "four", "five", "six")
+    assert f"at most {values.chunks.size} tokens" in guide
+    assert f"{number[values.k].capitalize()} passages are retrieved" in guide
+    assert f"{values.graph} is the default" in guide
+    limits = values.limits
+    assert (
+        f"at most {number[limits.rewrites]} rewrites of the question, {number[limits.generations]} answers"
+        f" and {limits.seconds:g} seconds" in guide
+    )
