@@ -74,7 +74,6 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, Abort):
         goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command continues where it stopped" if goes_on else ""
-        show_cursor()
         return say("stopped", hint, process.INTERRUPTED)
     except TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -105,13 +104,6 @@ def _command_of(error: TyperException, arguments: Sequence[str]) -> str:
     return f"local-rag {arguments[0]}" if arguments and arguments[0] in _NAMES else "local-rag"
 
 
-def show_cursor() -> None:
-    """Show it: a progress bar hides it, and a second Ctrl-C does not wait for the end of the bar."""
-    from local_rag.terminal.console import stderr
-
-    stderr().show_cursor()
-
-
 def _must_be_somewhere() -> None:
     try:
         Path.cwd()
@@ -120,9 +112,10 @@ def _must_be_somewhere() -> None:
 
 
 def say(line: str, hint: str, code: int, traced: Exception | None = None) -> int:
-    """Write an error and its hint to stderr; the exit code."""
-    from local_rag.terminal.console import write_error, write_traceback
+    """Write an error and its hint to stderr, with the cursor that a progress bar hides; the exit code."""
+    from local_rag.terminal.console import stderr, write_error, write_traceback
 
+    stderr().show_cursor()
     if traced is not None:
         write_traceback(traced)
     write_error(line, hint)

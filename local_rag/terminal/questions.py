@@ -6,7 +6,7 @@ import queue
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -42,7 +42,6 @@ class QuestionRunner:
     within: Narrowing | Sequence[str] = ()
     trace: bool = False
     announce: bool = False
-    _noted: set[str] = field(default_factory=set)
 
     @cached_property
     def label(self) -> PathLabel:
