@@ -135,54 +135,35 @@ def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, t
     assert "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf" in capsys.readouterr().err
 
 
-def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
-    file = cases_file(tmp_path, [{"question": "What?", "answers": ["that"]}])
-    assert run(["eval", str(file), "--retrieval-only"]) == 2
-    assert "no case names anything relevant, so there is nothing to rank" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("arguments", "line", "hint"),
+    ("options", "why", "next_"),
     [
-        (["eval", "--graph", "plain"], "name the cases, or --demo", "local-rag eval CASES.jsonl"),
-        (["eval", "x.jsonl", "--demo"], "--demo has cases of its own", "leave one"),
-        (["eval", "--demo", "--corpus"], "the demo has documents", "local-rag eval --demo"),
-        (["eval", "none.jsonl"], "none.jsonl cannot be read", "local-rag eval"),
-        (
-            ["eval", "mine.jsonl", "--graph", "tree"],
-            "--graph is one of plain, self-rag, crag, adaptive",
-            "--graph plain",
-        ),
-        (["eval", "mine.jsonl", "--mode", "fast"], "--mode is one of hybrid, dense, words", "--mode hybrid"),
-        (["eval", "mine.jsonl", "--corpus"], "has no documents of its own", "local-rag index FOLDER"),
-        (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
-        (
-            ["eval", "mine.jsonl", "--limit", "0"],
-            "expected 1 or more, not",
-            "local-rag eval run --help",
-        ),
-        (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "--judge has no effect", "leave one"),
-        (["eval", "mine.jsonl", "--out", "."], "holds other files", "--out"),
-        (["eval", "mine.jsonl", "--retrieval-only", "--graph", "plain"], "--graph has no effect", "leave one"),
-        (["eval", "mine.jsonl", "--out", "mine.jsonl"], "is a file, and --out names a folder", "NEW_FOLDER"),
-        (["eval", "mine.jsonl", "--index", "nothing"], "there is no index", "local-rag index FOLDER"),
-        (["eval", "compare", "a", "b"], "holds no run", "local-rag eval CASES"),
+        ("--graph plain", "name the cases, or --demo", "local-rag eval CASES.jsonl"),
+        ("x.jsonl --demo", "--demo has cases of its own", "leave one"),
+        ("--demo --corpus", "the demo has documents", "local-rag eval --demo"),
+        ("none.jsonl", "none.jsonl cannot be read", "local-rag eval"),
+        ("mine.jsonl --graph tree", "--graph is one of plain, self-rag, crag, adaptive", "--graph plain"),
+        ("mine.jsonl --mode fast", "--mode is one of hybrid, dense, words", "--mode hybrid"),
+        ("mine.jsonl --corpus", "has no documents of its own", "local-rag index FOLDER"),
+        ("mine.jsonl --corpus --index a", "cannot name another", "leave one"),
+        ("mine.jsonl --limit 0", "expected 1 or more, not", "local-rag eval run --help"),
+        ("mine.jsonl --retrieval-only --judge m", "--judge has no effect", "leave one"),
+        ("mine.jsonl --out .", "holds other files", "--out"),
+        ("mine.jsonl --retrieval-only --graph plain", "--graph has no effect", "leave one"),
+        ("mine.jsonl --out mine.jsonl", "is a file, and --out names a folder", "NEW_FOLDER"),
+        ("mine.jsonl --index nothing", "there is no index", "local-rag index FOLDER"),
+        ("compare a b", "holds no run", "local-rag eval CASES"),
+        ("unplaced.jsonl --retrieval-only", "no case names anything relevant, so there is nothing to rank", ""),
+        ("mine.jsonl --engine extractive --judge qwen3:4b-instruct", "no Ollama server answers", "ollama serve"),
     ],
 )
-def test_bad_input_gets_one_line_and_a_hint(here, capsys, monkeypatch, arguments, line, hint):
+def test_bad_input_gets_one_line_and_a_hint(here, said, monkeypatch, options, why, next_):
     monkeypatch.chdir(here)
-    assert run(arguments) in (1, 2)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    first, second = shown.err.strip().splitlines()[-2:]
-    assert first.startswith("error: ") and line in first
-    assert second.startswith("hint: ") and hint in second
-
-
-def test_the_judge_that_was_named_is_never_replaced(here, capsys):
-    command = ["eval", str(here / "mine.jsonl"), "--engine", "extractive", "--judge", "qwen3:4b-instruct"]
-    assert run(command) == 1
-    assert "no Ollama server answers" in capsys.readouterr().err
+    cases_file(here, [{"question": "What?", "answers": ["that"]}], "unplaced.jsonl")
+    out, err = said.shown(f"eval {options}", None)
+    error, hint = err.strip().splitlines()[-2:]
+    assert out == "" and error.startswith("error: ") and why in error
+    assert hint.startswith("hint: ") and next_ in hint
 
 
 @pytest.mark.slow

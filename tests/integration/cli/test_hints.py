@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sqlite3
@@ -17,6 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.progress import Silent
 from local_rag.diagnostics.demo import index_demo
+from local_rag.index.store import vectors
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -102,42 +102,34 @@ def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
 
 
 @pytest.mark.slow
-def test_doctor_says_what_to_type_about_text_that_has_changed(index, capsys):
+def test_doctor_says_what_to_type_about_text_that_has_changed(index, said):
     sql(index, "UPDATE documents SET text = replace(text, 'euros', 'cents')")
-    run(["doctor", "--json"])
-    assert {check["name"]: check["state"] for check in json.loads(capsys.readouterr().out)}["index"] == "ok"
-    assert run(["doctor", "--deep", "--json"]) == 1
-    fix = {check["name"]: check["fix"] for check in json.loads(capsys.readouterr().out)}["index"]
-    for typed in fix.split(" && "):
-        assert run(shlex.split(typed)[1:]) == 0
-    capsys.readouterr()
-    run(["doctor", "--deep"])
-    assert "every row is as it was stored" in capsys.readouterr().out
+
+    def check(options, code):
+        return {check["name"]: check for check in said.json(f"doctor {options}", code)}["index"]
+
+    assert check("", None)["state"] == "ok"
+    for typed in check("--deep", 1)["fix"].split(" && "):
+        said(typed.removeprefix("local-rag "))
+    assert "every row is as it was stored" in said("doctor --deep", None)
 
 
 @pytest.mark.parametrize("harm", [empty, lambda index: (index / "index.sqlite").unlink()])
-def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, capsys, harm):
-    for command in (["index", "."], ["remove", "--index", "default"]):
-        again = index.with_name(command[0])
-        shutil.copytree(index, again)
-        harm(again)
-        arguments = ["--index", command[0]] if command[0] == "index" else []
-        assert run([*command[:-1], command[0]] if command[0] == "remove" else [*command, *arguments]) == 0
-    assert not index.with_name("remove").exists()
+@pytest.mark.parametrize("command", ["index . --index copy", "remove --index copy"])
+def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, said, harm, command):
+    shutil.copytree(index, copy := index.with_name("copy"))
+    harm(copy)
+    said(command)
+    assert copy.exists() is command.startswith("index")
 
 
-def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, capsys, monkeypatch):
-    from local_rag.index.store import vectors
-
+def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, said, monkeypatch):
     monkeypatch.setattr(vectors, "FEW", 0)
-    assert run(["index", "."]) == 0
+    said("index .")
     (file,) = index.glob("vectors.faiss.*")
     file.write_bytes(file.read_bytes()[:-9] + b"harm here")
-    capsys.readouterr()
-    run(["doctor"])
-    assert "vectors: the file that finds near vectors was damaged; it is made anew" in capsys.readouterr().out
-    run(["doctor", "--deep"])
-    assert "vectors:" not in capsys.readouterr().out
+    assert "vectors: the file that finds near vectors was damaged; it is made anew" in said("doctor", None)
+    assert "vectors:" not in said("doctor --deep", None)
 
 
 class TestTheDemo:

@@ -322,9 +322,8 @@ def test_verdicts_in_the_wrong_form_are_told_and_fail(there, said):
 )
 def test_noise_is_never_as_expected(there, said, task, reply, right):
     number = {"reason": 5, "rewrite": 6}[task]
-    there.script(
-        *GOOD[:number], json.dumps({"t": reply, "d": False}) if task == "reason" else reply, *GOOD[number + 1 :]
-    )
+    written = json.dumps({"t": reply, "d": False}) if task == "reason" else reply
+    there.script(*GOOD[:number], written, *GOOD[number + 1 :])
     (tried,) = [one for one in said.json("models try")["tried"] if one["task"] == task]
     assert tried["right"] is right
 
