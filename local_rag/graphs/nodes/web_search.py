@@ -55,28 +55,21 @@ def web_search(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _search_web(state: State, deps: Deps, emit: Emit) -> State:
-    """Pages of the web with what is relevant of each; nothing where the words may not leave.
+    """Pages of the web with what is relevant of each; nothing where no words may leave.
 
-    What leaves is the last of the person's own words; what the pages are judged by stays here. A fallback corpus is
-    searched with the working query, as the files are.
+    A fallback corpus is searched with the working query, as the files are.
     """
     if not deps.limit("web_searches"):  # it was on when the question was interrupted before this node
         return _refused("the web is off")
-    query, k, judged = state.get("query") or standalone_of(state), deps.k, _judged_passages
-    own, usage = list[str](), Usage()
-    if not deps.fallback_corpus:
-        if why := kept_off_the_web(state.get("turns", ()), deps):
-            return _refused(why)
-        own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
-        proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
-        emit(proposed)
-        leaving = allowed(proposed, deps)
-        if leaving is None:
-            return _refused("the query was not allowed to leave this machine") | {"usage": usage}
-        if leaving != proposed:
-            own = [*own, leaving.query]
-            emit(leaving)
-        query, k, judged = leaving.query, WEB_RESULTS, _judged_pages
+    if deps.fallback_corpus:
+        query, k, judged = state.get("query") or standalone_of(state), deps.k, _judged_passages
+        update: State = {"usage": Usage()}
+    else:
+        words, update = _leaving(state, deps, emit)
+        if words is None:
+            return update
+        query, k, judged = words, WEB_RESULTS, _judged_pages
+    usage = update["usage"]
     try:
         results = deps.web.search(query, k)
         for note in results.notes:
@@ -86,8 +79,23 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> State:
         late = outcome.out_of_time(state, deps)
         return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
     emit(Retrieved(query, tuple(found.shown)))
-    update = _looked(state, results, found) | {"usage": usage + found.usage}
-    return {**update, "own": own} if own else update
+    return {**update, **_looked(state, results, found), "usage": usage + found.usage}
+
+
+def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
+    """The words that leave, the last of the person's own, and the update for the state; none where they may not."""
+    if why := kept_off_the_web(state.get("turns", ()), deps):
+        return None, _refused(why)
+    own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
+    proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
+    emit(proposed)
+    leaving = allowed(proposed, deps)
+    if leaving is None:
+        return None, _refused("the query was not allowed to leave this machine") | {"usage": usage}
+    if leaving != proposed:
+        own = [*own, leaving.query]
+        emit(leaving)
+    return leaving.query, {"own": own, "usage": usage}
 
 
 class _Found(NamedTuple):
