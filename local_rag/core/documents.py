@@ -192,11 +192,6 @@ class Narrowing:
         return given if isinstance(given, Narrowing) else cls(within=given or ())  # type: ignore[arg-type]
 
     @property
-    def plain(self) -> Narrowing | tuple[str, ...]:
-        """The files alone where it says nothing else: what a corpus of a program has always been given."""
-        return self if self.conditions.keys() - {"within"} else self.within
-
-    @property
     def conditions(self) -> dict[str, Any]:
         """The conditions that are set, as values of JSON."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -249,3 +244,7 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
             option = OPTIONS.get(name, name)
             raise UsageError(f"{option} takes a text, not {text!r}", hint="local-rag files   lists what is indexed")
     return tuple(str(text).strip() if name != "within" else str(text) for text in texts)
+
+
+EVERYTHING = Narrowing()
+"""The narrowing that leaves nothing out."""

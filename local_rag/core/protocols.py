@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from local_rag.core.documents import Catalog, Narrowing, WebResults
+from local_rag.core.documents import EVERYTHING, Catalog, Narrowing, WebResults
 from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought, Usage
 
@@ -141,10 +141,9 @@ class Corpus(Protocol):
     """What graphs and engines may ask of an index."""
 
     def search(
-        self, query: str, k: int, *, within: Narrowing | Sequence[str] = (), exclude: Collection[str] = ()
+        self, query: str, k: int, *, within: Narrowing = EVERYTHING, exclude: Collection[str] = ()
     ) -> list[Document]:
-        """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves, if it is given: files
-        (paths or globs), or a `Narrowing` where somebody asks for more than that.
+        """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves.
 
         Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author
         and date (ISO 8601) are what the document says of itself, `modified` is when its file was last changed (ISO 8601

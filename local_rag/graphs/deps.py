@@ -14,7 +14,7 @@ from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
 from local_rag.core.cancel import Cancel
-from local_rag.core.documents import Narrowing
+from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
@@ -80,7 +80,7 @@ def none_kept(folder: str) -> bool:
 
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` narrows retrieval: files or a Narrowing; `cancel` has the clock.
+    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock.
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
     `by_interrupt`.
@@ -98,7 +98,7 @@ class Deps:
     web: WebSearch
     limits: Limits = field(default_factory=Limits)
     k: int = 4
-    within: Narrowing | Sequence[str] = ()
+    within: Narrowing = EVERYTHING
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
     may_search: MaySearch = always
@@ -126,11 +126,6 @@ class Deps:
     def folders(self) -> tuple[str, ...]:
         """Where all indexes lie that are asked."""
         return self.folder, *self.others
-
-    @property
-    def narrowing(self) -> Narrowing:
-        """What `within` says."""
-        return Narrowing.of(self.within)
 
     @property
     def fallback_corpus(self) -> str:

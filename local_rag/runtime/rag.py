@@ -220,7 +220,7 @@ class Rag:
             run.events(),
             question,
             thread=thread,
-            conditions=partial(conditions, self, deps.narrowing, graph=name, k=deps.k) if record else None,
+            conditions=partial(conditions, self, deps.within, graph=name, k=deps.k) if record else None,
             index=self.settings.values.index if self.folder else "",
             indexes=[*self.folders, *([str(source.index.path)] if source else [])],
             web_never=bool(self.folder) and any(map(self.settings.keeps_from_the_web, self.folders)),

@@ -37,7 +37,7 @@ class Reranked:
 
         `options` are further ones of the corpus; a search by words or by meaning alone (`mode`) is not reranked.
         """
-        search = self._corpus.search
+        search, within = self._corpus.search, Narrowing.of(within)
         if options.get("mode", "hybrid") != "hybrid" or k < 1:
             return search(query, k, within=within, exclude=exclude, **options)
         passages = search(query, WIDER * k, within=within, exclude=exclude, **options)

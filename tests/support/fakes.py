@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
-from local_rag.core.documents import Catalog, WebResults
+from local_rag.core.documents import Catalog, Narrowing, WebResults
 from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
@@ -140,7 +140,7 @@ class FakeCorpus:
         return PathLabels([])
 
     def search(self, query, k, *, within=(), exclude=()):
-        self.queries.append((query, k, tuple(within), tuple(exclude)))
+        self.queries.append((query, k, Narrowing.of(within).within, tuple(exclude)))
         return [one for one in self.passages if one.metadata["chunk_id"] not in exclude][:k]
 
     def catalog(self):

@@ -84,7 +84,7 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:
     """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval."""
-    within = replace(deps.narrowing, phrases=tuple(phrases)).plain if phrases else deps.narrowing.plain
+    within = replace(deps.within, phrases=tuple(phrases)) if phrases else deps.within
     return retrieval("index", query, lambda: deps.index.search(query, k, within=within, exclude=exclude))
 
 

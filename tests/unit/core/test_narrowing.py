@@ -43,13 +43,6 @@ def test_what_a_program_has_for_dates_files_and_single_values_is_taken():
         Narrowing(types=[7])
 
 
-def test_a_corpus_that_knows_files_alone_is_given_files():
-    assert Narrowing(within=("a", "b")).plain == ("a", "b")
-    assert Narrowing().plain == ()
-    dated = Narrowing(within=("a",), after="2023")
-    assert dated.plain == dated
-
-
 def test_it_is_described_as_a_sentence_has_it():
     narrowing = Narrowing(("my notes",), "2023", "2024-06", ("pdf", "md"), ("Ann Lee",))
     assert narrowing.described() == "in my notes of type pdf or md by Ann Lee dated since 2023 and before 2024-06"

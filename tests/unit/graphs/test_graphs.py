@@ -10,6 +10,7 @@ from support.graph_runs import asked_of, final_state, ids, labels, run
 
 from local_rag.config.values import Adaptive, Crag, Limits, SelfRag
 from local_rag.core.cancel import Cancel
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.protocols import NOT_IN_PASSAGES
@@ -567,7 +568,7 @@ def test_the_words_that_leave_are_shown_before_they_go(name, script):
 
 
 def test_within_restricts_the_routers_look_too():
-    _, deps = events_of("adaptive", ScriptedEngine(), web=FakeWeb(), within=("a.md",))
+    _, deps = events_of("adaptive", ScriptedEngine(), web=FakeWeb(), within=Narrowing(("a.md",)))
     assert [within for _, _, within, _ in deps.index.queries] == [("a.md",), ("a.md",)]
 
 
