@@ -27,13 +27,15 @@ from local_rag.config.values import Web
 from local_rag.server.auth import Limits
 from local_rag.web.search import DdgsSearch
 
+PLAN = "What does the plan cost?"
+
 
 def test_a_question_is_answered_as_events(serve):
     events = asked(serve(scripted()), graph="self-rag")
     assert names(events)[:3] == ["queued", "begun", "started"] and names(events)[-1] == "answer"
     assert {"step", "retrieved", "graded", "token"} <= {*names(events)}
     begun, answer = events[1][1], events[-1][1]
-    assert (begun["graph"], begun["question"], begun["thread"]) == ("self-rag", "What does the plan cost?", "")
+    assert (begun["graph"], begun["question"], begun["thread"]) == ("self-rag", PLAN, "")
     assert values(events, "retrieved")[0]["passages"][0]["label"] == "/notes/1.md"
     assert {"relevance", "support", "usefulness"} <= {graded["kind"] for graded in values(events, "graded")}
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
@@ -48,49 +50,36 @@ def test_a_question_is_answered_as_events(serve):
 @pytest.mark.parametrize("who", ["cookie", "key"])
 def test_without_a_stream_the_answer_alone_is_sent_and_short_unless_the_whole_is_wanted(serve, who):
     client = serve(scripted(), who)
-    request = {"question": "What does the plan cost?", "stream": False}
-    answer = client.posted("/api/ask", request)
+    request = {"question": PLAN, "stream": False}
+    answer, whole = client.posted("/api/ask", request), client.posted("/api/ask", {**request, "detail": True})
     assert (answer["text"], answer["status"]) == ("It costs 100 euros [1].", "grounded")
     assert answer["citations"][0]["label"] == "/notes/1.md" and not {"blocks", "decisions", "path"} & set(answer)
-    whole = client.posted("/api/ask", {**request, "detail": True})
     assert set(answer) < set(whole) and whole["blocks"] and whole["decisions"]
-    streamed = events_of(client.post("/api/ask", {"question": request["question"]}).text)[-1][1]
-    assert set(streamed) == set(answer)
+    assert set(events_of(client.post("/api/ask", {"question": PLAN}).text)[-1][1]) == set(answer)
 
 
 @pytest.mark.parametrize(
-    "request_, code, status",
+    ("given", "code", "status", "hint"),
     [
-        ({"question": "  "}, "usage", 400),
-        ({"question": "x" * 5000}, "usage", 400),
-        ({"question": "Why?", "graph": "self"}, "usage", 400),
-        ({"question": "Why?", "index": "../secret"}, "not_found", 404),
-        ({"question": "Why?", "index": "/etc"}, "not_found", 404),
-        ({"question": "Why?", "after": "soon"}, "usage", 400),
-        ({"question": "Why?", "thread": "a\nb"}, "usage", 400),
-        ({"question": "Why?", "caller": "cookie"}, "usage", 400),
-        ({"question": "Why?", "colour": "blue"}, "usage", 400),
+        ({"question": "  "}, "usage", 400, ""),
+        ({"question": "x" * 5000}, "usage", 400, ""),
+        ({"graph": "self"}, "usage", 400, ""),
+        ({"index": "../secret"}, "not_found", 404, ""),
+        ({"index": "/etc"}, "not_found", 404, ""),
+        ({"after": "soon"}, "usage", 400, ""),
+        ({"thread": "a\nb"}, "usage", 400, ""),
+        ({"caller": "cookie"}, "usage", 400, ""),
+        ({"colour": "blue"}, "usage", 400, ""),
+        ({"model": "none:7b"}, "model_missing", 400, "local-rag models pull none:7b"),
+        ({"model": "tiny", "engine": "extractive"}, "usage", 400, "--engine ollama"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_streams(serve, request_, code, status):
-    client = serve(scripted(), "key")
-    assert error_of(client.post("/api/ask", request_)) == (status, code)
-    assert client.got("/api/jobs") == {"jobs": []}, "nothing waits for it"
-
-
-@pytest.mark.parametrize(
-    "given, code, hint",
-    [
-        ({"model": "none:7b"}, "model_missing", "local-rag models pull none:7b"),
-        ({"model": "tiny", "engine": "extractive"}, "usage", "--engine ollama"),
-    ],
-)
-def test_a_model_that_is_not_there_is_refused_before_anything_begins(serve, given, code, hint, ollama, monkeypatch):
+def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, given, code, status, hint, ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
-    workspace = scripted()
-    response = serve(workspace).post("/api/ask", {"question": "Why?", **given})
-    assert error_of(response) == (400, code) and hint in response.json()["error"]["hint"]
-    assert workspace.opened == [] and not ollama.chats
+    client = serve(workspace := scripted(), "key")
+    error = client.posted("/api/ask", {"question": "Why?", **given}, status)
+    assert error["code"] == code and hint in error["hint"]
+    assert client.got("/api/jobs") == {"jobs": []} and workspace.opened == [] and not ollama.chats
 
 
 def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
@@ -105,13 +94,9 @@ def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
     assert asked(client)[-1][0] == "answer"
 
 
-def test_an_index_that_is_not_there_is_an_error_of_the_stream(serve):
-    client = serve(a_workspace())
-    assert asked(client)[-1][1]["code"] == "index_missing"
-
-
 def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
-    workspace = scripted()
+    workspace = a_workspace()
+    assert asked(serve(workspace))[-1][1]["code"] == "index_missing"
 
     def fails(*_, **__):
         raise ValueError("my secret question")
@@ -146,15 +131,15 @@ def test_questions_wait_for_each_other_and_see_their_place_until_too_many_wait(s
         assert states(client) == [
             ("running", 0, "First?"),
             ("waiting", 1, "Second?"),
-            ("waiting", 2, "What does the plan cost?"),
+            ("waiting", 2, PLAN),
         ]
-        assert client.post(f"/api/jobs/{queued['id']}/stop").status_code == 200
+        client.posted(f"/api/jobs/{queued['id']}/stop")
         assert until(second, "error")["code"] == "stopped", "without having begun"
         assert error_of(client.post(f"/api/jobs/{queued['id']}/stop")) == (404, "not_found")
         assert until(third, "queued")["position"] == 1
         engine.gate.set()
         assert until(running, "answer")["text"] == "It costs 100 euros [1]."
-        assert until(third, "answer")["question"] == "What does the plan cost?"
+        assert until(third, "answer")["question"] == PLAN
     assert eventually(lambda: states(client) == [])
 
 
@@ -165,7 +150,7 @@ def test_a_question_goes_on_when_its_stream_is_left_and_is_joined_and_stopped_by
         job = until(events, "begun")["id"]
         until(events, "token")
     running = client.got("/api/thread", thread="plan")["running"]
-    assert running == {"job": job, "question": "What does the plan cost?"}
+    assert running == {"job": job, "question": PLAN}
     with joined(client, job) as late, joined(client, job) as another:
         assert until(late, "queued")["id"] == job and until(late, "begun")["thread"] == "plan"
         engine.gate.set()
@@ -187,7 +172,7 @@ def test_a_question_is_stopped_while_it_works_and_remembered_for_its_thread(serv
         assert until(events, "error")["code"] == "stopped"
     engine.gate.set()
     thread = client.got("/api/thread", thread="plan")
-    assert (thread["turns"], thread["stopped"]) == ([], "What does the plan cost?")
+    assert (thread["turns"], thread["stopped"]) == ([], PLAN)
     assert asked(client, thread="plan")[-1][1]["turn"] == 1
     thread = client.got("/api/thread", thread="plan")
     assert (len(thread["turns"]), thread["stopped"]) == (1, None)
@@ -215,7 +200,7 @@ def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
         database.execute("UPDATE questions SET state = 'running'")  # as a process leaves it that is killed
     assert listed(other) == [], "it may be answered at a terminal now"
     again = serve(scripted())
-    assert again.got("/api/thread", thread=name)["stopped"] == "What does the plan cost?"
+    assert again.got("/api/thread", thread=name)["stopped"] == PLAN
     assert listed(again) == [(name, 0, True)]
     asked(again, "What else?", thread=name)
     assert again.got("/api/thread", thread=name)["stopped"] is None
@@ -232,13 +217,13 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve,
     engine.gate.set()
     asked(client, thread="rent")
     for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "a\nb")):
-        assert client.post("/api/thread/rename", {"thread": name, "to": wanted}).status_code == 400
+        client.posted("/api/thread/rename", {"thread": name, "to": wanted}, status=400)
     assert client.posted("/api/thread/rename", {"thread": "plan", "to": "costs"}) == {"name": "costs"}
-    assert client.get("/api/thread", params={"thread": "plan"}).status_code == 404
-    assert client.got("/api/thread", thread="costs")["stopped"] == "What does the plan cost?"
+    client.got("/api/thread", thread="plan", status=404)
+    assert client.got("/api/thread", thread="costs")["stopped"] == PLAN
     assert client.posted("/api/thread/delete", {"thread": "costs"}) == {"runs": 1}
-    assert client.get("/api/thread", params={"thread": "costs"}).status_code == 404
-    assert client.post("/api/thread/delete", {"thread": "costs"}).status_code == 404
+    client.got("/api/thread", thread="costs", status=404)
+    client.posted("/api/thread/delete", {"thread": "costs"}, status=404)
     assert [run.thread for run in client.workspace.history.runs()] == ["rent"]
 
 
@@ -262,7 +247,7 @@ def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(serve, send, 
         with_key = {"authorization": f"Bearer {client.workspace.access.key}"}
         refused = client.post(consent, {"send": True, "query": query["query"]}, headers=with_key)
         assert error_of(refused) == (403, "forbidden") and not web.queries, "a program consents to nothing"
-        assert client.post(consent, {"send": send, "query": query["query"]}).status_code == 200
+        client.posted(consent, {"send": send, "query": query["query"]})
         answer = until(events, "answer")
     assert web.queries == ([query["query"]] if send else [])
     assert answer["used_web"] is send
@@ -316,7 +301,7 @@ def test_graphs_are_laid_out_for_a_drawing(serve):
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
     assert "standalone_question" not in str(client.got("/api/graphs/adaptive?memory=false"))
-    assert client.get("/api/graphs/none").status_code == 400
+    client.got("/api/graphs/none", status=400)
 
 
 def test_choices_are_what_a_question_can_set(serve):
