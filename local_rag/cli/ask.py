@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 
 ABSTAINED, NOT_GROUNDED = 3, 4
 
+FromTurnOption = Annotated[
+    int | None,
+    typer.Option("--from-turn", metavar="N", help="Go on from the N-th question of --thread, as a thread of its own."),
+]
+ModeOption = Annotated[
+    Literal["hybrid", "dense", "words"],
+    typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
+]
+
 
 @with_options
 def ask(
@@ -55,12 +64,6 @@ def ask(
 def exit_code(answer: Answer) -> int:
     """That of a command that answers a question."""
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)
-
-
-FromTurnOption = Annotated[
-    int | None,
-    typer.Option("--from-turn", metavar="N", help="Go on from the N-th question of --thread, as a thread of its own."),
-]
 
 
 @with_options
@@ -88,12 +91,6 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
         if from_turn is not None:
             name = rag.history.fork(name, from_turn)
         return Chat(runner, name, as_json=json).run()
-
-
-ModeOption = Annotated[
-    Literal["hybrid", "dense", "words"],
-    typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
-]
 
 
 def search(

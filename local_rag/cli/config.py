@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
+SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
+"""The nodes that search the web, or the fallback corpus of the settings."""
+
 
 @config_app.command("show")
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
@@ -71,10 +74,6 @@ def _sources(settings: Settings) -> PlainTable:
         values = joined(f"thresholds.{name} {value:.2f}" for name, value in pairs if value is not None)
         table.add_row(Text("calibrated:", "dim"), f"{values or 'nothing'}, where not set above, for {fingerprint}")
     return table
-
-
-SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
-"""The nodes that search the web, or the fallback corpus of the settings."""
 
 
 def graph(

@@ -40,6 +40,9 @@ SECONDS = 20.0
 KEPT = 16
 """Pictures that are kept."""
 
+BEFORE, AFTER = 3_000, 6_000
+"""Code points that are shown before and after a quote, or the beginning of a document."""
+
 
 @dataclass(frozen=True, slots=True)
 class Original:
@@ -140,10 +143,6 @@ class PagePictures:
         self._parser.stop()
         with self._working:
             self._parser.close()
-
-
-BEFORE, AFTER = 3_000, 6_000
-"""Code points that are shown before and after a quote, or the beginning of a document."""
 
 
 class Spot(NamedTuple):

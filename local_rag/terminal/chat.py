@@ -38,6 +38,10 @@ HELP = {
     "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
 }
 
+KEYS = {"in": "within", "after": "after", "before": "before", "type": "types", "from": "authors"}
+"""A key as it is typed -> the condition that it sets."""
+EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
+
 
 @dataclass
 class Chat:
@@ -232,12 +236,6 @@ def read_line(terminal: bool) -> str:
     if not line:
         raise EOFError
     return line.rstrip("\n")
-
-
-KEYS = {"in": "within", "after": "after", "before": "before", "type": "types", "from": "authors"}
-"""A key as it is typed -> the condition that it sets."""
-
-EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
 
 
 def typed_conditions(argument: str) -> Narrowing:

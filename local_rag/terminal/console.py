@@ -31,6 +31,9 @@ UNLIMITED = 100_000
 LINKED = ("https://", "http://", "file://")
 """Beginnings of the addresses that a click may open."""
 
+LINE_EVERY = 5.0
+"""Seconds between two lines of progress where there is no terminal to draw a bar in."""
+
 
 class SafeConsole(Console):
     """A console that takes control characters out of all text, and text for text, never for markup.
@@ -194,10 +197,6 @@ def indented(text: str) -> PlainTable:
     table = PlainTable(gap=1)
     table.add_row(" ", text)
     return table
-
-
-LINE_EVERY = 5.0
-"""Seconds between two lines of progress where there is no terminal to draw a bar in."""
 
 
 class TerminalDisplay:

@@ -28,6 +28,24 @@ from local_rag.text.metadata import short_id
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
 
+NOUNS = {
+    "chat": "chat",
+    "question": "recorded question",
+    "feedback": "answer with feedback",
+    "run": "evaluation run",
+    "export": "exported chat",
+    "cases": "file of cases",
+    "bundle": "bundle",
+    "fallback corpus": "index of a fallback corpus",
+}
+MANY = {
+    "feedback": "answers with feedback",
+    "cases": "files of cases",
+    "fallback corpus": "indexes of fallback corpora",
+}
+FEW = 5
+"""Files that a command names; of more, all that is kept is listed."""
+
 
 def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
     """A row per run, its question cut to the width of the terminal; the index only where there are several."""
@@ -177,26 +195,6 @@ def setting_text(value: object) -> str:
 
 def _when(moment: str) -> str:
     return moment[:16].replace("T", " ")
-
-
-NOUNS = {
-    "chat": "chat",
-    "question": "recorded question",
-    "feedback": "answer with feedback",
-    "run": "evaluation run",
-    "export": "exported chat",
-    "cases": "file of cases",
-    "bundle": "bundle",
-    "fallback corpus": "index of a fallback corpus",
-}
-MANY = {
-    "feedback": "answers with feedback",
-    "cases": "files of cases",
-    "fallback corpus": "indexes of fallback corpora",
-}
-
-FEW = 5
-"""Files that a command names; of more, all that is kept is listed."""
 
 
 def kept_table(everything: Iterable[Kept]) -> PlainTable:

@@ -32,6 +32,9 @@ from local_rag.text.display import (
 _SHOWN = 10
 """Paths that are listed under one reason; beyond that folders are, or a count."""
 
+_AT_ONCE = 500
+"""Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
+
 
 def report_parts(
     report: SyncReport,
@@ -190,10 +193,6 @@ def _root(root: Root) -> str:
     options += ["with secrets"] if root.secrets else []
     options += ["following links out of it"] if root.follow_links else []
     return short_path(root.path) + (f" ({', '.join(options)})" if options else "")
-
-
-_AT_ONCE = 500
-"""Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
 
 
 def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]:

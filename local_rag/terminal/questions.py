@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
 
+DRAFT = 1200
+"""Characters of a draft that are shown, its last ones."""
+POLL = 0.1
+"""Seconds between two looks whether a question that waits for a consent was stopped."""
+
 
 @dataclass
 class QuestionRunner:
@@ -123,13 +128,6 @@ def idle_lines(values: Values, engine: str) -> list[str]:
     if values.strict and values.graph == "plain":
         notes.append("strict changes nothing with plain, which checks no sentence")
     return [f"note: {note}" for note in notes]
-
-
-DRAFT = 1200
-"""Characters of a draft that are shown, its last ones."""
-
-POLL = 0.1
-"""Seconds between two looks whether a question that waits for a consent was stopped."""
 
 
 class QuestionDisplay:
