@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import re
+import select
 import shutil
 import signal
 import socket
@@ -123,6 +125,7 @@ def printed(*options):
     return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=600)
 
 
+CURSOR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;;.*?\x1b\\\\|\r")
 AT_TERMINAL = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -130,38 +133,43 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """A process whose terminal this is; `shown` is all that stood on it."""
+    """A process whose terminal this is; `shown` is all that stood on it, with what moves the cursor."""
 
-    def __init__(self, arguments, env, program="from local_rag.cli import main; main()"):
+    def __init__(self, arguments, program="from local_rag.cli import main; main()", cwd=None):
         self.ours, theirs = os.openpty()
         command = [sys.executable, "-c", AT_TERMINAL + program, *arguments]
+        env = os.environ | {"TERM": "xterm", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
         self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=cwd, start_new_session=True
         )
         os.close(theirs)
-        self.shown = ""
+        self.shown = self._left = ""
 
-    def read_until(self, words, times):
-        until = time.monotonic() + 120
-        while self.shown.count(words) < times:
-            assert time.monotonic() < until and self._read(), self.shown
+    def until(self, words, seconds=60):
+        """What is shown until these words, without what moves the cursor; both count as seen."""
+        deadline = time.monotonic() + seconds
+        while words not in self._left:
+            assert time.monotonic() < deadline, f"{words!r} is not in {self._left!r}"
+            if select.select([self.ours], [], [], 0.1)[0]:
+                assert self._read(), self.shown
+        before, _, self._left = self._left.partition(words)
+        return before
 
-    def wait_until_unseen(self):
-        """Until what is typed is shown no more."""
-        import termios
+    def type(self, keys):
+        os.write(self.ours, keys.encode())
 
-        until = time.monotonic() + 120
-        while termios.tcgetattr(self.ours)[3] & termios.ECHO:
-            assert time.monotonic() < until, self.shown
-            time.sleep(0.01)
-
-    def type(self, line):
-        os.write(self.ours, f"{line}\n".encode())
+    def interrupt_until(self, words):
+        """Ctrl-C until the words are shown: one that comes between two reads of readline waits for the next key."""
+        for _ in range(12):
+            self.type("\x03")
+            with suppress(AssertionError):
+                return self.until(words, seconds=5)
+        raise AssertionError(f"{words!r} is not in {self.shown!r}")
 
     def end(self):
+        """The exit code, once all that is shown is read."""
         while self._read():
             pass
-        os.close(self.ours)
         return self.process.wait(120)
 
     def _read(self):
@@ -170,4 +178,13 @@ class Terminal:
         except OSError:  # Linux: the other end is closed
             return ""
         self.shown += part
+        self._left = CURSOR.sub("", self._left + part)
         return part
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)

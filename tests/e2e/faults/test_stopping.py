@@ -126,12 +126,11 @@ def test_ctrl_c_while_a_large_text_is_read(tmp_path, shown):
 
 
 def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(notes):
-    terminal = Terminal(["index", str(notes / "00.txt")], os.environ | {"TERM": "xterm"}, DEAF)
-    terminal.read_until("NOW", 1)
-    terminal.process.send_signal(signal.SIGINT)
-    terminal.read_until("stopping", 1)
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130, terminal.shown
+    with Terminal(["index", str(notes / "00.txt")], DEAF) as terminal:
+        for words in ("NOW", "stopping"):
+            terminal.until(words)
+            terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 130, terminal.shown
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l") >= 0, "the cursor is seen again"
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import select
-import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import pytest
 from support.fakes import FakeCorpus, ScriptedEngine
+from support.processes import Terminal
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -165,8 +162,7 @@ def test_what_is_wrong_with_the_options_is_said_before_the_first_question(argume
 # --- the real program on a pseudo-terminal ------------------------------------------------------------------------
 
 PROGRAM = """
-import fcntl, sys, termios, time
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
+import sys, time
 from local_rag.cli import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.core import cancel
@@ -188,60 +184,12 @@ main()
 """
 
 
-CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;;.*?\x1b\\\\|\r")
-
-
-class Terminal:
-    """A program on a pseudo-terminal: what it shows, and keys for it."""
-
-    def __init__(self, arguments, cwd):
-        import pty
-
-        self.screen, slave = pty.openpty()
-        command = [sys.executable, "-c", PROGRAM, *arguments]
-        environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
-        self.child = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=cwd, start_new_session=True
-        )
-        os.close(slave)
-        self.seen = ""
-
-    def until(self, words, seconds=60):
-        """Read until the words are shown, and forget what came before them. Returns what was shown till then."""
-        deadline = time.monotonic() + seconds
-        while words not in self.seen:
-            assert time.monotonic() < deadline, f"{words!r} is not in {self.seen!r}"
-            if select.select([self.screen], [], [], 0.1)[0]:
-                try:
-                    self.seen = CONTROL.sub("", self.seen + os.read(self.screen, 4096).decode(errors="replace"))
-                except OSError:
-                    break
-        shown, _, self.seen = self.seen.partition(words)
-        return shown
-
-    def type(self, keys):
-        os.write(self.screen, keys.encode())
-
-    def interrupt_until(self, words):
-        """Ctrl-C until the words are shown: one that comes between two reads of readline waits for the next key."""
-        for _ in range(12):
-            self.type("\x03")
-            with suppress(AssertionError):
-                return self.until(words, seconds=5)
-        raise AssertionError(f"{words!r} is not in {self.seen!r}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.child.poll() is None:
-            self.child.kill()
-        self.child.wait()
-        os.close(self.screen)
-
-
 def on_a_terminal(test):
     return pytest.mark.slow(pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")(test))
+
+
+def chatting(folder, *options):
+    return Terminal(["chat", "--engine", "extractive", *options], PROGRAM, folder)
 
 
 @pytest.fixture
@@ -255,7 +203,7 @@ def notes(home):
 
 @on_a_terminal
 def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
-    with Terminal(["chat", "--engine", "extractive"], notes) as terminal:
+    with chatting(notes) as terminal:
         terminal.until("Ask, or type /help. Ctrl-D leaves.")
         terminal.until("> ")
         terminal.type("What does the greenhouse cost?\n")
@@ -277,12 +225,12 @@ def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
         assert re.search(r"What does the greenhouse cost +1 ", listed), "the stopped question was not kept"
 
         terminal.type("\x04")
-        assert terminal.child.wait(60) == 0
+        assert terminal.end() == 0
 
 
 @on_a_terminal
 def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(notes):
-    with Terminal(["chat", "--engine", "extractive", "--graph", "crag", "--web", "ask"], notes) as terminal:
+    with chatting(notes, "--graph", "crag", "--web", "ask") as terminal:
         terminal.until("> ")
         terminal.type("Who won the cup final in 1998?\n")
         terminal.until("may these words leave? [y/N]")
@@ -292,7 +240,7 @@ def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(note
         terminal.until("There are no threads yet.")
         terminal.until("> ")
         terminal.type("\x04")
-        assert terminal.child.wait(60) == 0
+        assert terminal.end() == 0
 
 
 @on_a_terminal
@@ -300,7 +248,7 @@ def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(not
     pytest.importorskip("readline")
     with Rag.open(engine="extractive") as rag:
         rag.ask("What does the greenhouse cost?", thread="plan")
-    with Terminal(["chat", "--engine", "extractive", "--thread", "plan"], notes) as terminal:
+    with chatting(notes, "--thread", "plan") as terminal:
         terminal.until("thread: plan (1 question so far)")
         terminal.until("> ")
         terminal.type("\x1b[A")
@@ -309,7 +257,7 @@ def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(not
         terminal.until("The greenhouse costs 4,200 euros. [1]")
         terminal.until("> ")
         terminal.type("/quit\n")
-        assert terminal.child.wait(60) == 0
+        assert terminal.end() == 0
 
 
 @pytest.mark.parametrize("typed", ["after:2023-99", "after:2024 before:2023", "before:soon", "size:3"])
