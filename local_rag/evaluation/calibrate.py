@@ -81,9 +81,9 @@ class CalibrationRequest:
 class Calibration:
     """The fitted thresholds as points of the trade-off; `relevance` is None where there was nothing to fit.
 
-    `failed` and `unscored` count cases that are in none of the points. `most` is the largest share of answerable
-    questions that any threshold answers, `before` the point of the threshold until now, `expected` the cross-fitted
-    one. `ece` has the expected calibration errors of the scores of passages and answers, None without labels.
+    `failed` and `unscored` count cases that are in none of the points. `before` is the point of the threshold until
+    now, `expected` the cross-fitted one. `ece` has the expected calibration errors of the scores of passages and
+    answers, None without labels.
     `kept_in` is None for a dry run.
     """
 
@@ -95,7 +95,6 @@ class Calibration:
     unscored: int
     relevance: Point | None
     answer: Point
-    most: float | None
     before: Point
     keep: float | None
     expected: Point | None
@@ -139,7 +138,6 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         unscored=len(asked) - len(answers),
         relevance=relevance,
         answer=point_at(answers, threshold),
-        most=point_at(answers, 0.0).kept,
         before=point_at(answers, before),
         keep=request.keep,
         expected=cross_fitted(answers, request.keep, request.seed),

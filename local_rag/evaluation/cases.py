@@ -16,7 +16,6 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from local_rag.core.errors import DiskFull, UsageError, reason_of
 from local_rag.core.private_files import append_line
-from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Source
 from local_rag.text.display import short_path
 from local_rag.text.words import words
@@ -140,20 +139,9 @@ def case_of(value: object, default_id: str) -> Case:
     return replace(case, answerable=True) if labelled else case
 
 
-def plain_case(case: Case) -> dict[str, Any]:
-    """A case as the object of a JSON line, without what is empty."""
-    plain = to_plain(case)
-    plain["relevant"] = [
-        {key: value for key, value in target.items() if value and (key, value) != ("gain", 1)}
-        for target in plain["relevant"]
-    ]
-    kept = {key: value for key, value in plain.items() if value not in (None, "", []) and (key, value) != ("hops", 1)}
-    return {"id": case.id, "question": case.question} | kept
-
-
 def line_of(case: Case) -> str:
-    """A case as a JSON line, without its end."""
-    return json.dumps(plain_case(case), ensure_ascii=False)
+    """A case as a JSON line, without its end and without what is empty."""
+    return json.dumps(_reader().dump_python(case, exclude_defaults=True), ensure_ascii=False)
 
 
 # --- a file that grows

@@ -119,8 +119,8 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
     """The whole page. The same run gives the same bytes."""
     known = facts(manifest)
     views = sorted(_views(cases, records), key=lambda view: view.urgency)
-    for place_on_page, view in enumerate(views, start=1):
-        view.number = place_on_page
+    for position, view in enumerate(views, start=1):
+        view.number = position
     ended = Counter(what for view in views for what in {what for _, what in view.marks})
     return _template().render(
         name=one_line(manifest["name"], 200),

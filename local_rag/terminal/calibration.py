@@ -44,7 +44,8 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
         f"{percent(before.refused)}"
     )
     if calibration.keep is not None and (answer.kept or 0.0) < calibration.keep:
-        yield f"note: --keep {calibration.keep:g} cannot be met: the engine answers {percent(calibration.most)} at most"
+        most = percent(calibration.trade_off[0].kept)
+        yield f"note: --keep {calibration.keep:g} cannot be met: the engine answers {most} at most"
     elif not answer.refused:
         yield "note: this refuses no question without an answer; a lower --keep, or none, refuses more"
     if expected := calibration.expected:

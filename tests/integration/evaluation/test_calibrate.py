@@ -119,7 +119,7 @@ def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold_and_the
 def test_the_lines_say_what_the_threshold_does():
     scores = of([0.4, 0.9], [0.4, 0.1])
     answer = replace(point_at(scores, 0.0), kept=0.9)
-    calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, 0.9, point_at(scores, 0.3), 0.95, None, [], {})
+    calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, point_at(scores, 0.3), 0.95, None, [answer], {})
     lines = shown(*calibration_parts(calibration))
     assert "> is the threshold that was chosen: an answer that scores less than 0.00 is not given" in lines
     assert "in force until now: 0.30, which answers 100% and refuses 50%" in lines
