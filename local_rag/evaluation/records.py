@@ -29,15 +29,7 @@ SCORES = 6
 """Decimals that are kept of a score."""
 
 
-def failure_record(kind: str, case: Case, error: BaseException | str, **where: str) -> Record:
-    """A thing that could not be asked, with the reason. It enters no figure."""
-    message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return {"kind": kind, "case": case.id, **where, "error": " ".join(message.split())}
-
-
-def answer_record(
-    case: Case, graph: str, answer: Answer, events: Iterable[Event], single: Collection[str] = ()
-) -> Record:
+def answer_record(case: Case, answer: Answer, events: Iterable[Event], single: Collection[str] = ()) -> Record:
     """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels.
 
     `single` names the files that are one passage.
@@ -46,9 +38,6 @@ def answer_record(
     passages = [_passage(case, query, document) for query, document in _seen(events)]
     by_id = {passage["chunk_id"]: passage for passage in passages}
     return {
-        "kind": "answer",
-        "case": case.id,
-        "graph": graph,
         "answer": to_plain(answer),
         "passages": passages,
         "cited": [_cited(citation, passages) for citation in answer.citations],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from local_rag.core.verdicts import Source
 from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
-from local_rag.evaluation.records import answer_record, failure_record
+from local_rag.evaluation.records import answer_record
 from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 from local_rag.text.display import plural
 
@@ -66,11 +66,22 @@ class Plan:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to ask, and what a person is told while it is."""
+    """One thing to ask: a kind of record about a case, and its graph or mode of retrieval."""
 
-    key: Key
-    doing: str
-    ask: Callable[[], Record]
+    kind: str
+    case: Case
+    where: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.kind, self.case.id, self.where
+
+    @property
+    def doing(self) -> str:
+        """What a person is told while it is asked."""
+        return {"retrieval": f"retrieval, {self.where}", "route": "router", "answer": self.where}.get(
+            self.kind, f"{self.where}, judge"
+        )
 
 
 @dataclass(frozen=True)
@@ -89,23 +100,14 @@ class Runner:
         one graph has paid for must not be free for the next. The judge's model is loaded once.
         """
         graphs, cases = self.plan.graphs, self.folder.cases
-        steps = [
-            self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
-            for mode in self.plan.modes
-            for case in cases
-            if case.relevant
+        routed = [case for case in cases if "adaptive" in graphs and case.route in OFFERED]
+        judged = [case for case in cases if self.judge is not None and case.answers]
+        return [
+            *(Step("retrieval", case, mode) for mode in self.plan.modes for case in cases if case.relevant),
+            *(Step("route", case) for case in routed),
+            *(Step("answer", case, graph) for graph in graphs for case in cases),
+            *(Step("judgement", case, graph) for graph in graphs for case in judged),
         ]
-        if "adaptive" in graphs:
-            steps += [self._step("route", case, "router", self._route) for case in cases if case.route in OFFERED]
-        steps += [self._step("answer", case, graph, self._answer, graph=graph) for graph in graphs for case in cases]
-        if self.judge is not None:
-            steps += [
-                self._step("judgement", case, f"{graph}, judge", self._judge, graph=graph)
-                for graph in graphs
-                for case in cases
-                if case.answers
-            ]
-        return steps
 
     def run(self, show: ShowProgress = lambda share, line: None) -> None:
         """Ask what is left, in order. What failed before is asked again, after the others.
@@ -115,7 +117,7 @@ class Runner:
         steps = self.steps()
         todo = [step for step in steps if not self.folder.has(step.key)]
         again = {step.key for step in todo if self.folder.knows(step.key)}
-        todo.sort(key=lambda step: (step.key[0] == "judgement", step.key in again))
+        todo.sort(key=lambda step: (step.kind == "judgement", step.key in again))
         if todo:
             self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
         spent: dict[str, list[float]] = {}
@@ -131,7 +133,7 @@ class Runner:
             )
             show(done / len(steps), ", ".join(filter(None, parts)))
             started = time.monotonic()
-            record = step.ask()
+            record = self._record(step)
             spent.setdefault(step.doing, []).append(time.monotonic() - started)
             self.folder.add(record)
             failed = "error" in record
@@ -152,40 +154,37 @@ class Runner:
         searched = [self.rag.index, *([self.rag.fallback_corpus.index] if self.rag.fallback_corpus else [])]
         return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
-    def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
-        """A step whose failure is a record."""
+    def _record(self, step: Step) -> Record:
+        """What came of a step; a failure is a record, too."""
+        ask = {"retrieval": self._rank, "route": self._route, "answer": self._answer, "judgement": self._judge}
+        about = {"kind": step.kind, "case": step.case.id}
+        if step.where:
+            about["mode" if step.kind == "retrieval" else "graph"] = step.where
+        try:
+            return about | ask[step.kind](step.case, step.where)
+        except Exception as error:  # whatever one case does, the others are asked
+            if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
+                raise
+            return about | {"error": " ".join(f"{type(error).__name__}: {error}".split())}
 
-        def record() -> Record:
-            try:
-                return ask(case, **where)
-            except Exception as error:  # whatever one case does, the others are asked
-                if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
-                    raise
-                return failure_record(kind, case, error, **where)
-
-        return Step((kind, case.id, next(iter(where.values()), "")), doing, record)
-
-    def _rank(self, case: Case, mode: Mode) -> Record:
+    def _rank(self, case: Case, mode: str) -> Record:
         started = time.perf_counter()
         limit, seconds = DEPTH * PER_UNIT, 0.0
         while True:
-            passages = self.rag.index.search(case.question, limit, mode=mode, repeats=True)
+            passages = self.rag.index.search(case.question, limit, mode=cast("Mode", mode), repeats=True)
             seconds = seconds or time.perf_counter() - started
             ranked = ranking(case, passages)
             if len(ranked.units) >= DEPTH or len(passages) < limit or limit >= MOST_PASSAGES:
                 break
             limit *= 4
         return {
-            "kind": "retrieval",
-            "case": case.id,
-            "mode": mode,
             "units": list(ranked.units[:DEPTH]),
             "gains": ranked.gains,
             "shown": list(ranked.shown[:SHOWN]),
             "seconds": round(seconds, 4),
         }
 
-    def _route(self, case: Case) -> Record:
+    def _route(self, case: Case, where: str) -> Record:
         """What the router chooses, the web being on offer; None where its verdict cannot be read."""
         from local_rag.graphs.nodes.routing import ask_router
 
@@ -194,8 +193,6 @@ class Runner:
         with deps.scope():
             route = ask_router(case.question, deps, OFFERED)
         return {
-            "kind": "route",
-            "case": case.id,
             "expected": case.route,
             "source": None if route.usage.unparsed else route.source,
             "why": route.why,
@@ -210,7 +207,7 @@ class Runner:
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
-        record = answer_record(case, graph, done.answer, events, self._single)
+        record = answer_record(case, done.answer, events, self._single)
         late = done.answer.status == "abstained" and ran_out_of_time(done.answer.reason)
         if late or is_engine_failure(done.answer.reason):
             record["error"] = done.answer.reason
@@ -220,16 +217,13 @@ class Runner:
         assert self.judge
         answered = self.folder.record(("answer", case.id, graph))
         if "error" in answered:
-            return failure_record("judgement", case, NO_ANSWER, graph=graph)
+            return {"error": NO_ANSWER}
         if answered["answer"]["status"] == "abstained":
-            return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
+            return {"verdict": "abstained"}
         started = time.perf_counter()
         with scope(Cancel(self.rag.settings.values.limits.seconds, current())):
             judgement = self.judge.judge(case.question, case.answers, answered["answer"]["text"])
         return {
-            "kind": "judgement",
-            "case": case.id,
-            "graph": graph,
             "verdict": judgement.verdict,
             "right": is_right(case, answered),
             "why": judgement.why,

@@ -7,7 +7,7 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,7 @@ def guess(path: Path) -> str:
             f"{path} is a folder without corpus.jsonl and queries.jsonl, so it is no BEIR set",
             hint="local-rag eval CASES.jsonl",
         )
-    first = _json(path) if path.suffix == ".json" else next(iter(_objects(path)), None)
-    first = first[0] if isinstance(first, list) and first else first
+    first = next(iter(_entries(path)), None)
     if first is None:
         raise UsageError(f"{path} is empty", hint=SHAPE)
     keys = set(first) if isinstance(first, Mapping) else set()
@@ -97,19 +96,18 @@ _SIGNS: dict[str, set[str]] = {
 }
 
 
-def _objects(path: Path) -> Iterator[Any]:
-    return (value for _, value in read_lines(path))
-
-
-def _json(path: Path) -> Any:
+def _entries(path: Path) -> list[Any]:
+    """The objects of JSON lines, or of the list in a JSON file; anything else in it is the one entry."""
+    if path.suffix != ".json":
+        return [value for _, value in read_lines(path)]
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="local-rag eval CASES") from error
-    except ValueError as error:
-        raise UsageError(
-            f"{path} is not JSON: {str(error).rpartition(' (char')[0]}", hint="local-rag eval CASES"
-        ) from error
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        problem = f"cannot be read: {reason_of(error)}"
+        if isinstance(error, json.JSONDecodeError):
+            problem = f"is not JSON: {error.msg} in line {error.lineno}"
+        raise UsageError(f"{path} {problem}", hint="local-rag eval CASES") from error
+    return value if isinstance(value, list) else [value]
 
 
 def titled(title: str, text: str) -> LoadedDocument:
@@ -129,7 +127,7 @@ def _squad(path: Path) -> Read:
     cases: list[Case] = []
     documents: list[Named] = []
     seen: Counter[str] = Counter()
-    for position, article in enumerate(_json(path)["data"], start=1):
+    for position, article in enumerate(_entries(path)[0]["data"], start=1):
         title = str(article.get("title") or f"text {position}").replace("_", " ")
         seen[title] += 1
         folder = title if seen[title] == 1 else f"{title} ({seen[title]})"
@@ -148,7 +146,7 @@ def _clapnq(path: Path) -> Read:
     """ClapNQ (github.com/primeqa/clapnq): a question, its passages, and long answers; an empty one if there is none."""
     cases: list[Case] = []
     documents: list[Named] = []
-    for row in _objects(path):
+    for row in _entries(path):
         titles = Counter(passage["title"] for passage in row["passages"])
         named = [
             (f"{passage['title']}/{row['id']}" + (f"/{position}" if titles[passage["title"]] > 1 else ""), passage)
@@ -165,8 +163,7 @@ def _hotpotqa(path: Path) -> Read:
     """HotpotQA (hotpotqa.github.io): paragraphs are documents; the supporting sentences are what is relevant."""
     cases: list[Case] = []
     documents: list[Named] = []
-    rows = _json(path) if path.suffix == ".json" else list(_objects(path))
-    for row in rows:
+    for row in _entries(path):
         texts = dict(_pairs(row["context"], "sentences"))
         documents += [(title, titled(title, "".join(sentences))) for title, sentences in texts.items()]
         facts = [(title, number) for title, number in _pairs(row["supporting_facts"], "sent_id")]
@@ -207,11 +204,11 @@ def _beir(path: Path) -> Read:
             answerable=True,
             relevant=tuple(Target(name, gain=gain) for name, gain in relevant[key].items()),
         )
-        for row in _objects(path / "queries.jsonl")
+        for row in _entries(path / "queries.jsonl")
         if (key := str(row["_id"])) in relevant
     ]
     documents = [
-        (str(row["_id"]), titled(row.get("title") or "", row["text"])) for row in _objects(path / "corpus.jsonl")
+        (str(row["_id"]), titled(row.get("title") or "", row["text"])) for row in _entries(path / "corpus.jsonl")
     ]
     return cases, documents
 

@@ -121,6 +121,6 @@ def test_a_report_names_both_sides(here):
     with Rag.open(Settings.load()) as rag:
         answer = rag.ask(QUESTION)
     case = Case("1", QUESTION)
-    record = answer_record(case, "plain", answer, [])
+    record = {"kind": "answer", "case": "1", "graph": "plain"} | answer_record(case, answer, [])
     text = page.report(MANIFEST, [case], [record], summary([case], [record]))
     assert "files disagree" in text and "2024-06-01 “six months” in [" in text and "lease old.md" in text

@@ -280,11 +280,9 @@ def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
         ((Target("long.md"), Target("short.md")), [None, True, False]),
         ((Target("long.md", quote="twelve"),), [True, False, False]),
     ):
-        record = answer_record(
-            Case("1", "q", relevant=target), "plain", answer, [Retrieved("q", documents)], {"short.md"}
-        )
+        record = answer_record(Case("1", "q", relevant=target), answer, [Retrieved("q", documents)], {"short.md"})
         assert [grade["gold"] for grade in record["grades"]] == labels
-    unlabelled = answer_record(Case("1", "q"), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+    unlabelled = answer_record(Case("1", "q"), answer, [Retrieved("q", documents)], {"short.md"})
     assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
 
 
@@ -368,12 +366,12 @@ def test_a_citation_holds_what_its_own_passage_holds():
     citations = (cited(1, 0), cited(1, 22), cited(2, 21, False))
     graded = (Graded("relevance", "relevant", chunk_id="1"), Graded("web", "relevant", chunk_id="2"))
     answer = Answer("q", "It is so [1]. It is not [1].", "partial", citations=citations, decisions=graded)
-    record = answer_record(case, "plain", answer, [Retrieved("q", documents)])
+    record = answer_record(case, answer, [Retrieved("q", documents)])
     assert [one["holds"] for one in record["cited"]] == [[], [0], [1]]
     assert record["sentences"] == {"total": 2, "verified": 1}
     assert [grade["chunk_id"] for grade in record["grades"]] == ["1"], "strips of web pages are no graded passages"
     unverified = Answer("q", "It is so [1].", "partial", citations=(cited(1, 0, False),))
-    assert answer_record(case, "plain", unverified, [])["sentences"] == {"total": 1, "verified": 0}
+    assert answer_record(case, unverified, [])["sentences"] == {"total": 1, "verified": 0}
 
 
 def test_a_folder_is_for_its_owner_alone_and_not_shared_with_other_files(tmp_path):
