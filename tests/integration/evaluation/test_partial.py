@@ -1,10 +1,9 @@
-"""An index of which not all passages are embedded is not measured, and carried away only with --partial."""
+"""An index of which not all passages are embedded is not measured."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from support.evaluation_cases import cases_file
 from support.fakes_index import remembering_minilm
 
 from local_rag.cli.app import run
@@ -13,7 +12,6 @@ from local_rag.index.index import Index
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-PRICES = {"bread": "three euros", "milk": "one euro", "tea": "four euros", "rice": "two euros", "salt": "ninety cents"}
 FINISH = "local-rag index --embed-only"
 
 
@@ -25,21 +23,12 @@ def cases(tmp_path):
     (notes / "bakery.txt").write_text("The bakery opens at seven.", "utf-8")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([notes])
-        text = "\n\n".join(f"{what} costs {price}." for what, price in PRICES.items())
-        (notes / "shop.txt").write_text(text, "utf-8")
+        (notes / "shop.txt").write_text("Bread costs three euros.", "utf-8")
         index.sync(embed=False)
-        assert index.embedded_count() == (1, 2)
-    shop = {"relevant": [{"file": "shop.txt"}]}
-    lines = [
-        {"id": f"{what}{n}", "question": f"What does {what} cost?", "answers": [price]} | shop
-        for what, price in PRICES.items()
-        for n in range(2)
-    ]
-    kings = (f"Who was the king of France in {1500 + n}?" for n in range(10))
-    lines += [{"id": f"u{n}", "question": question, "answerable": False} for n, question in enumerate(kings)]
-    path = tmp_path / "cases.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)))
-    return path
+    known = {"answers": ["three euros"], "relevant": ["shop.txt"]}
+    asked = [{"question": f"What does bread cost in shop {n}?"} | known for n in range(10)]
+    asked += [{"question": f"Who was king in {n}?", "answerable": False} for n in range(10)]
+    return cases_file(tmp_path, asked)
 
 
 @pytest.mark.parametrize("command", [["eval", "--graph", "plain"], ["eval", "--retrieval-only"], ["calibrate"]])

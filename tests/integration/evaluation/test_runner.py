@@ -236,20 +236,27 @@ def test_the_judge_comes_last_and_is_told_no_graph(started):
 # --- the manifest
 
 
-def test_what_would_change_the_figures_makes_another_run(started, settings):
+def test_what_would_change_the_figures_makes_another_run(started):
     one = started(plan=Plan(("plain",), ("hybrid",)))
-    manifest = one.folder.manifest
-    assert differences(manifest, json.loads(json.dumps(manifest))) == []
-    more = started(plan=Plan(("crag",), ("dense",))).folder.manifest
-    assert name_of(manifest) == name_of(more), "graphs may be added"
-    other = manifest_of(
-        CaseSet("shop", "jsonl", one.folder.path, CASES), CASES[:2], Plan((), (), limit=2, seed=3), one.rag
-    )
-    assert name_of(other) != name_of(manifest)
-    told = " ".join(differences(manifest, other))
-    assert "limit (none, now 2)" in told and "seed (none, now 3)" in told and "cases.used (3, now 2)" in told
+    manifest = json.loads(json.dumps(one.folder.manifest))
     assert conditions(manifest)["index.content"] and manifest["settings"]["limits.rewrites"] == 2
     assert manifest["versions"]["faiss-cpu"] and "embedders:" in manifest["models_yaml"]["text"]
+    made = CaseSet("shop", "jsonl", one.folder.path, CASES)
+    some = manifest_of(made, CASES[:2], Plan((), (), limit=2, seed=3), one.rag)
+    assert name_of(some) != name_of(manifest)
+    assert differences(manifest, some) == ["cases.used (3, now 2)", "limit (none, now 2)", "seed (none, now 3)"]
+    assert differences(manifest, manifest | {"index": manifest["index"] | {"content": "x"}})
+    assert differences(manifest, manifest | {"engine": manifest["engine"] | {"models": {"m": "1"}}})
+    assert differences(manifest | {"judge": "one"}, manifest | {"judge": "two"}) == ["judge (one, now two)"]
+
+
+def test_graphs_a_judge_and_another_address_make_no_other_run(started):
+    one = started(plan=Plan(("plain",), ("hybrid",))).folder.manifest
+    more = started(plan=Plan(("crag",), ("dense",), judge="some")).folder.manifest
+    silent = {"web.region": "us-en", "ollama.host": "elsewhere", "ollama.keep_alive": "1h"}
+    silent |= {f"{name}7": "x" for name in NO_MATTER}
+    other = json.loads(json.dumps(more)) | {"settings": more["settings"] | silent}
+    assert differences(one, other) == [] and name_of(one) == name_of(other)
 
 
 @pytest.mark.parametrize(
@@ -266,24 +273,6 @@ def test_a_folder_that_is_no_run_is_refused(started, spoil, said):
     spoil(folder)
     with pytest.raises(UsageError, match=said):
         RunFolder.open(folder)
-
-
-def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
-    def passage(number, source, text):
-        about = {"source": source, "page": None, "chunk_id": str(number), "start": 0, "end": len(text), "score": 0.5}
-        return Document(text, metadata={**about, "rank_score": 0.1})
-
-    documents = (passage(1, "long.md", "twelve"), passage(2, "short.md", "twelve"), passage(3, "other.md", "eleven"))
-    decisions = tuple(Graded("relevance", "relevant", chunk_id=str(number)) for number in (1, 2, 3))
-    answer = Answer("q", "", "abstained", decisions=decisions)
-    for target, labels in (
-        ((Target("long.md"), Target("short.md")), [None, True, False]),
-        ((Target("long.md", quote="twelve"),), [True, False, False]),
-    ):
-        record = answer_record(Case("1", "q", relevant=target), answer, [Retrieved("q", documents)], {"short.md"})
-        assert [grade["gold"] for grade in record["grades"]] == labels
-    unlabelled = answer_record(Case("1", "q"), answer, [Retrieved("q", documents)], {"short.md"})
-    assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
 
 
 def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(started):
@@ -348,16 +337,33 @@ def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
     assert set(dense["units"]) == {"long", "relevant 1", "other"}
 
 
-def test_a_citation_holds_what_its_own_passage_holds():
-    def passage(key, page, start, text):
-        about = {"source": "a.pdf", "page": page, "chunk_id": key, "start": start, "end": start + len(text)}
-        return Document(text, metadata=about | {"score": 0.5, "rank_score": 0.1, "origin": "files", "url": ""})
+# --- records
 
-    documents = (
-        passage("1", 1, 0, "It is eleven."),
-        passage("2", 1, 20, "It is twelve."),
-        passage("3", 2, 20, "Thirteen."),
-    )
+
+def passage(key, source, text, page=None, start=0):
+    about = {"source": source, "page": page, "chunk_id": key, "start": start, "end": start + len(text)}
+    return Document(text, metadata=about | {"score": 0.5, "rank_score": 0.1, "origin": "files", "url": ""})
+
+
+@pytest.mark.parametrize(
+    ("relevant", "labels"),
+    [
+        ((Target("long.md"), Target("short.md")), [None, True, False]),
+        ((Target("long.md", quote="twelve"),), [True, False, False]),
+        ((), [None, None, None]),
+    ],
+)
+def test_a_file_of_many_passages_labels_none_of_them(relevant, labels):
+    documents = (passage("1", "long.md", "twelve"), passage("2", "short.md", "twelve"), passage("3", "x.md", "eleven"))
+    decisions = tuple(Graded("relevance", "relevant", chunk_id=key) for key in "123")
+    answer = Answer("q", "", "abstained", decisions=decisions)
+    record = answer_record(Case("1", "q", relevant=relevant), answer, [Retrieved("q", documents)], {"short.md"})
+    assert [grade["gold"] for grade in record["grades"]] == labels
+
+
+def test_a_citation_holds_what_its_own_passage_holds():
+    texts = (("It is eleven.", 1, 0), ("It is twelve.", 1, 20), ("Thirteen.", 2, 20))
+    documents = tuple(passage(str(n), "a.pdf", text, *where) for n, (text, *where) in enumerate(texts, start=1))
     case = Case("1", "q", relevant=(Target("a.pdf", 1, "twelve"), Target("a.pdf", 2)))
 
     def cited(page, start, verified=True):
@@ -372,6 +378,9 @@ def test_a_citation_holds_what_its_own_passage_holds():
     assert [grade["chunk_id"] for grade in record["grades"]] == ["1"], "strips of web pages are no graded passages"
     unverified = Answer("q", "It is so [1].", "partial", citations=(cited(1, 0, False),))
     assert answer_record(case, unverified, [])["sentences"] == {"total": 1, "verified": 0}
+
+
+# --- the folder
 
 
 def test_a_folder_is_for_its_owner_alone_and_not_shared_with_other_files(tmp_path):
@@ -397,22 +406,6 @@ def test_one_process_at_a_time_goes_on_with_a_run(started):
         child.stdin.close()
     with held(folder):
         pass
-
-
-def test_another_index_is_another_run_and_another_address_is_not(started):
-    manifest = json.loads(json.dumps(started().folder.manifest))
-    other = json.loads(json.dumps(manifest))
-    other["settings"] |= {"web.region": "us-en", "ollama.host": "elsewhere", "ollama.keep_alive": "1h"}
-    other["settings"] |= {f"{name}7": "x" for name in NO_MATTER}
-    other["judge"] = "some"
-    assert differences(manifest, other) == []
-    for change in (
-        {"index": manifest["index"] | {"content": "x"}},
-        {"engine": manifest["engine"] | {"models": {"m": "1"}}},
-    ):
-        assert differences(manifest, manifest | change)
-    judged = manifest | {"judge": "one"}
-    assert differences(judged, manifest | {"judge": "two"}) == ["judge (one, now two)"]
 
 
 class Checking(ScriptedEngine):
