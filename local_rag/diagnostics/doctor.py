@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -50,9 +51,7 @@ def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
 
 
 def _python(_: Settings) -> Iterator[Check]:
-    version = ".".join(map(str, sys.version_info[:3]))
-    fine = sys.version_info >= (3, 11)
-    yield Check("Python", "ok" if fine else "bad", version, "" if fine else "install Python 3.11 or newer")
+    yield Check("Python", "ok", platform.python_version())
 
 
 def _packages(_: Settings) -> Iterator[Check]:

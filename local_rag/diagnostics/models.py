@@ -254,10 +254,9 @@ def _pull(server: Server, name: str, display: Display) -> None:
     except ServerDown:
         raise
     except EngineError as error:
-        raise _clearer(error, name) from error
+        raise _failed(str(error), name) from error
     if step != "success":
-        hint = f"local-rag models pull {name} continues"
-        raise EngineError(f"the download of {name} failed after '{step}'", hint=hint)
+        raise _failed(f"it stopped after '{step}'", name)
 
 
 class Layers:
@@ -285,24 +284,18 @@ class Layers:
         return done / total, line
 
 
-_CAUSES: Sequence[tuple[str, str, str]] = (
-    ("newer version", "needs a newer Ollama", f"install it from {DOWNLOAD}"),
-    ("no space left", "does not fit on the disk of Ollama", "free some space (ollama rm NAME); {again} continues"),
-    ("dial tcp", "could not be downloaded: Ollama did not reach the network", "when it is online: {again}"),
-    ("max retries", "could not be downloaded: the network broke off too often", "{again} continues where it stopped"),
-)
-"""Words of Ollama's message, what they mean for the model, and what to do."""
+_HINTS = {
+    "newer version": f"install a newer Ollama from {DOWNLOAD}",
+    "no space left": "free some space on the disk of Ollama (ollama rm NAME); {again} continues",
+    "dial tcp": "when Ollama reaches the network: {again}",
+}
+"""Words of Ollama's message, and what to do."""
 
 
-def _clearer(error: EngineError, name: str) -> EngineError | ModelMissing:
-    """What Ollama says of a pull, in words that lead on."""
-    message, again = str(error), f"local-rag models pull {name}"
-    if "file does not exist" in message:
-        return ModelMissing(
-            f"{registry(name)} has no model {name}",
-            hint=f"local-rag models lists names that fit this machine, {LIBRARY} all of them",
-        )
-    for words, meaning, hint in _CAUSES:
-        if words in message:
-            return EngineError(f"{name} {meaning} ({message})", hint=hint.format(again=again))
-    return EngineError(f"the download of {name} is incomplete: {message}", hint=f"{again} continues where it stopped")
+def _failed(why: str, name: str) -> EngineError | ModelMissing:
+    if "file does not exist" in why:
+        hint = f"local-rag models lists names that fit this machine, {LIBRARY} all of them"
+        return ModelMissing(f"{registry(name)} has no model {name}", hint=hint)
+    again = f"local-rag models pull {name}"
+    hint = next((hint for words, hint in _HINTS.items() if words in why), "{again} continues where it stopped")
+    return EngineError(f"{registry(name)} did not give the whole of {name}: {why}", hint=hint.format(again=again))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from local_rag.engines.language_model.window import Message
 from local_rag.runtime.engine_choice import prompt_file, prompt_texts
 
 if TYPE_CHECKING:
-    from langchain_core.documents import Document
+    pass
 
 OURS = "local-rag"
 """Where a text comes from that nobody replaced."""
@@ -118,37 +118,30 @@ def example(prompts: Prompts, name: str) -> list[Message]:
     from langchain_core.documents import Document
 
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
-    if name in _WHOLE:
-        return _WHOLE[name](prompts, documents)
-    task = _TASKS[name](prompts, Passages.plain(documents))
-    return prompts.chat(task, QUESTION, documents, range(len(documents)))
-
-
-_TASKS: Mapping[str, Callable[[Prompts, Passages], str]] = {
-    "system": lambda prompts, _: prompts.grade_task(len(PASSAGES)),
-    "retrieval_grader": lambda prompts, _: prompts.grade_task(len(PASSAGES)),
-    "generator": lambda prompts, _: prompts.answer_task(Attempt()),
-    "generator_part": lambda prompts, _: prompts.answer_task(Attempt(written="")),
-    "continuation": lambda prompts, _: prompts.next_task(ANSWER),
-    "hallucination_grader": lambda prompts, passages: prompts.check_task(ANSWER, passages),
-    "answer_grader": lambda prompts, passages: prompts.check_task(ANSWER, passages),
-    "reasoner": lambda prompts, _: prompts.reason_task(["On Saturdays the library opens at 10:00."]),
-}
-"""Tasks about passages and a question."""
-_WHOLE: Mapping[str, Callable[[Prompts, Sequence[Document]], list[Message]]] = {
-    "router": lambda prompts, _: prompts.chat(prompts.route_task(CATALOG), QUESTION, before=files_in_words(CATALOG)),
-    "router_steps": lambda prompts, _: prompts.chat(
-        prompts.route_task(replace(CATALOG, multi=True)), QUESTION, before=files_in_words(CATALOG)
-    ),
-    "retrieval_decision": lambda prompts, _: prompts.chat(
-        prompts.need_task(), QUESTION, before=files_in_words(CATALOG)
-    ),
-    "direct": lambda prompts, _: prompts.chat(prompts.direct_task(Shape()), "Good morning!"),
-    "rewriter": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "vectorstore"), QUESTION),
-    "rewriter_web": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "web"), QUESTION),
-    "standalone": lambda prompts, _: prompts.chat(prompts.standalone_task(), FOLLOW_UP, before=chat_so_far(HISTORY)),
-    "judge": lambda prompts, _: prompts.chat(prompts.judge_task(["At 10:00, and 5 euros."], ANSWER), QUESTION),
-    "propose": lambda prompts, documents: prompts.chat(prompts.propose_task(True), "", documents, [0]),
-    "propose_missing": lambda prompts, documents: prompts.chat(prompts.propose_task(False), "", documents, [0]),
-}
-"""Prompts that show something else."""
+    passages, files = Passages.plain(documents), files_in_words(CATALOG)
+    of_passages = {
+        "system": prompts.grade_task(len(PASSAGES)),
+        "retrieval_grader": prompts.grade_task(len(PASSAGES)),
+        "generator": prompts.answer_task(Attempt()),
+        "generator_part": prompts.answer_task(Attempt(written="")),
+        "continuation": prompts.next_task(ANSWER),
+        "hallucination_grader": prompts.check_task(ANSWER, passages),
+        "answer_grader": prompts.check_task(ANSWER, passages),
+        "reasoner": prompts.reason_task(["On Saturdays the library opens at 10:00."]),
+    }
+    if name in of_passages:
+        return prompts.chat(of_passages[name], QUESTION, documents, range(len(documents)))
+    of_one_passage = {"propose": prompts.propose_task(True), "propose_missing": prompts.propose_task(False)}
+    if name in of_one_passage:
+        return prompts.chat(of_one_passage[name], "", documents, [0])
+    task, question, before = {
+        "router": (prompts.route_task(CATALOG), QUESTION, files),
+        "router_steps": (prompts.route_task(replace(CATALOG, multi=True)), QUESTION, files),
+        "retrieval_decision": (prompts.need_task(), QUESTION, files),
+        "direct": (prompts.direct_task(Shape()), "Good morning!", ""),
+        "rewriter": (prompts.rewrite_task([QUESTION], "vectorstore"), QUESTION, ""),
+        "rewriter_web": (prompts.rewrite_task([QUESTION], "web"), QUESTION, ""),
+        "standalone": (prompts.standalone_task(), FOLLOW_UP, chat_so_far(HISTORY)),
+        "judge": (prompts.judge_task(["At 10:00, and 5 euros."], ANSWER), QUESTION, ""),
+    }[name]
+    return prompts.chat(task, question, before=before)
