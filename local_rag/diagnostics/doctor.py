@@ -20,11 +20,9 @@ from packaging.requirements import Requirement
 from local_rag.config.models import total_memory
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
-from local_rag.diagnostics.check import Check
+from local_rag.diagnostics.check import SET_UP, Check, guarded
 from local_rag.index.store.folder import DATABASE, index_name
 from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
-
-SET_UP = "python3 scripts/quickstart.py"
 
 FREE_DISK = 1_000_000_000
 """Bytes below which a note is made: the model's package and a mid-sized index fit in that."""
@@ -34,20 +32,9 @@ MEMORY = 2_000_000_000
 
 
 def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
-    """All checks, in the order in which problems are best mended; `deep` compares every row of the index.
-
-    A check that fails itself is a finding.
-    """
-    checks: list[Check] = []
-    every = dict(_CHECKS) | ({"index": partial(_index, deep=True)} if deep else {})
-    for name, check in every.items():
-        try:
-            checks += check(settings)
-        except LocalRagError as error:
-            checks.append(Check(name, "bad", str(error), error.hint))
-        except Exception as error:
-            checks.append(Check(name, "bad", f"{type(error).__name__}: {error}", SET_UP))
-    return checks
+    """All checks, in the order in which problems are best mended; `deep` compares every row of the index."""
+    every = dict(_CHECKS) | {"index": partial(_index, deep=deep)}
+    return [found for name, check in every.items() for found in guarded(name, check, settings)]
 
 
 def _python(_: Settings) -> Iterator[Check]:

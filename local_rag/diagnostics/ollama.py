@@ -8,14 +8,14 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
-from local_rag.diagnostics.check import Check, State
+from local_rag.diagnostics.check import Check, State, guarded
 from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
@@ -72,12 +72,12 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             yield _useless("Ollama", worse, needed_by(settings, error), _pull(settings, profile, error))
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
-        yield from _guarded("Ollama cloud", lambda: iter([cloud_check(server)]))
+        yield from guarded("Ollama cloud", lambda: [cloud_check(server)])
         context = _Context(settings, profile, server, tuple(installed), tuple(loaded), worse)
         for spec in {spec.name: spec for spec in specs.values()}.values():
-            yield from _guarded(f"model {spec.name}", _model, context, spec)
+            yield from guarded(f"model {spec.name}", _model, context, spec)
         if not context.untried:
-            yield from _guarded("schema", _schema, context, specs)
+            yield from guarded("schema", _schema, context, specs)
 
 
 def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
@@ -87,14 +87,6 @@ def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
     if model := settings.values.model:
         return f"then: local-rag models pull {shlex.quote(model)}"
     return f"then: local-rag models pull   (downloads {joined(profile.models)})"
-
-
-def _guarded(name: str, check: Callable[..., Iterator[Check]], *arguments: object) -> Iterator[Check]:
-    """One check that fails must not hide the others."""
-    try:
-        yield from check(*arguments)
-    except LocalRagError as error:
-        yield Check(name, "bad", str(error), error.hint)
 
 
 def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> Check:
