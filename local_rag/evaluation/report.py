@@ -129,9 +129,10 @@ def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _says_something(figure: Figure, rows: Mapping[str, Any]) -> bool:
-    """Whether a row has the figure; a number that is 0 everywhere, such as calls where no model is, is left out."""
+    """Whether a row has the figure; calls where no model is, and counts of what never was, are left out."""
     means = [row[figure.name]["mean"] for row in rows.values() if figure.name in row]
-    return any(means) if figure.form in ("count", "number") else bool(means)
+    silent = figure.form == "number" or (figure.form == "count" and figure.better is None)
+    return any(means) if silent else bool(means)
 
 
 def _columns(figure: Figure) -> Iterator[tuple[str, Figure, Callable[[Mapping[str, Any] | None], str]]]:

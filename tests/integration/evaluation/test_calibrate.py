@@ -86,12 +86,6 @@ def test_the_chosen_one_is_the_lowest_within_a_standard_error_of_the_best(positi
     assert not [point for point in points if point.threshold < taken and point.balanced > least + 1e-9]
 
 
-@given(shares, shares, st.floats(0.05, 1))
-def test_a_share_that_must_be_kept_is_kept(positives, negatives, share):
-    scores = of(positives, negatives)
-    assert point_at(scores, best_threshold(scores, share)).kept >= share
-
-
 def test_the_expectation_is_computed_on_cases_that_did_not_choose():
     honest = cross_fitted(of([0.9] * 10, [0.1] * 10))
     assert (honest.kept, honest.refused, honest.threshold) == (1.0, 1.0, 0.5)

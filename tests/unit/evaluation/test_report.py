@@ -88,7 +88,14 @@ def test_levels_of_certainty_are_counted_with_how_many_are_right(run):
     assert int(plain["sure"]) == sum(r["answer"]["certainty"] == "sure" for r in answers) > 5
     assert int(plain["refused"]) + int(plain["sure"]) == len(answers)
     assert plain["sure: right"].startswith(".") and int(plain["sure, not in files"]) > 0
-    assert plain["probably: right"] == "–" if "probably: right" in plain else True
+    assert "probably" not in plain and "without files" not in plain, "what is nothing everywhere is left out"
+    unanswerable = Case("1", "Who?", answerable=False)
+    (table,) = [
+        t
+        for t in tables(summary([unanswerable], [answer_record(unanswerable, "plain", status="abstained")]))
+        if t.title == "Certainty"
+    ]
+    assert dict(zip(table.head, table.rows[0], strict=True))["sure, not in files"] == "0", "none of them is news"
 
 
 @pytest.mark.parametrize("width", [60, 100])
