@@ -98,29 +98,25 @@ def _status_text(answer: Answer, texts: AnswerTexts) -> str:
     return ": ".join(filter(None, (texts.lead(answer), answer.reason)))
 
 
+PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "url": "", "title": "", "origin": "files"}
+"""What a passage says of itself, and what holds where it does not."""
+
+
 def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
     `start` and `end` are code points of its document.
     """
-    known = passage.metadata
-    url, source = str(known.get("url") or ""), str(known.get("source", ""))
-    return {
-        "chunk_id": str(known.get("chunk_id", "")),
-        "file_id": id_of(source, known.get("origin", "files"), known.get("fallback_corpus", "")),
+    known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
+    url, source = known["url"], known.get("source", "")
+    return {name: known[name] for name in PASSAGE} | {
+        "file_id": id_of(source, known["origin"], known.get("fallback_corpus", "")),
         "label": url if is_url(url) else label(source),
-        "page": known.get("page"),
-        "heading": str(known.get("heading", "")),
         "text": passage.page_content,
         "score": known.get("rank_score"),
         "dense": known.get("score"),
         "sparse": known.get("sparse"),
-        "url": url,
-        "start": int(known.get("start", 0)),
-        "end": int(known.get("end", 0)),
-        "title": str(known.get("title") or ""),
-        "date": local_iso(str(known.get("date") or "")),
-        "origin": str(known.get("origin", "files")),
+        "date": local_iso(known.get("date", "")),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -71,11 +71,6 @@ class JobView:
     about: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JobList:
-    jobs: Sequence[JobView]
-
-
 def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
     """The question in the queue. Raises what is wrong with it, before anything begins."""
     check_question(asked.question)
@@ -96,11 +91,12 @@ async def ask(asked: Ask, job: Annotated[Job, Depends(entered)], workspace: Here
 
 
 @router.get("/api/jobs")
-def jobs(workspace: Here) -> JobList:
+def jobs(workspace: Here) -> dict[str, list[JobView]]:
     """The questions that run or wait, and the indexing that runs."""
     questions, indexing = workspace.jobs.questions(), workspace.jobs.indexing
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
-    return JobList([JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed])
+    views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
+    return {"jobs": views}
 
 
 @router.get("/api/jobs/{id}/events")

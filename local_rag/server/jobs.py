@@ -12,6 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -182,7 +183,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
         self._writing = threading.Lock()
-        self._asking = False
+        self._asking = ThreadPoolExecutor(1, "local-rag-questions")
 
     def ask(self, job: Job) -> Job:
         """Put a question at the end of the queue. Raises ApiError where too many wait."""
@@ -193,9 +194,7 @@ class Jobs:
                 raise ApiError(429, "busy", why, "ask again when one has ended")
             self._keep(job)
             job.add("queued", {"id": job.id, "position": waiting})
-            if not self._asking:
-                threading.Thread(target=self._ask_all, name="local-rag-questions", daemon=True).start()
-                self._asking = True
+            self._asking.submit(self._answer, job)
         return job
 
     def index(self, job: Job) -> Job:
@@ -208,12 +207,8 @@ class Jobs:
             finally:
                 self._writing.release()
 
-        try:
-            threading.Thread(target=work, name="local-rag-index", daemon=True).start()
-        except BaseException:  # no thread can be started: another job may
-            self._writing.release()
-            raise
         self._keep(job)
+        threading.Thread(target=work, name="local-rag-index", daemon=True).start()
         return job
 
     @contextmanager
@@ -270,21 +265,13 @@ class Jobs:
             for old in [each for each in self._jobs.values() if each.ended][:-KEPT]:
                 del self._jobs[old.id]
 
-    def _ask_all(self) -> None:
-        """Work on one question after the other until none waits."""
-        while True:
-            with self._lock:
-                waiting = self._tell_positions()
-                self._asking = bool(waiting)
-            if not waiting:
-                return
-            waiting[0].run()
+    def _answer(self, job: Job) -> None:
+        self._tell_positions()
+        job.run()
 
-    def _tell_positions(self) -> list[Job]:
-        """Tell each question that waits how many are before it now; all that have not ended."""
+    def _tell_positions(self) -> None:
+        """Tell each question that waits how many are before it now."""
         with self._lock:
-            questions = self.questions()
-            for position, job in enumerate(questions):
+            for position, job in enumerate(self.questions()):
                 if job.state == "waiting" and job.events[-1][1]["position"] != position > 0:
                     job.add("queued", {"id": job.id, "position": position})
-        return questions

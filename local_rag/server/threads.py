@@ -53,13 +53,6 @@ class ThreadView:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadList:
-    """Every thread, the one that was used last first."""
-
-    threads: Sequence[ThreadView]
-
-
-@dataclass(frozen=True, slots=True)
 class Running:
     """The job of a question that is not answered yet."""
 
@@ -78,11 +71,11 @@ class ThreadTurns:
 
 
 @router.get("/api/threads")
-def threads(workspace: Here) -> ThreadList:
+def threads(workspace: Here) -> dict[str, list[ThreadView]]:
     """The threads, the one that was used last first."""
     rows = ((thread, _stopped(workspace, thread)) for thread in workspace.history.threads(begun=True))
     shown = [(thread, stopped) for thread, stopped in rows if thread.turns or stopped]
-    return ThreadList([ThreadView(each.name, each.turns, each.first, each.at, bool(last)) for each, last in shown])
+    return {"threads": [ThreadView(each.name, each.turns, each.first, each.at, bool(last)) for each, last in shown]}
 
 
 @router.get("/api/thread")
