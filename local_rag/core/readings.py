@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 _LEAST = 1e-6
@@ -72,16 +71,10 @@ class Calibration:
         """The probability in [0, 1] that a passage holds the answer, by the logit of its best span and by class 2."""
         return probability(self.bias + self.span * span + self.present * log_odds(present))
 
-    def of_question(self, readings: Sequence[Reading]) -> float:
-        """The probability in [0, 1] that the answer stands in one of these passages; 0 without any that was read.
-
-        The best passage decides: what the others hold tells nothing more on SQuAD v2 dev.
-        """
-        best = max((reading.answerable for reading in readings if reading.spans), default=None)
-        return 0.0 if best is None else self.of_best(best)
-
     def of_best(self, answerable: float) -> float:
-        """The same by the probability of the passage that is believed."""
+        """The probability in [0, 1] that the answer to a question stands in its passages, by that of the best passage:
+        what the others hold tells nothing more on SQuAD v2 dev.
+        """
         return probability(self.question_bias + self.question * log_odds(answerable))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
@@ -88,16 +88,6 @@ class Request:
                 f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
                 hint="local-rag index --embed-only",
             )
-
-    @property
-    def walk_options(self) -> dict[str, Any]:
-        """How folders are walked."""
-        return {
-            "excludes": self.excludes,
-            "no_excludes": self.no_excludes,
-            "secrets": self.secrets,
-            "follow_links": self.follow_links,
-        }
 
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
@@ -301,7 +291,10 @@ def _synced(index: Index, request: Request, display: Display) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
-            **request.walk_options,
+            excludes=request.excludes,
+            no_excludes=request.no_excludes,
+            secrets=request.secrets,
+            follow_links=request.follow_links,
             prune=request.prune,
             retry=request.retry,
             loaders=request.loaders,
