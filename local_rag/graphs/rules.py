@@ -42,13 +42,10 @@ def relevant_or_web(state: State) -> Literal["generate", "web_search", "transfor
 
 def after_the_web(state: State) -> Literal["generate", "vectorstore", "transform_query", "max retries"]:
     """Adaptive RAG, after a web search: where it gives nothing the files are next, once, and then a rewritten query."""
-    if TIME in state.get("spent", ()):
-        return "max retries"
-    if state.get("documents"):
-        return "generate"
-    if not files_searched(state):
-        return "vectorstore"
-    return "transform_query" if budget_left(state, "rewrites") else "max retries"
+    taken = some_relevant(state)
+    if taken == "generate" or files_searched(state) or TIME in state.get("spent", ()):
+        return taken
+    return "vectorstore"
 
 
 def files_searched(state: State) -> bool:
@@ -182,9 +179,7 @@ def parts_useful(state: State) -> Literal["useful", "not useful", "max retries"]
     """Self-RAG part by part, at the end. Support was seen to part by part: another query is for what is not useful."""
     grade = state.get("grade")
     lacks_support = not is_fixed_reply(state) and grade is not None and grade.support != "fully"
-    if lacks_support or not budget_left(state, "steps"):
-        return "useful" if _verdict(state) == "useful" else "max retries"
-    return useful_or_not(state)
+    return checked_once(state) if lacks_support or not budget_left(state, "steps") else useful_or_not(state)
 
 
 def verdict_of(grade: Grade | None) -> Verdict:
