@@ -6,7 +6,7 @@ from local_rag.core.errors import EngineError, ModelChanged, ModelMissing
 from local_rag.graphs.answering import texts_of
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.drafts import best_draft
-from local_rag.graphs.rules import files_searched, web_searched
+from local_rag.graphs.rules import files_searched, unread_passages, web_searched
 from local_rag.graphs.state import State
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.display import plural
@@ -99,9 +99,3 @@ def _why_no_files(state: State, texts: AnswerTexts) -> str:
     if rejected and not state.get("documents"):
         return texts.count(texts.none_relevant, len(rejected))
     return texts.not_in_passages
-
-
-def unread_passages(state: State) -> set[str]:
-    """The chunk ids of the passages on which the grader gave no usable verdict."""
-    decisions = state.get("decisions", ())
-    return {graded.chunk_id or "" for graded in decisions if (graded.kind, graded.verdict) == ("relevance", "unparsed")}

@@ -58,6 +58,12 @@ def web_searched(state: State) -> bool:
     return state.get("tries", {}).get("web_searches", 0) > 0
 
 
+def unread_passages(state: State) -> set[str]:
+    """The chunk ids of the passages on which the grader gave no usable verdict."""
+    decisions = state.get("decisions", ())
+    return {graded.chunk_id or "" for graded in decisions if (graded.kind, graded.verdict) == ("relevance", "unparsed")}
+
+
 def crag_action(state: State) -> Action:
     """CRAG's action: `ambiguous` needs the web; where that is off, what is left is used as it is.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
-from local_rag.graphs import answering, drafts, outcome, rules
+from local_rag.graphs import answering, drafts, rules
 from local_rag.graphs.answering import texts_of
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked
@@ -64,7 +64,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     pairs = list(zip(documents, verdicts, strict=True))
     if kept is None:
         kept = [document for document, verdict in pairs if verdict.label == "relevant"]
-    unread = outcome.unread_passages(state)
+    unread = rules.unread_passages(state)
     refused = [  # irrelevant, or without a usable verdict for the second time
         document
         for document, verdict in pairs
