@@ -104,21 +104,21 @@ def disk_is_encrypted(folder: Path) -> bool | None:
     Nobody sees a disk that encrypts itself, or what the host of a virtual machine does.
     """
     if sys.platform == "darwin":
-        state = _output_of("/usr/bin/fdesetup", "status")  # of the startup disk
+        state = output_of("/usr/bin/fdesetup", "status")  # of the startup disk
         known = folder.is_relative_to("/Users") and "FileVault is O" in state and "in progress" not in state
         return "FileVault is On" in state if known else None
     if os.name == "nt":
         shell = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32/WindowsPowerShell/v1.0/powershell.exe"
         volume = f"(New-Object -ComObject Shell.Application).NameSpace('{folder.drive}').Self"
         ask = f"{volume}.ExtendedProperty('System.Volume.BitLockerProtection')"  # answered to everybody
-        state = _output_of(str(shell), "-NoProfile", "-Command", ask).strip()
+        state = output_of(str(shell), "-NoProfile", "-Command", ask).strip()
         return state in ("1", "6") if re.fullmatch("[1-8]", state) else None
-    device = _output_of("findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE", "--target", str(folder)).strip()
-    kinds = _output_of("lsblk", "--inverse", "--noheadings", "--output", "TYPE", device).split()
+    device = output_of("findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE", "--target", str(folder)).strip()
+    kinds = output_of("lsblk", "--inverse", "--noheadings", "--output", "TYPE", device).split()
     return kinds.count("crypt") >= kinds.count("disk") if "disk" in kinds else None
 
 
-def _output_of(*command: str) -> str:
+def output_of(*command: str) -> str:
     """Empty where there is no such program, and after 15 seconds: PowerShell takes seconds to start."""
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15).stdout

@@ -48,7 +48,7 @@ def test_doctor_says_it_and_counts_nothing_of_it_as_a_failure(home, monkeypatch,
 )
 def test_what_systems_say_of_a_disk(monkeypatch, platform, said, encrypted):
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(doctor, "_output_of", lambda *command: said)
+    monkeypatch.setattr(doctor, "output_of", lambda *command: said)
     assert doctor.disk_is_encrypted(Path("/Users/a")) is encrypted
 
 
