@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 
 import pytest
 from support.evaluation_cases import CASES, cases_file, notes_in, rows_of
@@ -39,100 +39,78 @@ def here(world, monkeypatch):
     return world
 
 
-def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys, tmp_path):
-    command = ["eval", str(here / "mine.jsonl"), "--out", str(tmp_path / "run")]
-    assert run(command) == 0
-    shown = capsys.readouterr()
+def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, said, tmp_path):
+    command, folder = f"eval {here / 'mine.jsonl'} --out {tmp_path / 'run'}", tmp_path / "run"
+    out, err = said.shown(command)
     for title in ("Retrieval", "Answers", "Certainty", "Refusals", "Citations", "Cost"):
-        assert title in shown.out
-    assert shown.out.rstrip().endswith("report.html")
-    assert "engine: extractive" in shown.err
-    summary = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))["summary"]
-    assert summary["cases"]["total"] == 3
+        assert title in out
+    assert out.rstrip().endswith("report.html") and "engine: extractive" in err
+    summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))["summary"]
     figures = summary["figures"]
+    assert summary["cases"]["total"] == 3 and summary["failures"] == []
     assert figures["Retrieval"]["hybrid"]["R@1"] == {"mean": 1.0, "cases": 2}
-    assert figures["Answers"]["plain"]["contains"]["mean"] == 1.0
-    assert figures["Refusals"]["self-rag"]["refused"]["mean"] == 1.0
+    assert figures["Answers"]["plain"]["contains"]["mean"] == figures["Refusals"]["self-rag"]["refused"]["mean"] == 1.0
     assert set(figures["Router"]) == {"vectorstore", "web_search"}
-    assert summary["failures"] == []
-    rows = rows_of(tmp_path / "run")
+    rows = rows_of(folder)
     assert len(rows) == 2 + 3 + 4 * 3
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
     assert "What does the greenhouse cost?" in page and "4,200 euros" in page
-    assert run(command) == 0
-    assert len(rows_of(tmp_path / "run")) == len(rows)
+    said(command)
+    assert len(rows_of(folder)) == len(rows)
 
 
 @pytest.mark.slow
-def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, capsys):
-    assert run(["eval", str(here / "mine.jsonl"), "--graph", "plain", "--graph", "crag", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    folder = here / "data" / "evaluations" / os.path.basename(found["folder"])  # noqa: PTH119
-    assert folder.name.startswith("mine-extractive-")
-    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, said):
+    found = said.json(f"eval {here / 'mine.jsonl'} --graph plain --graph crag")
+    name = Path(found["folder"]).name
+    assert name.startswith("mine-extractive-")
+    assert {file.stat().st_mode & 0o777 for file in (here / "data" / "evaluations" / name).iterdir()} == {0o600}
     assert found["summary"]["figures"]["Cost"]["plain"]["seconds"]["cases"] == 3
-    capsys.readouterr()
-    assert run(["eval", "compare", folder.name, folder.name, "--graph-a", "plain", "--graph-b", "crag"]) == 0
-    assert "crag" in capsys.readouterr().out
+    assert "crag" in said.out(f"eval compare {name} {name} --graph-a plain --graph-b crag")
 
 
 @pytest.mark.slow
-def test_two_runs_are_compared_case_by_case(here, capsys, tmp_path):
-    for k in ("1", "2"):
-        out = str(tmp_path / k)
-        assert run(["eval", str(here / "mine.jsonl"), "--graph", "plain", "--k", k, "--out", out]) == 0
-    capsys.readouterr()
-    assert run(["eval", "compare", str(tmp_path / "1"), str(tmp_path / "2")]) == 0
-    shown = capsys.readouterr().out
-    assert "k" in shown
-    assert run(["eval", "compare", str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
-    json.loads(capsys.readouterr().out)
+def test_two_runs_are_compared_case_by_case(here, said, tmp_path):
+    for k in (1, 2):
+        said(f"eval {here / 'mine.jsonl'} --graph plain --k {k} --out {tmp_path / str(k)}")
+    compare = f"eval compare {tmp_path / '1'} {tmp_path / '2'}"
+    assert "k" in said.out(compare) and said.json(compare)
 
 
-def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, capsys, tmp_path):
+def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, said, tmp_path):
+    asked = {"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}
     paragraphs = [
-        {
-            "context": "The pump costs 12 euros.",
-            "qas": [{"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}],
-        },
+        {"context": "The pump costs 12 euros.", "qas": [asked]},
         {"context": "Nine people work in Lyon.", "qas": []},
     ]
     squad = tmp_path / "pumps.json"
     squad.write_text(json.dumps({"data": [{"title": "Pumps", "paragraphs": paragraphs}]}))
-    assert run(["eval", str(squad), "--corpus", "--retrieval-only", "--json"]) == 0
-    shown = capsys.readouterr()
+    shown = said.shown(f"eval {squad} --corpus --retrieval-only --json")
     found = json.loads(shown.out)
     retrieval = found["summary"]["figures"]["Retrieval"]
     assert list(retrieval) == ["hybrid", "dense", "words"]
     assert all(mode["nDCG@10"]["mean"] == 1.0 for mode in retrieval.values())
-    assert found["run"]["index"]["documents"] == 2
-    assert "engine:" not in shown.err, "nothing answers"
+    assert found["run"]["index"]["documents"] == 2 and "engine:" not in shown.err, "nothing answers"
     assert {place.name for place in (here / "data" / "indexes").iterdir()} == {"default"}, "no index of a person's own"
 
 
-def test_a_folder_with_another_run_is_refused_with_what_differs(here, capsys, tmp_path):
-    command = ["eval", str(here / "mine.jsonl"), "--graph", "plain", "--out", str(tmp_path / "run")]
-    assert run([*command, "--limit", "1"]) == 0
-    assert run(command) == 2
-    shown = capsys.readouterr().err
-    assert "holds another run: it differs in" in shown and "limit (1, now none)" in shown
-    assert "hint: choose another --out" in shown
+def test_a_folder_of_another_run_or_of_one_that_goes_on_is_refused_and_left_as_it_is(here, said, tmp_path):
+    folder = tmp_path / "run"
+    command = f"eval {here / 'mine.jsonl'} --graph plain --out {folder}"
+    said(f"{command} --limit 1")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    told = said(command, 2)
+    assert "holds another run: it differs in" in told and "limit (1, now none)" in told
+    assert "hint: choose another --out" in told
+    with held(folder):
+        assert "another local-rag eval is writing to" in said(f"{command} --graph crag", 2)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
-def test_a_run_that_is_going_on_is_refused_and_left_as_it_is(here, capsys, tmp_path):
-    command = ["eval", str(here / "mine.jsonl"), "--graph", "plain", "--out", str(tmp_path / "run")]
-    assert run(command) == 0
-    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
-    with held(tmp_path / "run"):
-        assert run([*command, "--graph", "crag"]) == 2
-    assert "another local-rag eval is writing to" in capsys.readouterr().err
-    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
-
-
-def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, tmp_path):
+def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, said, tmp_path):
     file = cases_file(tmp_path, [{"question": "What?", "relevant": ["nowhere.pdf"]}, CASES[0]])
-    assert run(["eval", str(file), "--retrieval-only"]) == 0
-    assert "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf" in capsys.readouterr().err
+    named = "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf"
+    assert named in said(f"eval {file} --retrieval-only")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +145,7 @@ def test_bad_input_gets_one_line_and_a_hint(here, said, monkeypatch, options, wh
 
 
 @pytest.mark.slow
-def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, monkeypatch, ollama, tmp_path):
+def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, said, monkeypatch, ollama, tmp_path):
     def reply(body):
         if "j" in (body.get("format") or {}).get("properties", {}):
             return '{"j": "right"}' if "greenhouse" in body["messages"][1]["content"] else "I am not sure."
@@ -176,18 +154,15 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, mon
     ollama.models["qwen3:4b-instruct"] = Model()
     ollama.always = reply
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
-    command = ["eval", str(here / "mine.jsonl"), "--graph", "self-rag", "--judge", "qwen3:4b-instruct", "--json"]
-    command += ["--model", "qwen3:4b-instruct", "--profile", "16gb", "--out", str(tmp_path / "run")]
-    assert run(command) == 0
-    shown = capsys.readouterr()
-    figures = json.loads(shown.out)
+    model = "--model qwen3:4b-instruct --judge qwen3:4b-instruct --profile 16gb"
+    command = f"eval {here / 'mine.jsonl'} --graph self-rag {model} --out {tmp_path / 'run'}"
+    figures = said.json(command)
     graph = {group: rows["self-rag"] for group, rows in figures["summary"]["figures"].items() if "self-rag" in rows}
     cost = {name: each["mean"] for name, each in graph["Cost"].items()}
     assert cost["calls"] >= 3 and cost["read"] > 300 and cost["written"] > 10
     assert graph["Grading of passages"]["unread"]["mean"] == 0
     assert (graph["Judge"]["unread"], graph["Judge"]["right"]) == ({"mean": 0.5, "cases": 2}, {"mean": 1.0, "cases": 1})
-    assert figures["run"]["engine"]["name"] == "ollama/qwen3:4b-instruct"
-    assert figures["run"]["judge"] == "qwen3:4b-instruct"
+    assert figures["run"]["engine"]["name"] == f"ollama/{figures['run']['judge']}" == "ollama/qwen3:4b-instruct"
     asked = len(ollama.chats)
-    assert run(command) == 0
+    said(command)
     assert len(ollama.chats) <= asked + 1, "nothing but loading the model is asked again"
