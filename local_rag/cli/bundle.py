@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ from local_rag.cli.options import (
     settings_of,
     stderr_display,
 )
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.errors import LocalRagError
 
 if TYPE_CHECKING:
     from local_rag.bundle.create import CreatedBundle
@@ -52,8 +52,15 @@ def create(
     ] = None,
     embedder: EmbedderOption = None,
     find_links: Annotated[
-        list[str] | None,
-        typer.Option("--find-links", metavar="DIR", help="Also look for wheels in this folder, as pip does."),
+        list[Path] | None,
+        typer.Option(
+            "--find-links",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            resolve_path=True,
+            help="Also look for wheels in this folder, as pip does; repeatable.",
+        ),
     ] = None,
     only_find_links: Annotated[
         bool, typer.Option("--only-find-links", help="Look for wheels only there, as pip with --no-index.")
@@ -69,10 +76,11 @@ def create(
     from local_rag.bundle.resolve import Target
     from local_rag.terminal.console import write_result
 
-    settings, options = settings_of(index, embedder=embedder), _links(find_links or [], only_find_links)
+    options = ["--no-index"] if only_find_links else []
+    options += [part for links in find_links or () for part in ("--find-links", str(links))]
     created = make(
         folder.expanduser().absolute(),
-        settings,
+        settings_of(index, embedder=embedder),
         Target.of(platform, python),
         stderr_display(),
         index=index is not None,
@@ -94,22 +102,6 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
     yield f"  {created.manifest}  manifest.json"
     yield f"  {created.program}  install.py"
     yield "What to type there stands in README.txt."
-
-
-def _links(sources: Sequence[str], only: bool) -> list[str]:
-    """Where to look for wheels, as options of uv and pip. Raises UsageError for no folder, or none that is there."""
-    if only and not sources:
-        raise UsageError(
-            "--only-find-links needs a folder of wheels to look in",
-            hint="local-rag bundle create DIR --only-find-links --find-links WHEELS",
-        )
-    options = ["--no-index"] if only else []
-    for source in sources:
-        path = Path(source).expanduser().absolute()  # pip may be started elsewhere
-        if "://" not in source and not path.exists():
-            raise UsageError(f"there is no folder {path}", hint="… --find-links WHEELS")
-        options += ["--find-links", source if "://" in source else str(path)]
-    return options
 
 
 @bundle_app.command()
