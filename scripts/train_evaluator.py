@@ -56,10 +56,7 @@ def calibrate(folder: Path, dev: list[Example], name: str) -> None:
     file.write_text(json.dumps(asdict(Calibration())), encoding="utf-8")
     evaluator = TrainedEvaluator(folder.name, read(folder), folder / "cache")
     calibration = fitted(evaluator, dev, SAMPLE, f"{name}, {min(SAMPLE, len(dev))} questions")
-    rounded = {
-        key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(calibration).items()
-    }
-    file.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

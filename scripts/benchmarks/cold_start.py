@@ -10,7 +10,7 @@ from statistics import median
 
 from benchmarks import texts
 from benchmarks.commands import PROGRAM, Done, environment, index, ready, timed, weights_of_minilm
-from benchmarks.report import Cell, Report, Table, percentile
+from benchmarks.report import Cell, Report, Table
 
 FILES, CHARACTERS = 2_700, 2_000
 """About 10,000 passages."""
@@ -61,8 +61,6 @@ def _table(taken: dict[str, list[Done]]) -> Table:
     for name, runs in taken.items():
         seconds = [done.seconds for done in runs]
         busy, memory = median(done.busy for done in runs), max(done.memory for done in runs)
-        rows.append(
-            [name, median(seconds), min(seconds), percentile(seconds, 0.95), median(seconds) / base, busy, memory]
-        )
-    columns = ["", "median", "least", "p95", "ratio", "processor", "memory, MB"]
+        rows.append([name, median(seconds), min(seconds), median(seconds) / base, busy, memory])
+    columns = ["", "median", "least", "ratio", "processor", "memory, MB"]
     return Table("Seconds from the shell to the last byte", columns, rows)

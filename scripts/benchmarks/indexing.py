@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sqlite3
 import time
@@ -95,22 +94,18 @@ def _encoded(model: Any, passages: Sequence[str], size: int) -> tuple[float, Vec
 
 
 def _again(data: Path, many: Path, times: int) -> Table:
-    """Seconds of a sync: of the whole command, and beyond one that only starts; and of listing the files."""
+    """Seconds of a sync: of the whole command, and beyond one that only starts."""
     place, env = index(data, many), environment(data)
     sync, status = ([*PROGRAM, name, "--index", str(place)] for name in ("index", "status"))
     one = many / "000" / "00007.txt"
     kept = one.read_text(encoding="utf-8")
-    taken: dict[str, list[float]] = {"listing the folder (os.walk)": [], "nothing changed": [], "one file changed": []}
+    taken: dict[str, list[float]] = {"nothing changed": [], "one file changed": []}
     start = median(timed(status, env).seconds for _ in range(times))
     for number in range(times):
-        began = time.perf_counter()
-        sum(len(files) for _, _, files in os.walk(many))
-        taken["listing the folder (os.walk)"].append(time.perf_counter() - began)
         taken["nothing changed"].append(timed(sync, env).seconds)
         one.write_text(f"{kept}\n\nChanged for the time number {number} at {time.time()}.\n", encoding="utf-8")
         taken["one file changed"].append(timed(sync, env).seconds)
     one.write_text(kept, encoding="utf-8")
     timed(sync, env)
     rows: list[list[Cell]] = [[name, median(seconds), median(seconds) - start] for name, seconds in taken.items()]
-    rows[0][2] = None
     return Table("Syncing an index again, seconds", ["", "whole command", "beyond `status`"], rows)
