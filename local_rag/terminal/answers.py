@@ -18,6 +18,7 @@ from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable, link
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import is_url, short_path, shorten
+from local_rag.text.markup import as_read
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -95,7 +96,7 @@ def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: A
         for citation in position.citations:
             where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts))
             if (citation.number, citation.quote) not in below:
-                quote = Text(f'"{shorten(citation.quote, QUOTE_WIDTH)}"', "dim")
+                quote = Text(f'"{shorten(as_read(citation.quote), QUOTE_WIDTH)}"', "dim")
                 quote.highlight_words([position.text], "bold")
                 where = Text.assemble(where, ", ", quote)
             table.add_row("", date, said, where)
@@ -127,7 +128,7 @@ def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
         how = texts.how(citation)
         characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
         table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
-        table.add_row("", f'"{" ".join(citation.quote.split())}"')
+        table.add_row("", f'"{as_read(citation.quote)}"')
     return table
 
 
@@ -136,7 +137,7 @@ def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Te
     if citation.fallback_corpus:
         web = texts.from_fallback_corpus.format(name=short_path(citation.fallback_corpus))
     web = f" ({web})" if web else ""
-    text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
+    text = Text.assemble((f'"{shorten(as_read(citation.quote), QUOTE_WIDTH)}"{web}', "dim"))
     if citation.located == "property":
         text.append(f" ({texts.located[citation.located]})", "dim")
     if doubts and not citation.verified:
@@ -178,7 +179,7 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
         table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
-        table.add_row("", shorten(passage.page_content, 300))
+        table.add_row("", shorten(as_read(passage.page_content), 300))
     return table
 
 

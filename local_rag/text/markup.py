@@ -25,6 +25,7 @@ _PATTERNS = [
         r"</?(?:a|b|br|code|details|div|em|i|img|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
     )
 ]
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
 _SIGNS = re.compile(r"[\[`*_<]")
 
 
@@ -53,6 +54,11 @@ def view_of(text: str) -> View:
 def plain(text: str) -> str:
     """A text without its markup."""
     return view_of(text).text
+
+
+def as_read(text: str) -> str:
+    """A text as a person reads it on one line: without its markup and the signs of its headings."""
+    return " ".join(_HEADING.sub("", plain(text)).split())
 
 
 def markup(text: str) -> list[tuple[int, int]]:

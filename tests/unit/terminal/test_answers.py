@@ -93,6 +93,9 @@ def test_a_citation_names_file_page_and_words_and_opens_on_a_click():
     opened, closed = "\x1b]8;id=0;file:///notes/plan.pdf#page=4\x1b\\", "\x1b]8;;\x1b\\"
     assert re.sub(r"id=\d+", "id=0", linked).startswith(f"{opened}/notes/plan.pdf{closed}, p. 4, ")
     assert cited(verified=False).endswith("(not verified)")
+    marked = "## Price\n\nThe **rent** is `900` euros."
+    assert cited(quote=marked).endswith('"Price The rent is 900 euros."')
+    assert shown(passages_table([passage(1, marked)]))[1].strip() == "Price The rent is 900 euros."
     assert cited(page=None, heading='A, "b"') == '/notes/plan.pdf, § A, "b", "The valve holds."'
 
 
