@@ -11,7 +11,6 @@ import typer
 from local_rag.cli.options import (
     EmbedderOption,
     JsonOption,
-    PartialOption,
     settings_of,
     stderr_display,
 )
@@ -65,7 +64,9 @@ def create(
     only_find_links: Annotated[
         bool, typer.Option("--only-find-links", help="Look for wheels only there, as pip with --no-index.")
     ] = False,
-    partial: PartialOption = False,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Also with an index of which not all is embedded; README.txt says so.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Collect wheels, embedding model, models.yaml and, if named, an index and Ollama models, with SHA-256 sums.

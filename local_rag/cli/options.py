@@ -30,9 +30,6 @@ IndexesOption = Annotated[
 EmbedderOption = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
 ]
-PartialOption = Annotated[
-    bool, typer.Option("--partial", help="Also with an index of which not all is embedded; the result says so.")
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 InOption = Annotated[
     list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Use only these files or pages; repeatable.")
