@@ -196,6 +196,7 @@ def remove(
 
 def _remove_index(settings: Settings) -> int:
     from local_rag.index.index import Index
+    from local_rag.runtime.dropped import delete_copies
     from local_rag.terminal.console import confirm, write
     from local_rag.terminal.history import what_quotes
     from local_rag.text.display import plural, short_path
@@ -204,6 +205,7 @@ def _remove_index(settings: Settings) -> int:
     if not confirm(f"Delete the index {short_path(folder)}?"):
         return 1
     Index.destroy(folder)
+    delete_copies(settings)
     with history_of(settings) as history:
         count = history.delete_of_index(folder)
     with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
@@ -214,6 +216,7 @@ def _remove_index(settings: Settings) -> int:
 def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
     from local_rag.index.sync.roots import real_path
+    from local_rag.runtime.dropped import delete_copies
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
@@ -231,6 +234,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
         removed += opened.remove(inside, missing_ok=True) if patterns else ()
         if inside and keep_out is None and sys.stdin.isatty() and confirm(_question(inside)):
             patterns = opened.keep_out(inside)
+        delete_copies(settings, removed)
         linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
     sync = f"local-rag index --index {shlex.quote(index[0])}" if index else "local-rag index"
     lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]

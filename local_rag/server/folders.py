@@ -1,8 +1,11 @@
-"""Folders that a page may index: below a root that a person named at the terminal, by names that are there."""
+"""Folders that a page may index: below a root that a person named at the terminal, or, for who is signed in there, in
+the person's home; by names that are there.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,39 +15,61 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from local_rag.core.errors import IndexMissing, reason_of
+from local_rag.core.cancel import Cancel, scope
+from local_rag.core.errors import DeadlineExceeded, IndexMissing, reason_of
+from local_rag.index.store.schema import Root
+from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
+from local_rag.server.auth import Asking, Caller
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import shown
 from local_rag.server.responses import Body
-from local_rag.server.workspace import Here, Workspace
-from local_rag.text.display import short_path
+from local_rag.server.workspace import HEAVY, Here, Workspace
+from local_rag.text.display import by_count, kinds_in_words, short_path
 
 FOLDERS = 2_000
 """Folders of a folder that are listed."""
+COUNTING = 3.0
+"""Seconds that the files of a folder are counted for."""
+KINDS = 6
+"""Kinds of files that are named; the others are counted together."""
+DROPPED = "dropped"
+"""The root of what was dropped, in place of an ID."""
 
 router = APIRouter()
 
 
-def allowed_roots(workspace: Workspace, index: str | None) -> dict[str, Path]:
-    """The folders below which the page may index, by ID: those of `serve --root`, and those that are indexed.
+def allowed_roots(workspace: Workspace, index: str | None, caller: Caller) -> dict[str, Path]:
+    """The folders below which the page may index, by ID: the home of the person, who alone has the session of a page,
+    those of `serve --root`, and those that are indexed.
 
     One that has become a link since it was named is none.
     """
-    roots = [*workspace.roots]
+    settings = workspace.settings_of(index)
+    roots = [*(_home() if caller == "cookie" else ()), *workspace.roots]
     with suppress(IndexMissing):
-        listing = workspace.files.of(workspace.settings_of(index).index_path)
-        roots += [Path(root.path) for root in listing.roots]
+        listing = workspace.files.of(settings.index_path)
+        roots += [Path(root.path) for root in listing.roots if Path(root.path) != dropped_files(settings)]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
 
 
+def _home() -> Iterator[Path]:
+    """The home of the person; none where that is a whole file system, as of some accounts without a person."""
+    with suppress(RuntimeError):
+        home = Path.home().resolve()
+        if home.parent != home:
+            yield home
+
+
 class Below(Body):
-    """A folder: `below` is its path in a root that may be indexed, with "/", "" for the root itself."""
+    """A folder: `below` is its path in a root that may be indexed, with "/", "" for the root itself.
+
+    The root "dropped" holds the copies of files that were dropped on the page.
+    """
 
     root: str
     below: str = Field("", max_length=4000)
     index: str | None = None
-    stream: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +94,23 @@ class Folders:
     more: int
 
 
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """What is read of a folder that is indexed: how many files, and of which kinds, such as "20 .pdf and 3 .md".
+
+    `not_read` counts those of other kinds. `whole`: no more were found in the time that counting may take.
+    """
+
+    files: int
+    kinds: str
+    not_read: str
+    whole: bool
+
+
 @router.get("/api/index/folders")
-def folders(workspace: Here, request: Annotated[Below, Query()]) -> Folders:
+def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking) -> Folders:
     """The folders in one that may be indexed."""
-    folder = allowed_folder(workspace, request)
+    folder = allowed_folder(workspace, request, caller)
     names = sorted((entry.name for entry in _entries(folder)), key=str.casefold)
     indexed, coming = _indexed_in(workspace, request.index, folder)
 
@@ -84,14 +122,37 @@ def folders(workspace: Here, request: Annotated[Below, Query()]) -> Folders:
     return Folders(shown(short_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
 
 
-def allowed_folder(workspace: Workspace, request: Below) -> Path:
+@router.get("/api/index/folders/files", dependencies=HEAVY)
+def folder_files(workspace: Here, request: Annotated[Below, Query()], caller: Asking) -> FolderFiles:
+    """How many files of which kinds are in a folder that may be indexed, and below it."""
+    from local_rag.index.sync.walk import Walk, walk
+
+    folder, walked, whole = allowed_folder(workspace, request, caller), Walk(), False
+    with suppress(DeadlineExceeded), scope(Cancel(COUNTING)):
+        walk([Root(str(folder))], walked=walked)
+        whole = True
+    kinds = Counter(Path(name).suffix.lower() or "(none)" for name in walked.files)
+    return FolderFiles(len(walked.files), _in_words(kinds), _in_words(walked.ignored[str(folder)]), whole)
+
+
+def _in_words(kinds: Counter[str]) -> str:
+    """The most frequent kinds with their counts."""
+    most = by_count(kinds)
+    named = dict([*most.items()][:KINDS])
+    others = kinds.total() - sum(named.values())
+    return shown(kinds_in_words(named | ({"of other kinds": others} if others else {})))
+
+
+def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path:
     """The folder that a request names. Raises ApiError, NotFound for one that may not be indexed."""
-    roots = allowed_roots(workspace, request.index)
+    if request.root == DROPPED:
+        return _folder_below(dropped_files(workspace.settings_of(request.index)), request.below)
+    roots = allowed_roots(workspace, request.index, caller)
     if request.root not in roots:
         raise ApiError(
             403,
             "outside",
-            "this folder was neither indexed at the terminal nor named with --root",
+            "this folder was neither indexed at the terminal nor named with --root, and the page alone sees your home",
             "local-rag serve --root FOLDER   or   local-rag index FOLDER",
         )
     return _folder_below(roots[request.root], request.below)
@@ -134,7 +195,8 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and _is_text(entry.name):
+                is_folder = entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
+                if is_folder and not entry.name.startswith(".") and _is_text(entry.name):
                     yield entry
     except OSError as error:
         raise ApiError(403, "forbidden", f"this folder cannot be looked into ({reason_of(error)})") from error

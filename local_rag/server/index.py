@@ -14,8 +14,10 @@ from pydantic import Field
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.errors import IndexMissing
 from local_rag.core.serialization import to_plain
+from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store import reads
 from local_rag.index.store.schema import OF_OTHER_KINDS
+from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
 from local_rag.server.errors import NotFound
@@ -125,6 +127,19 @@ class Sync(Body):
     stream: bool = True
 
 
+class Add(Below):
+    """A folder to index; `name` names an index that is made for it, or is there."""
+
+    name: str = Field("", max_length=60, pattern=r"^([\w-][\w.-]*)?$")
+    stream: bool = True
+
+
+class OfIndex(Body):
+    """An index by its name."""
+
+    index: str
+
+
 class Forget(Body):
     """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too."""
 
@@ -134,14 +149,15 @@ class Forget(Body):
 
 
 @router.get("/api/index")
-def index(workspace: Here, index: str | None = None) -> IndexView:
+def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexView:
     """What is indexed, from where, and what was skipped."""
     from local_rag.runtime.indexing import command_of
     from local_rag.runtime.opening import missing
 
     settings = workspace.settings_of(index)
     name = shown(short_path(settings.values.index))
-    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in allowed_roots(workspace, index).items()]
+    roots = allowed_roots(workspace, index, caller)
+    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in roots.items()]
     indexing = workspace.jobs.indexing
     job = indexing.id if indexing else ""
     try:
@@ -193,20 +209,23 @@ def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), path in listing.files)
 
 
-def _synced(workspace: Workspace, caller: Caller, name: str | None, paths: Sequence[Path]) -> Job:
+def _synced(
+    workspace: Workspace, caller: Caller, name: str | None, paths: Sequence[Path] = (), *, sample: bool = False
+) -> Job:
     """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
-    settings = workspace.settings_of(name)
-    if not paths:
+    settings = workspace.settings_of(name, new=bool(paths or sample))
+    if not (paths or sample):
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
     flags = {**workspace.flags, **({} if name is None else {"index": name})}
 
     def work(job: Job) -> Generator[Event]:
         yield "begun", {"id": job.id, **job.about}
-        report = yield from indexed(job, flags, paths)
+        report = yield from indexed(job, flags, paths, sample=sample)
         workspace.pages.forget()
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
-    return workspace.jobs.index(Job("index", caller, {"index": shown(short_path(settings.values.index))}, work))
+    about = {"index": shown(short_path(settings.values.index)), "folders": [shown(short_path(path)) for path in paths]}
+    return workspace.jobs.index(Job("index", caller, about, work))
 
 
 def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
@@ -227,11 +246,15 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
 
 
 def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
-    return _synced(workspace, caller, request.index, [])
+    return _synced(workspace, caller, request.index)
 
 
-def _of_folder(request: Below, workspace: Here, caller: Asking) -> Job:
-    return _synced(workspace, caller, request.index, [allowed_folder(workspace, request)])
+def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
+    return _synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
+
+
+def _of_sample(workspace: Here, caller: Asking) -> Job:
+    return _synced(workspace, caller, SAMPLE, sample=True)
 
 
 @router.post("/api/index/sync")
@@ -241,9 +264,30 @@ async def sync(request: Sync, job: Annotated[Job, Depends(_of_all)], workspace: 
 
 
 @router.post("/api/index/add")
-async def add(request: Below, job: Annotated[Job, Depends(_of_folder)], workspace: Here) -> Any:
+async def add(request: Add, job: Annotated[Job, Depends(_of_folder)], workspace: Here) -> Any:
     """Index a folder."""
     return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+
+
+@router.post("/api/index/sample")
+async def sample(job: Annotated[Job, Depends(_of_sample)], workspace: Here) -> Any:
+    """Index the handbook that ships with local-rag, as the index "demo"."""
+    return await job_response(job, workspace.limits.heartbeat, stream=True)
+
+
+@router.post("/api/index/delete")
+def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
+    """Delete an index with the records (`runs`) of questions about it, and the copies of what was dropped for it."""
+    from local_rag.index.index import Index
+
+    settings = workspace.settings_of(request.index)
+    workspace.files.of(settings.index_path)
+    with workspace.jobs.writing():
+        workspace.let_go(settings.index_path)
+        Index.destroy(settings.index_path)
+        delete_copies(settings)
+    workspace.pages.forget()
+    return {"runs": workspace.history.delete_of_index(settings.index_path)}
 
 
 @router.post("/api/index/forget")
@@ -262,6 +306,7 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
     with workspace.jobs.writing(), open_index(settings, reembed=True) as opened:
         patterns = opened.keep_out(files) if request.keep_out and files else []
         removed = opened.remove([name if is_url(name) else Path(name) for name in names], missing_ok=True)
+    delete_copies(settings, names)
     workspace.pages.forget()
     notes = []
     if quoting := about(kept(settings), removed):

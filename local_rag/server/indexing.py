@@ -1,8 +1,8 @@
 """The process that indexes for a page: `python -m local_rag.server.indexing`, whose memory is gone when it ends.
 
-Its request is one line of JSON on stdin: {"settings": …, "paths": […]}. It writes a line for whatever happens: a note,
-how far it is, and last the report or what went wrong. It stops soon after stdin ends, because a person stopped it or
-its server is gone; what is stored is whole at every moment.
+Its request is one line of JSON on stdin: {"settings": …, "paths": […], "sample": …}. It writes a line for whatever
+happens: a note, how far it is, and last the report or what went wrong. It stops soon after stdin ends, because a person
+stopped it or its server is gone; what is stored is whole at every moment.
 """
 
 from __future__ import annotations
@@ -34,9 +34,14 @@ PATIENCE = 60.0
 """Seconds that the process may take to stop; then it ends itself, in the middle of whatever it does."""
 
 
-def indexed(job: Job, settings: Mapping[str, Any], paths: Sequence[Path]) -> Generator[Event, None, SyncReport]:
-    """Run the process: its events as they come; the report is returned. Raises what it ended with."""
-    pipe = subprocess.PIPE
+def indexed(
+    job: Job, settings: Mapping[str, Any], paths: Sequence[Path], *, sample: bool = False
+) -> Generator[Event, None, SyncReport]:
+    """Run the process: its events as they come; the report is returned. Raises what it ended with.
+
+    The `sample` in place of paths is the handbook that ships with the package.
+    """
+    pipe, request = subprocess.PIPE, {"settings": settings, "paths": paths, "sample": sample}
     with subprocess.Popen(
         command(__name__),
         stdin=pipe,
@@ -48,7 +53,7 @@ def indexed(job: Job, settings: Mapping[str, Any], paths: Sequence[Path]) -> Gen
         assert process.stdin and process.stdout, "both are pipes"
         job.at_stop = process.stdin.close
         try:
-            process.stdin.write(f"{to_json({'settings': settings, 'paths': paths}, indent=None)}\n".encode())
+            process.stdin.write(f"{to_json(request, indent=None)}\n".encode())
             process.stdin.flush()
             for line in process.stdout:
                 name, value = json.loads(line)
@@ -109,6 +114,7 @@ def main() -> None:
 
 def _index(request: Mapping[str, Any], told: _Told) -> SyncReport:
     from local_rag.config.settings import Settings
+    from local_rag.diagnostics.demo import index_demo
     from local_rag.runtime.indexing import Request, index_files
 
     cancel = Cancel()
@@ -120,8 +126,11 @@ def _index(request: Mapping[str, Any], told: _Told) -> SyncReport:
         os._exit(1)
 
     threading.Thread(target=until_left, daemon=True).start()
+    settings = Settings.load(**request["settings"])
     with scope(cancel):
-        report, _ = index_files(Settings.load(**request["settings"]), Request([*map(Path, request["paths"])]), told)
+        if request["sample"]:
+            return index_demo(settings, told)
+        report, _ = index_files(settings, Request([*map(Path, request["paths"])]), told)
     return report
 
 

@@ -54,13 +54,13 @@ class Workspace:
         self._uses: Counter[Rag] = Counter()
         self._lock = threading.RLock()
 
-    def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
+    def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:
         """The settings in force with another index (or several) and further values (`limits__seconds=60`).
 
-        None means as they are. Raises ConfigError, UsageError, and NotFound for an index that is none of `indexes`: a
-        client names no paths.
+        None means as they are. Raises ConfigError, UsageError, and NotFound for an index that is none of `indexes`,
+        unless it may be a `new` one: a client names no paths.
         """
-        known = self.indexes()
+        known = [index] if new else self.indexes()
         for name in [index] if isinstance(index, str) else index or ():
             if name not in known:
                 raise NotFound(f"there is no index {name!r} here", "local-rag serve --index NAME   serves another one")
@@ -117,9 +117,21 @@ class Workspace:
         """Close what was opened or taken longest ago and nobody uses, as far as there is too much."""
         idle = [key for key, rag in list(self._rags.items())[:-1] if not self._uses[rag]]
         for key in idle[: max(0, len(self._rags) - RAGS)]:
-            rag = self._rags.pop(key)
-            del self._uses[rag]
-            rag.close()
+            self._close(key)
+
+    def let_go(self, folder: Path) -> None:
+        """Close what has the index in a folder open, which is about to go. Raises ApiError (409) while it is asked."""
+        with self._lock:
+            keys = [key for key, rag in self._rags.items() if str(folder.resolve()) in rag.folders]
+            if any(self._uses[self._rags[key]] for key in keys):
+                raise ApiError(409, "conflict", "a question asks this index now", "wait until it is answered")
+            for key in keys:
+                self._close(key)
+
+    def _close(self, key: Values) -> None:
+        rag = self._rags.pop(key)
+        del self._uses[rag]
+        rag.close()
 
     @property
     def history(self) -> History:

@@ -65,7 +65,11 @@ class Walk:
 
 
 def walk(
-    roots: Iterable[Root], around: Collection[Root] = (), known: Collection[str] = (), own: Collection[str] = ()
+    roots: Iterable[Root],
+    around: Collection[Root] = (),
+    known: Collection[str] = (),
+    own: Collection[str] = (),
+    walked: Walk | None = None,
 ) -> Walk:
     """The files below some roots that can be read; a root that is a file is taken whatever its suffix.
 
@@ -73,9 +77,10 @@ def walk(
     .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, and
     secrets unless the root has them. Files behind links count where they really are; a link out of the root is followed
     only if the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files
-    above a root have no say. `known` are the indexed files, `own` further suffixes that are read. Raises Stopped.
+    above a root have no say. `known` are the indexed files, `own` further suffixes that are read. `walked` has what was
+    found until it is stopped. Raises Stopped.
     """
-    walked = Walk()
+    walked = walked or Walk()
     by_path = {root.path: root for root in around}
     for root in roots:
         _Search(walked, root, by_path, known, own).run()
