@@ -14,6 +14,7 @@ from pydantic import Field
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.errors import IndexMissing
 from local_rag.core.serialization import to_plain
+from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store import reads
 from local_rag.index.store.schema import OF_OTHER_KINDS
@@ -31,6 +32,11 @@ from local_rag.text.display import is_url, plural, short_path
 
 LISTED = 100
 """Files of a report that are named."""
+
+SUGGESTED = 3
+READ_FOR_QUESTIONS = 50
+"""Documents whose headings are looked at for suggested questions."""
+LONGEST_HEADING = 60
 
 FIXES = (
     ("no text layer", "make its text readable first, for instance with ocrmypdf, then bring the index up to date"),
@@ -131,6 +137,12 @@ class Add(Below):
     """A folder to index; `name` names an index that is made for it, or is there."""
 
     name: str = Field("", max_length=60, pattern=r"^([\w-][\w.-]*)?$")
+    stream: bool = True
+
+
+class Sample(Body):
+    """The handbook that ships with local-rag."""
+
     stream: bool = True
 
 
@@ -253,8 +265,30 @@ def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
     return _synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
 
 
-def _of_sample(workspace: Here, caller: Asking) -> Job:
+def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
     return _synced(workspace, caller, SAMPLE, sample=True)
+
+
+@router.get("/api/index/suggestions")
+def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str]]:
+    """A few `questions` about what is indexed, made of titles and headings."""
+    try:
+        listing = workspace.files.of(workspace.settings_of(index).index_path)
+    except IndexMissing:
+        return {"questions": []}
+    headed = listing.read(reads.headed, READ_FOR_QUESTIONS)
+    named = {path: (title, _heading(title, headings)) for path, title, headings in headed}
+    asked = [
+        f"What does “{shown(title)}” say about “{shown(heading)}”?" for title, heading in named.values() if heading
+    ]
+    known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
+    return {"questions": [*known, *asked][:SUGGESTED]}
+
+
+def _heading(title: str, headings: Sequence[str]) -> str:
+    """The first heading below the title that reads like one, "" where there is none."""
+    fitting = (each for each in headings if each != title and 4 <= len(each) <= LONGEST_HEADING and each[0].isalpha())
+    return next(fitting, "") if len(title) <= LONGEST_HEADING else ""
 
 
 @router.post("/api/index/sync")
@@ -270,9 +304,9 @@ async def add(request: Add, job: Annotated[Job, Depends(_of_folder)], workspace:
 
 
 @router.post("/api/index/sample")
-async def sample(job: Annotated[Job, Depends(_of_sample)], workspace: Here) -> Any:
+async def sample(request: Sample, job: Annotated[Job, Depends(_of_sample)], workspace: Here) -> Any:
     """Index the handbook that ships with local-rag, as the index "demo"."""
-    return await job_response(job, workspace.limits.heartbeat, stream=True)
+    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
 
 
 @router.post("/api/index/delete")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from local_rag.server.errors import in_fields
 from local_rag.server.originals import Segment
 from local_rag.server.responses import Narrowed
 from local_rag.server.workspace import HEAVY, Here, Workspace
-from local_rag.text.display import for_terminal
+from local_rag.text.display import for_terminal, joined
 from local_rag.text.words import WORD, content_stems, fold, stem
 
 PATIENCE = 3.0
@@ -92,13 +92,19 @@ class GraphChoice:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a question can set, and what holds where it does not."""
+    """What a question can set, and what holds where it does not.
+
+    `writer` names the models that write answers, "" where these are quotes; `without` says why, `hint` what helps.
+    """
 
     indexes: Sequence[str]
     graphs: Sequence[GraphChoice]
     models: Sequence[str]
     web: Sequence[str]
     defaults: dict[str, Any]
+    writer: str = ""
+    without: str = ""
+    hint: str = ""
 
 
 @router.get("/api/choices")
@@ -106,11 +112,14 @@ def choices(workspace: Here) -> Choices:
     """What a question can set, and the defaults."""
     from local_rag.graphs.drawing import OF_GRAPHS
 
-    values = workspace.settings.values
+    values, report = workspace.settings.values, _models(workspace)
+    there = (
+        [model.name for model in report.models if model.installed is not None and not model.refused] if report else []
+    )
     return Choices(
         indexes=workspace.indexes(),
         graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
-        models=_models(workspace),
+        models=there,
         web=("off", "ask"),
         defaults={
             "index": [*workspace.settings.index_paths],
@@ -120,18 +129,19 @@ def choices(workspace: Here) -> Choices:
             "web": "off" if values.web.enabled == "off" else "ask",
             "k": values.k,
         },
+        writer=joined(report.in_use) if report and report.answering else "",
+        without=report.problem if report else "",
+        hint=report.hint if report else "",
     )
 
 
-def _models(workspace: Workspace) -> list[str]:
-    """The models that can answer without anything being fetched; none where no Ollama server answers."""
+def _models(workspace: Workspace) -> ModelReport | None:
+    """The models, none of them installed where no Ollama server answers; None where the settings name no model."""
     from local_rag.runtime.engine_choice import QUICK
 
-    try:
-        report = model_report(workspace.settings, QUICK)
-    except UsageError:
-        return []
-    return [model.name for model in report.models if model.installed is not None and not model.refused]
+    with suppress(UsageError):
+        return model_report(workspace.settings, QUICK)
+    return None
 
 
 EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})

@@ -181,6 +181,16 @@ def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[
     return [IndexedFile(*(*row[:5], tuple(json.loads(row[5])), *row[6:-1])) for row in rows]
 
 
+def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
+    """Path, title and headings of some documents that have headings, those that came last first."""
+    rows = db.execute(
+        "SELECT path, title, headings FROM documents JOIN files ON files.id = file WHERE headings != '[]'"
+        " ORDER BY documents.id DESC LIMIT ?",
+        (most,),
+    )
+    return [(path, title, [text for _, _, text in json.loads(headings)]) for path, title, headings in rows]
+
+
 # --- the stored texts of one file
 
 

@@ -120,6 +120,18 @@ def test_the_sample_is_an_index_of_its_own(serve, converted):
     assert client.got("/api/choices")["indexes"] == ["default", "demo"] and not client.got("/api/index")["exists"]
 
 
+def test_questions_are_suggested_from_titles_and_headings_and_from_the_sample(serve, at_home):
+    client, lease = serve(), "# Lease\n\n## Notice period\n\nThree months.\n"
+    assert client.got("/api/index/suggestions") == {"questions": []}
+    (at_home / "notes" / "lease.md").write_text(lease)
+    added(client, root=file_id(str(at_home)), below="notes")
+    asked = client.got("/api/index/suggestions")["questions"]
+    assert "What does “Lease” say about “Notice period”?" in asked and len(asked) <= 3
+    added(client, "sample")
+    asked = client.got("/api/index/suggestions", index="demo")["questions"]
+    assert asked[0].startswith("What does CRAG do") and len(asked) == 3
+
+
 def a_piece(data, at=0, last=True, name="note.md", upload="0" * 16, **more):
     return {
         **{"name": name, "upload": upload, "at": at, "data": base64.b64encode(data).decode(), "last": last},
