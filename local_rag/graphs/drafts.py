@@ -47,7 +47,7 @@ def _what_was_wrong(grade: Grade, texts: AnswerTexts) -> str:
     if grade.support == "fully" and not grade.usefulness:
         return texts.usefulness_unchecked
     return {
-        "fully": texts.not_useful.format(level=grade.usefulness),
+        "fully": texts.not_useful,
         "partially": texts.partly_supported,
         "no": texts.not_supported,
         "unparsed": texts.no_verdict,

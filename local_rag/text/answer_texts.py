@@ -62,7 +62,7 @@ class AnswerTexts:
         "{left} of {n} sentences could not be checked",
     )
     usefulness_unchecked = "supported, but whether it answers the question could not be checked"
-    not_useful = "supported, but it does not answer the question well (usefulness {level} of 5)"
+    not_useful = "supported, but it may not be what you asked for"
     partly_supported = "only partly supported by the passages"
     not_supported = "not supported by the passages"
     no_verdict = "it could not be checked: the grader gave no usable verdict"
@@ -199,7 +199,7 @@ class German(AnswerTexts):
         "{left} von {n} Sätzen ließen sich nicht prüfen",
     )
     usefulness_unchecked = "belegt, aber ob die Frage damit beantwortet ist, ließ sich nicht prüfen"
-    not_useful = "belegt, beantwortet die Frage aber nicht gut (Nutzen {level} von 5)"
+    not_useful = "belegt, aber vielleicht nicht das, wonach gefragt ist"
     partly_supported = "durch die Textstellen nur teilweise belegt"
     not_supported = "durch die Textstellen nicht belegt"
     no_verdict = "eine Prüfung war nicht möglich: es kam kein brauchbares Urteil"

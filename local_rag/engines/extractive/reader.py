@@ -148,7 +148,7 @@ class Reader:
             return 1, 0.0, "it holds no short answer that stands in the passages"
         score = round(self._score(best), 4)
         levels = (self._answers / 2, self._answers, max(USEFUL, self._answers), max(SURE, self._answers))
-        why = f"{shorten(best.span.text, SHORTEST)!r} answers it with a probability of {score:.2f}"
+        why = f"{shorten(best.span.text, SHORTEST)!r} is the answer with a probability of {score:.2f}"
         level = 1 + sum(score >= least for least in levels)
         share = coverage(weights, f"{head(documents[best.passage])} {plain}")
         right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
@@ -159,7 +159,7 @@ class Reader:
             level = min(level, DOUBTFUL - apart)
             why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"
         elif weights and level > DOUBTFUL and right < LEAST:
-            level, why = DOUBTFUL, f"{why}, but it has little to do with the question"
+            level, why = DOUBTFUL, f"{why}, but little of the question stands beside it"
         return level, score, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:

@@ -42,7 +42,7 @@ def test_a_refusal_in_any_language_abstains_in_the_one_of_the_answer(graph, draf
     [
         ({"relevant": ["n"]}, "self-rag", {"rewrites": 0}, "keine der 4 gefundenen Textstellen beantwortet die Frage"),
         ({"grades": [("no", 5)]}, "self-rag", {"generations": 1}, "durch die Textstellen nicht belegt"),
-        ({"grades": [("fully", 3)]}, "crag", {}, "belegt, beantwortet die Frage aber nicht gut (Nutzen 3 von 5)"),
+        ({"grades": [("fully", 3)]}, "crag", {}, "belegt, aber vielleicht nicht das, wonach gefragt ist"),
         ({"grades": [("unparsed", 0)]}, "crag", {}, "eine Prüfung war nicht möglich: es kam kein brauchbares Urteil"),
         ({"drafts": ["Er kostet 100 Euro."]}, "plain", {}, "1 Satz ohne Quelle"),
     ],
