@@ -48,12 +48,14 @@ GRAPHS = ("plain", "self-rag", "crag", "adaptive")
 ANSWERS = {
     "health": {},
     "index": {"exists": True},
+    "index/suggestions": {"questions": []},
     "choices": {
         "graphs": [{"name": name, "about": ""} for name in GRAPHS],
         "defaults": {"index": ["main"], "graph": "self-rag", "engine": "auto", "model": "", "web": "off", "k": 4},
         "indexes": ["main", "mail"],
         "models": ["qwen3:4b"],
         "web": ["off", "ask"],
+        "writer": "qwen3:4b",
     },
     **{f"graphs/{name}": GRAPH for name in GRAPHS},
 }

@@ -1,5 +1,6 @@
 // The frame of the page: where one can go, the chats, and the view that the address names.
 import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from "./html.js";
+import { take } from "./indexing.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon, IconButton } from "./parts/icon.js";
 import { lazy } from "./parts/lazy.js";
@@ -7,7 +8,8 @@ import { Reconnect } from "./parts/reconnect.js";
 import { SignIn } from "./parts/sign_in.js";
 import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
-import { to, useRoute } from "./router.js";
+import { chosen } from "./parts/settings.js";
+import { go, to, useRoute } from "./router.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
@@ -28,6 +30,14 @@ function App() {
     if (!drawer || key !== "Escape") return;
     setDrawer(false);
     menu.current.focus();
+  });
+  useWindow("dragover drop", (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    if (event.type === "dragover" || signedOut) return;
+    const index = route.query.index || chosen.value.index;
+    take([...event.dataTransfer.files], index);
+    if (route.view !== "ask" || route.parts[0]) go("index", [], { index });
   });
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => void (document.title = `${title(route)} · local-rag`), [route]);

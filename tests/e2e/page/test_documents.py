@@ -184,6 +184,8 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
     server.answers["files"] = (200, {"files": [], "matching": 0, "total": 0, "cursor": None})
     folder = {"name": "letters", "below": "letters", "indexed": False, "coming": True}
     server.answers["index/folders"] = (200, {"label": "~/notes", "below": "", "folders": [folder], "more": 0})
+    counted = {"files": 2, "kinds": "2 .md", "not_read": "", "whole": True}
+    server.answers["index/folders/files"] = (200, counted)
     busy = {"error": {"code": "index_busy", "message": "the index is being changed already", "hint": "wait"}}
     server.answers["index/sync"] = (409, busy)
     with browser.tab(f"{server.url}#/index") as tab:

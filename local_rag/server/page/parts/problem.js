@@ -22,10 +22,6 @@ export function Hint({ text }) {
     ${about.length > 0 && html`<span class="muted"><bdi>${about.join(" ")}</bdi></span>`}</div>`;
 }
 
-export const NoIndex = ({ hint }) => html`<div class="card stack">
-  <p>Nothing is indexed yet. Type this at the terminal, with a folder of yours in place of FOLDER:</p>
-  <${Hint} text=${hint} /></div>`;
-
 const COPIED = "Copied";
 
 export function CopyButton({ text, label = "Copy" }) {

@@ -6,9 +6,14 @@ import { Icon } from "./icon.js";
 
 const choices = shared(null);
 
+// What a person chose stays for the next question.
+export const chosen = shared({});
+
+export const loadChoices = () => get("choices").then(choices.set, () => {});
+
 // What the server offers, and its defaults; null until it is known.
 export function useChoices() {
-  useEffect(() => void get("choices").then(choices.set, () => {}), []);
+  useEffect(() => void loadChoices(), []);
   return choices.use();
 }
 

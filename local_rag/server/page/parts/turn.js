@@ -39,8 +39,6 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     <${Question} text=${answer.question} />
     ${line("understood")}
     <${Status} answer=${answer} />
-    ${!silent && answer.engine === "extractive" && html`<p class="small">
-      No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}
     ${!silent && html`<div class="answer" lang=${answer.language}>
       <${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
     ${line("removed")}

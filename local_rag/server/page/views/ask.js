@@ -2,24 +2,21 @@
 import { get, path } from "../api.js";
 import { ask, asking as shown, clear, isUnderWay, join, stop } from "../asking.js";
 import {
-  html, say, shared, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
+  html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
 } from "../html.js";
 import { Composer } from "../parts/composer.js";
 import { LiveTurn, Stopped } from "../parts/live_turn.js";
-import { NoIndex, Problem } from "../parts/problem.js";
+import { Problem } from "../parts/problem.js";
 import { Question } from "../parts/question.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
-import { useReply } from "../parts/reply.js";
-import { requested } from "../parts/settings.js";
+import { chosen, requested } from "../parts/settings.js";
 import { threadsChanged } from "../parts/thread_list.js";
 import { quotesOf, Turn } from "../parts/turn.js";
+import { Welcome } from "../parts/welcome.js";
 import { replace } from "../router.js";
 
 const EMPTY = { name: "", turns: [], stopped: null, running: null };
 const AT_ONCE = 20;
-
-// What a person chose stays for the next question.
-const chosen = shared({});
 
 export default function Ask({ route }) {
   const name = route.parts[0] || "";
@@ -49,7 +46,8 @@ export default function Ask({ route }) {
     <h1 class="unseen">${name || "Ask"}</h1>
     <div class="turns">
       <${Problem} error=${problem} retry=${reload} />
-      ${!name && !here && html`<${Welcome} />`}
+      ${!name && !here && html`<${Welcome} settings=${settings} onAsk=${send}
+        onIndex=${(index) => chosen.set({ ...settings, index })} />`}
       ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer}
         active=${activeOf(answer)} onOpen=${openQuote} />`)}
       ${!here && thread.running && html`<article class="turn" aria-busy="true">
@@ -61,15 +59,6 @@ export default function Ask({ route }) {
     </div>
     <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay}
       elsewhere=${underWay && !here} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
-}
-
-function Welcome() {
-  const [{ value: index }] = useReply("index");
-  return html`<div class="welcome"><p class="question">What do you want to know?</p>
-    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say.
-      Nothing leaves this machine unasked.</p>
-    ${index?.about && html`<p class="small">${index.about}</p>`}
-    ${index && !index.exists && html`<${NoIndex} hint=${index.hint} />`}</div>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.

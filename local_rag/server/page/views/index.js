@@ -1,51 +1,31 @@
 // What is indexed and what was skipped; bringing it up to date, adding, forgetting.
-import { path, post, stopJob, stream } from "../api.js";
-import { html, say, shared, useEffect, useState } from "../html.js";
+import { path, post } from "../api.js";
+import { html, useEffect, useState } from "../html.js";
+import { follow, job, join } from "../indexing.js";
+import { AddFolder } from "../parts/add_folder.js";
+import { Begin, FilePick, Progress } from "../parts/begin.js";
 import { Dialog } from "../parts/dialog.js";
-import { Icon } from "../parts/icon.js";
-import { Hint, NoIndex, Problem } from "../parts/problem.js";
+import { Hint, Problem } from "../parts/problem.js";
 import { Paged, useFilter, useReply } from "../parts/reply.js";
-import { useChoices } from "../parts/settings.js";
-import { capital, duration, joined, many, Notes, size, Time } from "../parts/texts.js";
+import { loadChoices, useChoices } from "../parts/settings.js";
+import { capital, duration, joined, many, size, Time } from "../parts/texts.js";
 import { go, to } from "../router.js";
 
 const AT_ONCE = 200;
 const NAMED = 20;
 
-// The job that writes to an index, as far as this page follows it: {running, id, at, notes, report, error}.
-const job = shared({ notes: [] });
-
-// Begins a job, or without a body follows one that is there; it goes on while one looks at other views.
-async function follow(address, body) {
-  const tell = (change) => job.set({ ...job.value, ...change });
-  const note = (text) => tell({ notes: [...job.value.notes, text] });
-  const events = {
-    begun: ({ id }) => tell({ id }),
-    progress: (at) => tell({ at }),
-    note: ({ text }) => note(text),
-    report: (report) => tell({ report }),
-  };
-  job.set({ running: true, notes: [] });
-  try {
-    await stream(address, body, (name, value) => events[name]?.(value), "report");
-  } catch (error) {
-    if (error.code === "stopped") note("Stopped. What was done so far is kept.");
-    else tell({ error });
-  }
-  tell({ running: false });
-  say(job.value.report ? "The index is up to date" : "Indexing has stopped");
-}
-
 export default function Index({ route: { query: { index } } }) {
   const body = index ? { index } : {};
   const [forgetting, setForgetting] = useState(null);
   const [adding, setAdding] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [notes, setNotes] = useState([]);
   const now = job.use();
   const [{ value: about, error }, load] = useReply(path("index", body), now.running);
   useEffect(() => {
-    if (about?.job && !job.value.running) follow(path("jobs", about.job, "events"));
+    if (about?.job && !job.value.running) join(about.job);
   }, [about]);
+  useEffect(() => void loadChoices(), [now.running]);
   const forgotten = ({ removed, kept_out, notes }) => {
     setForgetting(null);
     if (!job.value.running) job.set({ notes: [] });
@@ -53,15 +33,18 @@ export default function Index({ route: { query: { index } } }) {
     setNotes([`${many(removed, "file")} left the index.`, ...keptOut, ...notes]);
     load();
   };
+  const show = (name) => go("index", [], { index: name });
   const add = (folder) => {
     setAdding(false);
-    follow("index/add", { ...body, ...folder });
+    follow("index/add", { ...body, ...folder }).then(() => folder.name && job.value.report && show(folder.name));
   };
   return html`<div class="page">
     <div class="row"><h1 class="fill">Index</h1><${IndexChoice} value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
-    ${about && html`<${About} about=${about} />
-      <${Work} job=${now} about=${about} onSync=${() => follow("index/sync", body)} onAdd=${() => setAdding(true)} />
+    ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
+    ${about && html`${about.exists && html`<${About} about=${about} />
+      <${Work} job=${now} about=${about} index=${index} onSync=${() => follow("index/sync", body)}
+        onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
       ${about.roots.length > 0 && html`<h2>From where</h2>
         <ul class="list">${about.roots.map((root) => html`<${Root} root=${root} onForget=${setForgetting} />`)}</ul>`}
@@ -73,6 +56,12 @@ export default function Index({ route: { query: { index } } }) {
       onClose=${() => setForgetting(null)} />`}
     ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onAdd=${add}
       onClose=${() => setAdding(false)} />`}
+    ${deleting && html`<${Delete} name=${about.index} onClose=${() => setDeleting(false)} onDone=${() => {
+      setDeleting(false);
+      loadChoices();
+      if (index) go("index");
+      else load();
+    }} />`}
   </div>`;
 }
 
@@ -86,8 +75,7 @@ function IndexChoice({ value }) {
 }
 
 function About({ about }) {
-  const { exists, hint, files, pages, chunks, embedded, bytes, last_sync, embedder } = about;
-  if (!exists) return html`<${NoIndex} hint=${hint} />`;
+  const { files, pages, chunks, embedded, bytes, last_sync, embedder } = about;
   const waiting = embedded < chunks;
   const counts = [many(files, "file"), pages > 0 && many(pages, "web page"), many(chunks, "passage"), size(bytes)];
   return html`<div class="card stack"><p><strong>${joined(counts)}</strong></p>
@@ -104,17 +92,25 @@ function Waiting({ about: { chunks, embedded, seconds_left } }) {
     <progress max=${chunks} value=${embedded}></progress></label>`;
 }
 
-function Work({ job: { running, id, at, notes, report, error }, about: { exists, allowed }, onSync, onAdd }) {
-  return html`<p class="row">
-      ${exists && html`<button class="primary" disabled=${running} onClick=${onSync}>Bring up to date</button>`}
+function Work({ job: { running, report }, about: { allowed }, index, onSync, onAdd, onDelete }) {
+  return html`<div class="row end">
+      <button class="primary" disabled=${running} onClick=${onSync}>Bring up to date</button>
       ${allowed.length > 0 && html`<button disabled=${running} onClick=${onAdd}>Add a folder</button>`}
-      ${running && id && html`<button class="danger" onClick=${() => stopJob(id)}>Stop</button>`}</p>
-    ${running && html`<label class="field"><bdi>${at?.line || "Beginning…"}</bdi>
-      <progress value=${at?.share ?? undefined}></progress></label>`}
-    <${Notes} lines=${notes} />
-    <${Problem} error=${error} />
+      <${FilePick} index=${index} /><span class="fill"></span>
+      <button class="quiet danger" disabled=${running} onClick=${onDelete}>Delete this index …</button></div>
+    <${Progress} />
     ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong>${" "}
       <span class="muted">in ${duration(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
+}
+
+function Delete({ name, onDone, onClose }) {
+  const [error, setError] = useState(null);
+  return html`<${Dialog} title="Delete this index?" onClose=${onClose}>
+    <p><strong><bdi>${name}</bdi></strong></p>
+    <p>Your files stay as they are; copies of files that you dropped, and records of questions about them, are deleted.</p>
+    <${Problem} error=${error} />
+    <p class="row"><button class="danger" onClick=${() => post("index/delete", { index: name }).then(onDone, setError)}>
+      Delete for good</button><button onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 const COUNTED = ["new", "updated", "removed", "unchanged"];
@@ -201,35 +197,5 @@ function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
       Leave it out from now on; else the next update takes it in again</label>`}
     <${Problem} error=${error} />
     <p class="row"><button class="danger" onClick=${forget}>Forget</button>
-      <button onClick=${onClose}>Cancel</button></p><//>`;
-}
-
-// Choosing a folder below one that a person named at the terminal.
-function AddFolder({ allowed, index, onAdd, onClose }) {
-  const [place, setPlace] = useState({ root: allowed[0].file_id, below: "" });
-  const { root, below } = place;
-  const [{ value, error, busy }] = useReply(path("index", "folders", { root, below, index }));
-  const { label = "…", folders, more } = value || {};
-  const enter = (name, below, icon, badge) => html`<li class="row">
-    <button class="quiet" onClick=${() => setPlace({ root, below })}>
-      <${Icon} name=${icon} /><bdi>${name}</bdi></button>${badge}</li>`;
-  const badgeOf = ({ indexed, coming }) => {
-    if (indexed) return html`<span class="badge good">indexed</span>`;
-    return coming && html`<span class="badge">comes with the next update</span>`;
-  };
-  const above = below.split("/").slice(0, -1).join("/");
-  return html`<${Dialog} title="Add a folder" onClose=${onClose}>
-    ${allowed.length > 1 && html`<label class="field">Below<select value=${root}
-      onChange=${(event) => setPlace({ root: event.target.value, below: "" })}>
-      ${allowed.map(({ file_id, label }) => html`<option value=${file_id}>${label}</option>`)}</select></label>`}
-    <p><strong><bdi>${label}</bdi></strong></p>
-    <${Problem} error=${error} />
-    <ul class="list folders">${below && enter("The folder above", above, "up")}
-      ${folders?.map((folder) => enter(folder.name, folder.below, "index", badgeOf(folder)))}
-      ${folders?.length === 0 && html`<li class="muted">There is no folder in it.</li>`}
-      ${more > 0 && html`<li class="muted">and ${more} more</li>`}</ul>
-    <p class="small">Nothing is copied. At the terminal, other places: local-rag serve --root FOLDER.</p>
-    <p class="row">
-      <button class="primary" disabled=${busy || error} onClick=${() => onAdd(place)}>Index this folder</button>
       <button onClick=${onClose}>Cancel</button></p><//>`;
 }

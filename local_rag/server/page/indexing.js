@@ -1,0 +1,61 @@
+// The job that writes to an index, as far as this page follows it; it goes on while one looks at other views.
+import { path, post, stream } from "./api.js";
+import { say, shared } from "./html.js";
+
+const PIECE = 600_000; // bytes of a file that are sent at once
+
+// {running, id, at, notes, report, error}
+export const job = shared({ notes: [] });
+
+const tell = (change) => job.set({ ...job.value, ...change });
+const note = (text) => tell({ notes: [...job.value.notes, text] });
+
+const EVENTS = {
+  begun: ({ id }) => tell({ id }),
+  progress: (at) => tell({ at }),
+  note: ({ text }) => note(text),
+  report: (report) => tell({ report }),
+};
+
+// Begins a job, or without a body follows one that is there.
+export async function follow(address, body, notes = []) {
+  job.set({ running: true, notes });
+  try {
+    await stream(address, body, (name, value) => EVENTS[name]?.(value), "report");
+  } catch (error) {
+    if (error.code === "stopped") note("Stopped. What was done so far is kept.");
+    else tell({ error });
+  }
+  tell({ running: false });
+  say(job.value.report ? "The index is up to date" : "Indexing has stopped");
+}
+
+export const join = (id) => follow(path("jobs", id, "events"));
+
+// Copies files to the server piece by piece, and indexes the copies; what cannot be copied is said.
+export async function take(files, index) {
+  const notes = [];
+  let copied = 0;
+  for (const file of files) {
+    job.set({ running: true, notes, at: { line: `Copying ${file.name}` } });
+    await copy(file, index).then(() => copied++, (error) => notes.push(`${file.name}: ${error.message}`));
+  }
+  if (copied) return follow("index/add", { root: "dropped", ...(index && { index }) }, notes);
+  job.set({ running: false, notes });
+}
+
+async function copy(file, index) {
+  const upload = crypto.randomUUID().replaceAll("-", "");
+  for (let at = 0; at === 0 || at < file.size; at += PIECE) {
+    const data = await base64(file.slice(at, at + PIECE));
+    const last = at + PIECE >= file.size;
+    await post("index/drop", { name: file.name, upload, at, data, last, ...(index && { index }) });
+  }
+}
+
+const base64 = (blob) => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result.split(",", 2)[1] || "");
+  reader.onerror = () => failed(new Error("it cannot be read; for a folder: Choose a folder"));
+  reader.readAsDataURL(blob);
+});

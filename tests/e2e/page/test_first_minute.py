@@ -1,0 +1,110 @@
+"""The first minute in a real browser: from nothing to an answer without a terminal, over the real API."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+from support.garden import notes_in
+from support.serving import a_workspace, served
+
+from local_rag.config.settings import Settings
+from local_rag.runtime.dropped import dropped_files
+
+DROP = """([name, text]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], name));
+    for (const kind of ["dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+}"""
+"""What a file does that is dropped on the page."""
+
+
+@pytest.fixture
+def at_home(home, converted, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
+    notes_in(home)
+    (home / "notes" / "lease.md").write_text("# Lease\n\n## Notice period\n\nThe notice period is three months.\n")
+    (home / ".hidden").mkdir()
+    return home
+
+
+@contextmanager
+def first_look(browser, **options):
+    workspace = a_workspace()
+    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+        tab.see("What do you want to know?")
+        yield tab
+
+
+def button(tab, name):
+    return tab.page.get_by_role("button", name=name)
+
+
+def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboard_alone(browser, at_home):
+    def pressed(name):
+        button(tab, name).focus()
+        tab.page.keyboard.press("Enter")
+
+    with first_look(browser) as tab:
+        tab.has(".primary:not(.send)", ["Choose a folder"])
+        tab.see("No language model writes the answers")
+        pressed("Choose a folder")
+        button(tab, "notes").wait_for()
+        tab.holds(lambda: ".hidden" not in tab.page.get_by_role("dialog").inner_text())
+        pressed("notes")
+        tab.see("4 files: 2 .md and 2 .txt")
+        pressed("Index this folder")
+        pressed("What does “Lease” say about “Notice period”?")
+        tab.see("three months")
+        tab.holds(lambda: "No language model" not in tab.page.get_by_role("main").inner_text())
+
+
+def test_the_sample_is_tried_and_asked(browser, at_home):
+    with first_look(browser) as tab:
+        button(tab, "Try the sample").click()
+        button(tab, "What does CRAG do when every retrieved document is irrelevant?").click()
+        tab.see("Quoted from your files")
+
+
+def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser, at_home):
+    with first_look(browser) as tab:
+        tab.expected.append("400")
+        tab.page.evaluate(DROP, ["film.mp4", "x"])
+        tab.see("film.mp4: ")
+        tab.page.evaluate(DROP, ["well.md", "# Well\n\n## Depth\n\nThe well is 12 metres deep.\n"])
+        tab.see("What does “Well” say about “Depth”?")
+        tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
+        tab.see("Dropped files/well.md")
+    assert [path.name for path in dropped_files(Settings.load()).iterdir()] == ["well.md"]
+
+
+def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
+    with first_look(browser) as tab:
+        tab.page.get_by_role("link", name="Index").click()
+        for name in ("", "letters"):
+            button(tab, "Add a folder" if name else "Choose a folder").click()
+            dialog = tab.page.get_by_role("dialog")
+            dialog.get_by_role("button", name="notes").click()
+            dialog.get_by_text("More", exact=True).click()
+            tab.page.get_by_label("Into an index of its own, called").fill(name)
+            button(tab, "Index this folder").click()
+            tab.see("Brought up to date")
+        choice = tab.page.get_by_role("combobox", name="Index")
+        tab.holds(lambda: choice.count() == 1 and choice.input_value() == "letters")
+        button(tab, "Delete this index …").click()
+        button(tab, "Delete for good").click()
+        tab.holds(lambda: tab.page.url.endswith("#/index") and choice.count() == 0)
+
+
+def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
+    with first_look(browser, axe=True, reduced_motion="reduce") as tab:
+        button(tab, "Choose a folder").wait_for()
+        assert tab.axe_everywhere(1280, 400) == []
+        button(tab, "Choose a folder").click()
+        button(tab, "notes").click()
+        tab.see("4 files")
+        assert tab.axe_everywhere(1280, 400) == []
+        button(tab, "Index this folder").click()
+        button(tab, "What does “Lease” say").wait_for()
+        assert tab.axe_everywhere(1280, 400) == []
