@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends
@@ -21,6 +21,7 @@ from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
+from local_rag.server.documents import file_of
 from local_rag.server.errors import ApiError
 from local_rag.server.jobs import Event, Job, WebConsent
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
@@ -36,12 +37,14 @@ class Ask(Narrowed):
     """A question. What is left out is as the settings have it; `within`, dates, types and authors narrow it to files.
 
     `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
+    `files` narrows it to files by their IDs, too.
     `web`: whether a page may ask its person to let words leave; a program's question never searches the web.
     Without `stream` the answer alone is sent, once it stands; `detail` adds how it came about.
     """
 
     question: str = Field(max_length=4 * LONGEST_QUESTION)
     index: str | list[str] | None = None
+    files: tuple[str, ...] = Field((), max_length=1000)
     graph: GraphName | None = None
     web: bool | None = None
     k: int | None = Field(None, ge=1, le=100)
@@ -74,7 +77,10 @@ class JobView:
 def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
     """The question in the queue. Raises what is wrong with it, before anything begins."""
     check_question(asked.question)
-    question, narrowing, settings = asked.question.strip(), asked.narrowing, _settings(workspace, asked, caller)
+    question, settings = asked.question.strip(), _settings(workspace, asked, caller)
+    index = asked.index if isinstance(asked.index, str) else None
+    chosen = [file_of(workspace, identity, index)[1] for identity in asked.files]
+    narrowing = replace(asked.narrowing, within=(*asked.within, *chosen))
     _check_model(workspace.settings_of(asked.index, **settings), asked.model)
     thread = thread_name(asked.thread) if asked.thread else ""
     graph = asked.graph or workspace.settings.values.graph

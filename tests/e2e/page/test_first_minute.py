@@ -97,6 +97,30 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
         tab.holds(lambda: tab.page.url.endswith("#/index") and choice.count() == 0)
 
 
+def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):
+    question = "How long is the notice period?"
+    with first_look(browser) as tab:
+        button(tab, "Choose a folder").click()
+        button(tab, "notes").click()
+        button(tab, "Index this folder").click()
+        button(tab, "What does “Lease” say").wait_for()
+        tab.page.get_by_role("button", name="Files", exact=True).click()
+        tab.page.get_by_role("searchbox", name="Filter by name").fill("lease")
+        tab.has("dialog li", ["notes/lease.md"])
+        tab.page.get_by_role("checkbox", name="notes/lease.md").check()
+        button(tab, "Done").click()
+        tab.has(".composer .changed", ["notes/lease.md"])
+        tab.ask(question)
+        tab.see("three months")
+        tab.has(".source .small bdi", ["notes/lease.md, § Lease > Notice period"])
+        button(tab, "notes/lease.md").last.click()
+        tab.has(".composer .changed", [])
+        tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
+        tab.page.get_by_role("link", name="notes/plan.md").click()
+        button(tab, "Ask about this file").click()
+        tab.has(".composer .changed", ["notes/plan.md"])
+
+
 def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
     with first_look(browser, axe=True, reduced_motion="reduce") as tab:
         button(tab, "Choose a folder").wait_for()
@@ -107,4 +131,8 @@ def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
         assert tab.axe_everywhere(1280, 400) == []
         button(tab, "Index this folder").click()
         button(tab, "What does “Lease” say").wait_for()
+        tab.page.get_by_role("button", name="Files", exact=True).click()
+        tab.page.get_by_role("checkbox").first.check()
+        assert tab.axe_everywhere(1280, 400) == []
+        button(tab, "Done").click()
         assert tab.axe_everywhere(1280, 400) == []

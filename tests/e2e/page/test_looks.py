@@ -37,7 +37,7 @@ def test_axe_has_no_serious_finding(browser, server):
         tab.see("What do you want to know?")
         tab.page.get_by_role("button", name="Settings").click()
         tab.page.get_by_label("Files").fill("*.pdf")
-        tab.page.get_by_role("button", name="Files: *.pdf").wait_for()
+        tab.page.get_by_role("button", name="Files by pattern: *.pdf").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
         working(server)
         tab.ask(QUESTION)

@@ -120,6 +120,17 @@ def test_the_sample_is_an_index_of_its_own(serve, converted):
     assert client.got("/api/choices")["indexes"] == ["default", "demo"] and not client.got("/api/index")["exists"]
 
 
+def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
+    client = serve()
+    added(client, root=file_id(str(at_home)), below="notes")
+    files = {each["label"]: each["file_id"] for each in client.got("/api/files")["files"]}
+    question = {"question": "How long is the notice period?", "stream": False}
+    for label, found in (("notes/letters/tenant.txt", True), ("notes/plan.md", False)):
+        answer = client.posted("/api/ask", {**question, "files": [files[label]]})
+        assert ("three months" in answer["text"]) is found
+    client.posted("/api/ask", {**question, "files": ["0" * 16]}, 404)
+
+
 def test_questions_are_suggested_from_titles_and_headings_and_from_the_sample(serve, at_home):
     client, lease = serve(), "# Lease\n\n## Notice period\n\nThree months.\n"
     assert client.got("/api/index/suggestions") == {"questions": []}

@@ -1,5 +1,6 @@
 // The question box, and beneath it the settings of the question.
 import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { FilePicker } from "./file_picker.js";
 import { Icon } from "./icon.js";
 import { Settings } from "./settings.js";
 
@@ -41,6 +42,8 @@ export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onS
     ${length > LONGEST && html`<p class="notice" role="alert">A question has at most ${LONGEST.toLocaleString()}
       ${" "}characters; this one has ${length.toLocaleString()}.</p>`}
     <div class="row">
+      <${FilePicker} files=${settings.files || []} index=${settings.index}
+        onChange=${(files) => onSettings({ ...settings, files })} />
       <${Settings} key=${sent} names=${SETTINGS} settings=${settings} onChange=${onSettings} />
       ${underWay
         ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />${stopLabel}</button>`

@@ -11,7 +11,7 @@ import { capital } from "./texts.js";
 const LONGEST_QUOTE = 3000;
 const MORE = 8000;
 
-export default function DocumentPane({ citation, position, onClose, onPrevious, onNext }) {
+export default function DocumentPane({ citation, position, onAsk, onClose, onPrevious, onNext }) {
   const [turned, setTurned] = useState({});
   const isTurned = turned.of === citation;
   const { of, file_id, ...place } = isTurned ? turned : placed(citation);
@@ -28,7 +28,10 @@ export default function DocumentPane({ citation, position, onClose, onPrevious, 
       ${spread && html`<div class="row">
         <${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
         ${isTurned && html`<button class="small" onClick=${() => setTurned({})}>Back to the quote</button>`}
-        <span class="fill"></span><${Original} spread=${spread} /></div>`}
+        <span class="fill"></span>
+        ${onAsk && html`<button class="small" onClick=${() => onAsk(spread.label)}>
+          <${Icon} name="ask" />Ask about this file</button>`}
+        <${Original} spread=${spread} /></div>`}
     </header>
     <${Problem} error=${error} retry=${load} />
     ${!citation.file_id && html`<${Elsewhere} citation=${citation} />`}

@@ -37,7 +37,7 @@ const FIELDS = {
     values: [...new Set([oneIndex(defaults), ...indexes])],
     text: (value) => value || defaults.index.join(" + "),
   }),
-  within: () => ({ label: "Files", input: { placeholder: "all, or *.pdf" } }),
+  within: () => ({ label: "Files by pattern", input: { placeholder: "all, or *.pdf" } }),
   types: () => ({ label: "File types", input: { placeholder: "all, or pdf, mail" } }),
   authors: () => ({ label: "Author or sender", input: { placeholder: "anybody" } }),
   after: (_, { before }) => ({ label: "Dated since", input: { type: "date", max: before } }),
@@ -107,11 +107,12 @@ function Field({ name, label, usual, values, text, input, value = usual ?? "", o
 const listed = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
 
 // What a request says of settings.
-export function requested({ k, model, web, ...others }) {
+export function requested({ k, model, web, files, ...others }) {
   const lists = LISTS.filter((name) => others[name]).map((name) => [name, listed(others[name])]);
   return {
     ...others,
     ...Object.fromEntries(lists),
+    ...(files?.length && { files: files.map(({ file_id }) => file_id) }),
     ...(k && { k: Number(k) }),
     ...(model && (model === "extractive" ? { engine: model } : { engine: "ollama", model })),
     ...(web && { web: web !== "off" }),

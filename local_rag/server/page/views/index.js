@@ -169,16 +169,16 @@ function Files({ index, onForget }) {
         <span class="fill" role="status">
           ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
         ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>Forget ${count}</button>`}</p>`}
-      <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file}
+      <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} index=${index}
         chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
 }
 
-function File({ file, chosen, onChoose }) {
+function File({ file, index, chosen, onChoose }) {
   const { file_id, label, title, author, date, chunks, modified, warnings } = file;
   const changed = modified && new Date(modified * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
   return html`<li class="row">
     <input type="checkbox" aria-label=${`Choose ${label}`} checked=${chosen} onChange=${onChoose} />
-    <span class="fill"><a href=${to("file", [file_id])}><bdi>${label}</bdi></a>${" "}
+    <span class="fill"><a href=${to("file", [file_id], { index })}><bdi>${label}</bdi></a>${" "}
       <bdi class="small">${joined([title, author, date.slice(0, 10)])}</bdi>
       ${warnings.map((warning) => html` <span class="badge warn"><bdi>${warning}</bdi></span>`)}</span>
     <span class="small">${joined([size(file.size), many(chunks, "passage"), changed])}</span></li>`;
