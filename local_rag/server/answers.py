@@ -12,9 +12,9 @@ from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
-from local_rag.server.markdown import answer_tree, same_length
 from local_rag.text.answer_texts import AnswerTexts, texts_in
 from local_rag.text.display import is_url, local_iso, short_path
+from local_rag.text.nodes import answer_tree, same_length
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

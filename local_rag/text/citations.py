@@ -111,9 +111,10 @@ def nearest(
     near = [(score, document) for score, document in scores if score >= NEAR][:NEAREST]
     citations: list[Citation] = []
     for number, (score, document) in enumerate(near, start=1):
-        place = next(_places(document))
+        found = [(place, _best_sentence(question, place.text)) for place in _places(document)]
+        place, span = max(found, key=lambda pair: _held(question, pair[1].of(pair[0].text)))
         why = whys.get(chunk_id(document), texts.similarity.format(score=score))
-        citation = _citation(number, document, place, _best_sentence(question, place.text))
+        citation = _citation(number, document, place, span)
         citations.append(replace(citation, why=why))
     return tuple(citations)
 
@@ -250,8 +251,12 @@ def _best_sentence(question: str, passage: str) -> Span:
     """The earliest sentence that holds most words of a question; headings are passed over where there is more."""
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
     spans = [span for span in spans if len(words(span.of(passage))) >= SAYS_SOMETHING] or spans
-    wanted = set(content_stems(question))
-    return max(spans, key=lambda span: len(wanted & set(content_stems(span.of(passage)))))
+    return max(spans, key=lambda span: _held(question, span.of(passage)))
+
+
+def _held(question: str, text: str) -> int:
+    """How many words of a question a text holds."""
+    return len(set(content_stems(question)) & set(content_stems(text)))
 
 
 def _citation(

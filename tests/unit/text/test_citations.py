@@ -293,6 +293,34 @@ def test_a_quote_from_any_piece_of_a_passage_points_into_the_file(sentence):
     assert STORED[citation.start : citation.end] == sentence
 
 
+CONTRACT = "Contract > Term and notice", "Contract > Price"
+TERM = "It runs for two years, and notice is three months."
+PRICE = "The price is 400 euros a month."
+
+
+@pytest.mark.parametrize(
+    ("words", "heading", "pieces"),
+    [
+        (TERM, CONTRACT[0], False),
+        (PRICE, CONTRACT[1], False),
+        ("Each month the price is 400 euros.", CONTRACT[1], False),
+        (TERM, CONTRACT[0], True),
+        (PRICE, CONTRACT[1], True),
+    ],
+    ids=["first", "exact", "by words", "first strip", "later strip"],
+)
+def test_a_citation_names_the_section_in_which_its_quote_stands(words, heading, pieces):
+    stored = f"## Term and notice\n\n{TERM}\n\n## Price\n\n{PRICE}"
+    spans = [(stored.index(each), stored.index(each) + len(each)) for each in (TERM, PRICE)]
+    sections = [[0, CONTRACT[0]], [stored.index("## Price"), CONTRACT[1]]]
+    text = BETWEEN.join((TERM, PRICE)) if pieces else stored
+    known = {"heading": CONTRACT[0], "sections": sections} | ({"pieces": spans} if pieces else {})
+    document = passage(1, text, start=spans[0][0] if pieces else 0, **known)
+    assert only(f"{words} [1]", document).heading == heading
+    (near,) = nearest([document], "What is the price a month?", {})
+    assert (near.heading, near.quote) == (CONTRACT[1], PRICE)
+
+
 def test_no_quote_runs_over_a_gap():
     whole = recomposed("The plan costs 100 euros.", "It is due in May.")
     for citation in check("The plan costs 100 euros. It is due in May. [1]", [whole]).citations:

@@ -18,10 +18,10 @@ function Node({ node, onCite, active }) {
   const { t, c, s, n } = node;
   if (t === "text") return s;
   if (t === "br") return h("br");
-  if (t === "pre") return h("pre", { tabindex: 0 }, h("code", null, s));
   if (t === "doubt") return html` <span class=${s && node.support === "no" ? "badge bad" : "badge warn"}>${s}</span>`;
   if (t === "cite") return html`<${Mark} number=${n} onCite=${onCite} active=${active} />`;
   const inner = c ? html`<${Blocks} nodes=${c} onCite=${onCite} active=${active} />` : s;
+  if (t === "pre") return h("pre", { tabindex: 0 }, h("code", null, inner));
   if (t === "link") return html`<${Link} href=${node.href}>${inner}<//>`;
   if (t === "table") return html`<${Scrolled}>${inner}<//>`;
   return t in TAGS ? h(TAGS[t], OF_THEIR_OWN_DIRECTION.has(t) ? { dir: "auto" } : null, inner) : null;

@@ -21,7 +21,7 @@ from local_rag.text.display import printable
 from local_rag.text.marks import marks
 
 Node = dict[str, Any]
-"""{"t": kind, "c": children, "s": text of text, code, pre and doubt, "n": number of a cite, "href": of a link}."""
+"""{"t": kind, "c": children, "s": text of text and doubt, "n": number of a cite or a list, "href": of a link}."""
 
 KINDS = {
     "paragraph": "p",
@@ -36,6 +36,9 @@ KINDS = {
     "td": "td",
     "strong": "strong",
     "em": "em",
+    "code_inline": "code",
+    "fence": "pre",
+    "code_block": "pre",
 }
 """What of Markdown becomes a node with children, by its name there; anything else gives its children in its place."""
 
@@ -129,9 +132,9 @@ class _Reader:
         elif kind in ("softbreak", "hardbreak"):
             yield {"t": "br"}
         elif kind in ("code_inline", "fence", "code_block"):
-            code = _SIGNS.sub("", parsed.content).rstrip("\n")
-            yield {"t": "code" if kind == "code_inline" else "pre", "s": code}
-            yield from (node for node in self._pieces(parsed.content) if node["t"] == "doubt")
+            code = [*self._pieces(parsed.content.rstrip("\n"))]
+            yield {"t": KINDS[kind], "c": [node for node in code if node["t"] != "doubt"]}
+            yield from (node for node in code if node["t"] == "doubt")
         elif kind == "link":
             yield self._link(parsed)
         elif kind in KINDS and not parsed.hidden:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence
-from local_rag.server.markdown import answer_tree, tree
+from local_rag.text.nodes import answer_tree, tree
 
 KINDS = {*"p ul ol li strong em code pre table tr th td h quote br text cite mark link doubt".split()}
 
@@ -51,13 +51,13 @@ def test_markdown_becomes_nodes():
             text(" "),
             {"t": "em", "c": [text("c")]},
             text(" "),
-            {"t": "code", "s": "d"},
+            {"t": "code", "c": [text("d")]},
             {"t": "br"},
             text("e"),
         ),
         {"t": "h", "c": [text("f")]},
         {"t": "quote", "c": [paragraph(text("g"))]},
-        {"t": "pre", "s": "h <i>"},
+        {"t": "pre", "c": [text("h <i>")]},
         {"t": "ol", "n": 3, "c": [{"t": "li", "c": [text("i")]}, {"t": "li", "c": [text("j")]}]},
         {"t": "ul", "c": [{"t": "li", "c": [text("k")]}]},
     ]
