@@ -14,6 +14,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
 from local_rag.text.answer_texts import AnswerTexts, texts_in
 from local_rag.text.display import is_url, local_iso, short_path
+from local_rag.text.markup import as_read
 from local_rag.text.nodes import answer_tree, same_length
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def short(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: PathLabel, texts: AnswerTexts) -> None:
-    """Add where each citation stands in words, what its document says of itself, and how its quote was found."""
+    """Add where each citation stands in words, what its document says of itself, how its quote was found and reads."""
     for view, citation in zip(plain, citations, strict=True):
         heading = citation.heading and f"§ {citation.heading}"
         view |= {
@@ -87,6 +88,7 @@ def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: 
             "label": citation.url if is_url(citation.url) else label(citation.source),
             "where": heading if citation.page is None else texts.page.format(page=citation.page),
             "line": document_line(citation),
+            "read": as_read(citation.quote),
             "how": texts.how(citation),
         }
 

@@ -22,6 +22,7 @@ from local_rag.server.listings import FileListing, FileView, shown
 from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
+from local_rag.text.nodes import Node
 
 MOST = 2**53
 """Of a number: SQLite and a page can count that far."""
@@ -107,12 +108,12 @@ def _folders(workspace: Workspace, index: str | None) -> Iterator[Path]:
 def text(
     id: str, document: Number, workspace: Here, start: Number = 0, end: Number = LONGEST_TEXT, index: str | None = None
 ) -> Window:
-    """Code points [start, end) of the stored text of a document."""
+    """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
     listing, path = file_of(workspace, id, index)
     documents = listing.read(reads.documents, path)
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
-    return part(documents[document].text, start, min(end, start + LONGEST_TEXT))
+    return part(documents[document], path, start, min(end, start + LONGEST_TEXT))
 
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
@@ -152,11 +153,11 @@ class Picture:
 class QuotePlace:
     """A quote in its document.
 
-    `segments` are the stored text around it; `before` and `after` are the code points where that begins and ends,
-    None where the document does. Of a PDF `image` is the picture of the page, of `pages`, and `rectangles` are where
-    the quote stands on it (left, top, width, height as shares of the page), empty unless that is certain. `placed`:
-    something is marked. `changed`: the file is another than when it was indexed. `why` says in sentences what is
-    missing.
+    `segments` are the stored text around it, `blocks` the same as it is read; `before` and `after` are the code points
+    where that begins and ends, None where the document does. Of a PDF `image` is the picture of the page, of `pages`,
+    and `rectangles` are where the quote stands on it (left, top, width, height as shares of the page), empty unless
+    that is certain. `placed`: something is marked. `changed`: the file is another than when it was indexed. `why` says
+    in sentences what is missing.
     """
 
     file_id: str
@@ -168,6 +169,7 @@ class QuotePlace:
     page: int | None
     pages: int | None
     segments: Sequence[Segment]
+    blocks: Sequence[Node]
     before: int | None
     after: int | None
     image: Picture | None
@@ -211,7 +213,7 @@ def place(
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
     rectangles = on_page.rectangles if on_page else ()
-    window = around(stored.text, first, last)
+    window = around(stored, path, first, last)
     changed = bool(file and file.changed)
     as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
     unplaced = _unplaced(quote, start < end, first < last, on_page)
@@ -225,6 +227,7 @@ def place(
         page=stored.page,
         pages=on_page.pages if on_page else None,
         segments=window.segments,
+        blocks=window.blocks,
         before=window.before,
         after=window.after,
         image=Picture(on_page.width, on_page.height) if on_page else None,

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.core.errors import reason_of
 from local_rag.index.embed.weights import sha256
-from local_rag.index.parse.loaders import TEXTS
+from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
+from local_rag.index.parse.prose import load_code
 from local_rag.index.store import reads
 from local_rag.index.store.schema import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
@@ -23,6 +24,8 @@ from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import FileListing
 from local_rag.text.display import for_terminal, is_url
 from local_rag.text.encoding import decode
+from local_rag.text.nodes import Node
+from local_rag.text.rendering import rendered
 
 if TYPE_CHECKING:
     from local_rag.index.store.schema import FileRow
@@ -163,9 +166,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a document: where it begins and ends, None where the document does, too."""
+    """A part of a document: where it begins and ends, None where the document does, too.
+
+    `segments` are its text as it is stored, `blocks` the same as it is read, a tree like that of an answer.
+    """
 
     segments: tuple[Segment, ...]
+    blocks: Sequence[Node]
     before: int | None
     after: int | None
 
@@ -199,21 +206,30 @@ def spot_of(
     return Spot(first.number)
 
 
-def around(text: str, start: int, end: int) -> Window:
-    """The text around a span, cut at the ends of lines where some are near, with the span marked."""
+def around(document: StoredDocument, path: str, start: int, end: int) -> Window:
+    """The text around a span, cut at the ends of lines or blocks where some are near, with the span marked."""
+    text = document.text
     first, last = max(0, start - BEFORE), min(len(text), end + AFTER)
     first = _line_start(text, first, start) if first else 0
     last = _line_end(text, end, last) if last < len(text) else last
-    parts = ((text[first:start], False), (text[start:end], True), (text[end:last], False))
-    segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
-    return Window(segments, first or None, last if last < len(text) else None)
+    return part(document, path, first, last, (start, end))
 
 
-def part(text: str, start: int, end: int) -> Window:
-    """Code points [start, end) of a text as a window."""
+def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[int, int] = (0, 0)) -> Window:
+    """Code points [start, end) of a document of the file at a path as a window, the span of the quote marked.
+
+    Of Markdown whole blocks.
+    """
+    text, suffix = document.text, Path(path).suffix.lower()
+    kind = "code" if LOADERS.get(suffix) is load_code else suffix
     start, end = max(0, start), min(len(text), end)
-    segments = (Segment(for_terminal(text[start:end])),) if start < end else ()
-    return Window(segments, start or None, end if end < len(text) else None)
+    whole = rendered(text, kind, document.headings, start, end, [mark])
+    first, last = max(whole.start, min(mark[0], whole.end)), min(whole.end, max(mark[1], whole.start))
+    if mark[0] == mark[1]:
+        first = last = whole.start
+    parts = ((text[whole.start : first], False), (text[first:last], True), (text[last : whole.end], False))
+    segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
+    return Window(segments, whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)
 
 
 def _line_start(text: str, at: int, until: int) -> int:

@@ -21,6 +21,7 @@ from local_rag.server.originals import Segment
 from local_rag.server.responses import Narrowed
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
+from local_rag.text.markup import unmarked
 from local_rag.text.words import WORD, content_stems, fold, stem
 
 PATIENCE = 3.0
@@ -42,7 +43,7 @@ class Search(Narrowed):
 def search(request: Search, workspace: Here) -> dict[str, Any]:
     """The `passages` that fit a query, best first; `notes` say what a search does not see.
 
-    The `segments` of a passage are its text cut at the words of the query, which are marked.
+    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked.
     """
     from local_rag.index.exact_words import typed_query
     from local_rag.runtime.opening import check_question
@@ -58,7 +59,7 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         label = index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)
-    views = [passage_view(each, label) | {"segments": _cut(each.page_content, stems)} for each in passages]
+    views = [passage_view(each, label) | {"segments": _cut(unmarked(each.page_content), stems)} for each in passages]
     return {"passages": views, "notes": notes}
 
 

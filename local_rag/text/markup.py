@@ -25,7 +25,7 @@ _PATTERNS = [
         r"</?(?:a|b|br|code|details|div|em|i|img|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
     )
 ]
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|(?:```|~~~).*\n?)", re.MULTILINE)
 _SIGNS = re.compile(r"[\[`*_<]")
 
 
@@ -56,9 +56,14 @@ def plain(text: str) -> str:
     return view_of(text).text
 
 
+def unmarked(text: str) -> str:
+    """A text without its markup, the signs of its headings and the fences of its code."""
+    return _HEADING.sub("", plain(text))
+
+
 def as_read(text: str) -> str:
-    """A text as a person reads it on one line: without its markup and the signs of its headings."""
-    return " ".join(_HEADING.sub("", plain(text)).split())
+    """A text as a person reads it on one line."""
+    return " ".join(unmarked(text).split())
 
 
 def markup(text: str) -> list[tuple[int, int]]:

@@ -42,7 +42,7 @@ KINDS = {
 }
 """What of Markdown becomes a node with children, by its name there; anything else gives its children in its place."""
 
-_LINKS = ("http://", "https://", "mailto:")
+LINKS = ("http://", "https://", "mailto:")
 _FALSE_FRIENDS = ("html_block", "html_inline", "code", "lheading", "reference")
 """Rules of CommonMark that models and quotes break by accident or use for harm."""
 _OF_QUOTES = {"table", "list", "paragraph", "text", "newline", "text_join", "fragments_join", "block", "inline"}
@@ -96,7 +96,7 @@ def tree(
     for at, sign in sorted([*signs, *((at, DOUBT) for at, _ in doubts)], reverse=True):
         text = f"{text[:at]}{sign}{text[at:]}"
     root = SyntaxTreeNode(_parser(quotes).parse(text))
-    return _Reader(numbers, [node for _, node in doubts]).nodes(root.children)
+    return Reader(numbers, [node for _, node in doubts]).nodes(root.children)
 
 
 def same_length(text: str) -> str:
@@ -109,14 +109,14 @@ def same_length(text: str) -> str:
 @cache
 def _parser(quotes: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.validateLink = lambda url: url.lower().startswith(_LINKS)  # type: ignore[method-assign]
+    parser.validateLink = lambda url: url.lower().startswith(LINKS)  # type: ignore[method-assign]
     if quotes:
         every = [rule for rules in parser.get_all_rules().values() for rule in rules]
         parser.disable([rule for rule in every if rule not in _OF_QUOTES], ignoreInvalid=True)
     return parser.disable([*_FALSE_FRIENDS])
 
 
-class _Reader:
+class Reader:
     """Makes nodes of what was parsed, in the order of the text."""
 
     def __init__(self, numbers: Collection[int], doubts: Sequence[Node]) -> None:
@@ -129,39 +129,46 @@ class _Reader:
         kind = parsed.type
         if kind in ("text", "image"):
             yield from self._text(parsed.content)
+        elif kind == "html_text":
+            yield {"t": "p", "c": [*self.pieces(parsed.content.strip("\n"))]}
         elif kind in ("softbreak", "hardbreak"):
             yield {"t": "br"}
         elif kind in ("code_inline", "fence", "code_block"):
-            code = [*self._pieces(parsed.content.rstrip("\n"))]
+            code = [*self.pieces(parsed.content.rstrip("\n"))]
             yield {"t": KINDS[kind], "c": [node for node in code if node["t"] != "doubt"]}
             yield from (node for node in code if node["t"] == "doubt")
         elif kind == "link":
-            yield self._link(parsed)
+            yield from self._link(parsed)
         elif kind in KINDS and not parsed.hidden:
-            node = {"t": KINDS[kind], "c": self.nodes(parsed.children)}
+            children = self.nodes(parsed.children)
+            is_table = kind == "paragraph" and children and children[0]["t"] == "table"
+            node: Node = children[0] if is_table else {"t": KINDS[kind], "c": children}
             yield node | ({"n": int(start)} if (start := parsed.attrs.get("start")) is not None else {})
         else:
             yield from self.nodes(parsed.children)
 
-    def _link(self, parsed: SyntaxTreeNode) -> Node:
-        """A link with its address; [1](address), where 1 is a citation, is a mark like any other."""
-        children = self.nodes(parsed.children)
+    def _link(self, parsed: SyntaxTreeNode) -> list[Node]:
+        """A link with its address; [1](address), where 1 is a citation, is a mark like any other.
+
+        One that leads to no page of the web, such as to another file, is its text.
+        """
+        children, href = self.nodes(parsed.children), _SIGNS.sub("", str(parsed.attrs["href"]))
         shown = "".join(child.get("s", "") for child in children)
         if shown.isdecimal() and int(shown) in self._numbers:
-            return {"t": "cite", "n": int(shown)}
-        return {"t": "link", "href": _SIGNS.sub("", str(parsed.attrs["href"])), "c": children}
+            return [{"t": "cite", "n": int(shown)}]
+        return [{"t": "link", "href": href, "c": children}] if href.lower().startswith(LINKS) else children
 
     def _text(self, content: str) -> Iterator[Node]:
         """Text, cut where a mark, a highlight or a doubt stands in it."""
         start = 0
         for span, cited in marks(content):
             if cited and all(number in self._numbers for number in cited):
-                yield from self._pieces(content[start : span.start])
+                yield from self.pieces(content[start : span.start])
                 yield from ({"t": "cite", "n": number} for number in cited)
                 start = span.end
-        yield from self._pieces(content[start:])
+        yield from self.pieces(content[start:])
 
-    def _pieces(self, content: str) -> Iterator[Node]:
+    def pieces(self, content: str) -> Iterator[Node]:
         for piece in filter(None, _SIGNS.split(content)):
             if piece == DOUBT:
                 yield from ([doubt] if (doubt := next(self._doubts, None)) else [])

@@ -197,11 +197,17 @@ def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
 def documents(db: Connection, path: str) -> list[StoredDocument]:
     """The documents of a file in their order."""
     rows = db.execute(
-        "SELECT documents.id, page, title, text, author, date FROM documents JOIN files ON files.id = file"
+        "SELECT documents.id, page, title, text, author, date, headings FROM documents JOIN files ON files.id = file"
         " WHERE path = ? ORDER BY documents.id",
         (path,),
     )
-    return [StoredDocument(number, *row) for number, row in enumerate(rows)]
+    return [StoredDocument(*(number, *row, _begin(headings))) for number, (*row, headings) in enumerate(rows)]
+
+
+def _begin(stored: str) -> frozenset[int]:
+    """Where the headings of a document begin; places of its kind, such as rows, have no line of their own."""
+    headings = (Heading(*heading) for heading in json.loads(stored))
+    return frozenset(heading.start for heading in headings if heading.level < PLACE)
 
 
 def document_of(db: Connection, key: str) -> int:

@@ -216,7 +216,7 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of a file: `number` counts from 0 in the file."""
+    """A document of a file: `number` counts from 0 in the file, `headings` are the code points where one begins."""
 
     number: int
     id: int
@@ -225,6 +225,7 @@ class StoredDocument:
     text: str
     author: str
     date: str
+    headings: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

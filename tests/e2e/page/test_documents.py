@@ -214,8 +214,9 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
     server.answers["search"] = (200, {"passages": passages, "notes": ["3 of 9 passages are embedded"]})
     spread = {
         "file_id": "f2", "label": "notes.md", "title": "", "kind": "text", "document": 0, "documents": 1, "page": None,
-        "pages": None, "segments": [{"text": "The roof was mended in May.", "mark": True}], "before": None,
-        "after": None, "image": None, "rectangles": [], "placed": True, "changed": False, "original": "text", "why": "",
+        "blocks": [{"t": "mark", "c": [{"t": "text", "s": "The roof was mended in May."}]}], "before": None,
+        "pages": None, "after": None, "image": None, "rectangles": [], "placed": True, "changed": False,
+        "original": "text", "why": "",
     }  # fmt: skip
     server.answers["documents/f2/place"] = (200, spread)
     with browser.tab(f"{server.url}#/search", axe=True) as tab:

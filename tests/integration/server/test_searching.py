@@ -8,6 +8,7 @@ from local_rag.config.settings import Settings
 from local_rag.index.index import Index
 from local_rag.runtime.opening import open_embedder
 from local_rag.server.answers import file_id
+from local_rag.text.markup import unmarked
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def test_a_search_brings_passages_with_their_scores(garden):
     client, notes = garden
     found = client.posted("/api/search", {"query": "What does the greenhouse cost?", "k": 2})
     segments = found["passages"][0]["segments"]
-    assert "".join(segment["text"] for segment in segments) == found["passages"][0]["text"]
+    assert "".join(segment["text"] for segment in segments) == unmarked(found["passages"][0]["text"])
     assert {segment["text"].casefold() for segment in segments if segment["mark"]} >= {"greenhouse", "costs"}
     first = found["passages"][0]
     assert first["file_id"] == file_id(str(notes / "plan.md")) and first["label"] == "notes/plan.md"

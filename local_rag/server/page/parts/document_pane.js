@@ -1,8 +1,8 @@
 // A document at the place of a quote: the page of a PDF and the stored text, the quote marked in both.
 import { get, path } from "../api.js";
 import { html, say, useEffect, useRef, useState } from "../html.js";
+import { Blocks } from "./blocks.js";
 import { Icon, IconButton } from "./icon.js";
-import { Marked } from "./passages.js";
 import { Problem } from "./problem.js";
 import { useReply } from "./reply.js";
 import { FileLink, useSigned } from "./signed.js";
@@ -123,23 +123,24 @@ function Sheet({ spread: { image, label, page, file_id, rectangles }, onError })
 }
 
 // The stored text around the quote; what stands before and after it is fetched on request.
-function Stored({ spread: { file_id, document, segments, before, after } }) {
-  const [more, setMore] = useState({ before, after, head: "", tail: "" });
+function Stored({ spread: { file_id, document, blocks, before, after } }) {
+  const [more, setMore] = useState({ before, after, head: [], tail: [] });
   const add = async (start, end, change) => {
     try {
       const part = await get(path("documents", file_id, "text", { document, start: Math.max(0, start), end }));
-      setMore({ ...more, ...change(part, part.segments.map(({ text }) => text).join("")) });
+      setMore({ ...more, ...change(part, part.blocks) });
     } catch (error) {
       setMore({ ...more, error });
     }
   };
   const earlier = () =>
-    add(more.before - MORE, more.before, ({ before }, text) => ({ before, head: text + more.head }));
-  const later = () => add(more.after, more.after + MORE, ({ after }, text) => ({ after, tail: more.tail + text }));
-  if (!segments.length) return html`<p class="muted">There is no stored text for this page.</p>`;
+    add(more.before - MORE, more.before, ({ before }, blocks) => ({ before, head: [...blocks, ...more.head] }));
+  const later = () =>
+    add(more.after, more.after + MORE, ({ after }, blocks) => ({ after, tail: [...more.tail, ...blocks] }));
+  if (!blocks.length) return html`<p class="muted">There is no stored text for this page.</p>`;
   return html`<div class="stored">
     ${more.before && html`<p><button class="small" onClick=${earlier}>Earlier text</button></p>`}
-    ${more.head}<${Marked} segments=${segments} />${more.tail}
+    <${Blocks} nodes=${[...more.head, ...blocks, ...more.tail]} />
     ${more.after && html`<p><button class="small" onClick=${later}>Later text</button></p>`}
     <${Problem} error=${more.error} /></div>`;
 }

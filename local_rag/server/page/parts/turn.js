@@ -81,7 +81,7 @@ function Source({ quotes, active, open, numbered }) {
     <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}
       ${quote.origin === "web" && html` <span class="badge">web</span>`}
       ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${how}</span>`}</span>
-    ${quotes.map(({ quote }, at) => html`<span class="quote" data-at=${at}>${quote}</span>`)}</button>`;
+    ${quotes.map(({ read, quote }, at) => html`<span class="quote" data-at=${at}>${read || quote}</span>`)}</button>`;
 }
 
 function Conflict({ conflict, active, open }) {

@@ -1,0 +1,117 @@
+"""The text of a file as nodes: each kind, and what is quoted marked wherever it stands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local_rag.text.rendering import rendered
+
+MARKDOWN = """---
+title: Plan
+---
+# The **plan**
+
+\U0001f600 It has `code`, a [link](https://a.test/b), a [file](other.md), ![a picture](x.png) and <b>HTML</b>.
+
+- one *item*
+- two **items** here
+
+> quoted words
+> of two lines
+
+```python
+def cost():
+    return 1
+```
+
+Name | Age | City
+Ada | Age: 36 | City: **London**
+Bo | City: Rome
+
+<div><p>Words in HTML</p></div>
+"""
+SHEET = "Costs\nItem | Price | Note\nRoof | Price: 400\nDoor | Price: 90 | Note: *red*"
+PAGE = "A title\n\nSome words\non two lines.\n\n- first\n- second\n\nThe `end`."
+
+
+def every(nodes):
+    for node in nodes:
+        yield node
+        yield from every(node.get("c", ()))
+
+
+def words(node):
+    return node.get("s", "") + "".join(map(words, node.get("c", ())))
+
+
+def of_kind(nodes, *kinds):
+    return [words(node) for node in every(nodes) if node["t"] in kinds]
+
+
+def read(text, suffix, quote="", headings=()):
+    start = text.index(quote) if quote else 0
+    return rendered(text, suffix, headings, 0, len(text), [(start, start + len(quote))]).nodes
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix", "quote", "marked"),
+    [
+        (MARKDOWN, ".md", "# The **plan**", ["The ", "plan"]),
+        (MARKDOWN, ".md", "It has `code`, a [link](https://a.test/b)", ["It has ", "code", ", a ", "link"]),
+        (MARKDOWN, ".md", "<b>HTML</b>", ["HTML"]),
+        (MARKDOWN, ".md", "- one *item*\n- two **items**", ["one ", "item", "two ", "items"]),
+        (MARKDOWN, ".md", "quoted words\n> of two", ["quoted words", "of two"]),
+        (MARKDOWN, ".md", "def cost():\n    return", ["def cost():\n    return"]),
+        (MARKDOWN, ".md", "Age: 36 | City: **London**", ["36", "London"]),
+        (MARKDOWN, ".md", "Rome", ["Rome"]),
+        (MARKDOWN, ".md", "Words in HTML", ["Words in HTML"]),
+        (MARKDOWN, ".md", "title: Plan", ["title: Plan"]),
+        (SHEET, ".csv", "Roof | Price: 400", ["Roof", "400"]),
+        (PAGE, ".html", "words\non two", ["words\non two"]),
+        (PAGE, ".html", "- first\n- second", ["first", "second"]),
+        ("x = 1\ny = '**'", "code", "y = '**'", ["y = '**'"]),
+    ],
+)
+def test_a_quote_is_marked_in_the_nodes_of_its_text(text, suffix, quote, marked):
+    nodes = read(text, suffix, quote, {0})
+    assert of_kind(nodes, "mark") == marked
+
+
+def test_markdown_is_read_without_its_markup():
+    nodes = read(MARKDOWN, ".md")
+    shown = "".join(map(words, nodes))
+    assert not [sign for sign in ("**", "`", "#", "](", "<", "---") if sign in shown]
+    assert of_kind(nodes, "h") == ["The plan"] and of_kind(nodes, "li") == ["one item", "two items here"]
+    assert [node["href"] for node in every(nodes) if node["t"] == "link"] == ["https://a.test/b"]
+    assert of_kind(nodes, "th") == ["Name", "Age", "City"]
+    assert of_kind(nodes, "td") == ["Ada", "36", "London", "Bo", "", "Rome"]
+
+
+def test_rows_are_a_table_from_the_middle_on_too():
+    assert of_kind(read(SHEET, ".csv", headings={0}), "h", "th") == ["Costs", "Item", "Price", "Note"]
+    start = SHEET.index("Door")
+    (table,) = rendered(SHEET, ".csv", {0}, start, len(SHEET)).nodes
+    assert (table["t"], of_kind([table], "td")) == ("table", ["Door", "90", "*red*"])
+
+
+def test_the_blocks_of_a_window_join_to_the_whole():
+    middle = MARKDOWN.index("quoted")
+    first, last = (rendered(MARKDOWN, ".md", (), *window) for window in ((0, middle), (middle, len(MARKDOWN))))
+    assert first.end == rendered(MARKDOWN, ".md", (), first.end, len(MARKDOWN)).start and last.start < middle
+    rest = rendered(MARKDOWN, ".md", (), first.end, len(MARKDOWN))
+    assert first.nodes + rest.nodes == read(MARKDOWN, ".md")
+
+
+TEXTS = st.text(st.sampled_from("ab1\ufdd0 \n*_`[]()|->#!&<:\u202e\x1b'.") | st.characters(), max_size=80)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.sampled_from([".md", ".csv", "code"]), *[st.integers(0, 80)] * 4)
+def test_whatever_goes_in_only_allowed_nodes_come_out(text, suffix, start, length, begin, size):
+    part = rendered(text, suffix, {0}, start, start + length, [(begin, begin + size)])
+    for node in every(part.nodes):
+        assert node["t"] in {*"p ul ol li strong em code pre table tr th td h quote br text mark link".split()}
+        assert not any(bad in node.get("s", "") for bad in "\u202e\x1b\ufdd0\ufdd1")
+        assert node["t"] != "link" or node["href"].lower().startswith(("http://", "https://", "mailto:"))
