@@ -18,6 +18,7 @@ from local_rag.runtime.history import History
 from local_rag.runtime.kept import Judgement, KeptRun
 from local_rag.runtime.written import enter
 from local_rag.text.display import short_path
+from local_rag.text.markup import as_read
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -104,14 +105,17 @@ def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
 def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
     """The case of a feedback; None where nobody says what is right. `files` are those of the index.
 
-    Of a good answer the verified citations are relevant, and a good abstention means that the files do not answer. Of
-    a bad answer only those are relevant that hold the expected one; of a bad abstention is known that the files answer.
+    Of a good answer the verified citations are relevant, and their quotes are the answers where nobody wrote another; a
+    good abstention means that the files do not answer. Of a bad answer only those are relevant that hold the expected
+    one; of a bad abstention is known that the files answer.
     """
     abstained = feedback.answer.status == "abstained"
     unanswerable = feedback.unanswerable or (feedback.good and abstained and not feedback.expected)
     answers = (feedback.expected,) if feedback.expected and not unanswerable else ()
     cited = _cited(feedback.answer, files) if not unanswerable else ()
     relevant = cited if feedback.good else _holding(answers, cited)
+    if feedback.good and not answers:
+        answers = tuple(dict.fromkeys(as_read(target.quote) for target in cited))
     if not (answers or relevant or unanswerable or abstained):
         return None
     note = f"feedback on the run {feedback.run}" + (f": {feedback.note}" if feedback.note else "")

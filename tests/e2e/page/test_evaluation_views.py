@@ -85,6 +85,7 @@ def test_judged_answers_become_cases(tab, here):
     show(tab, "History", "History")
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("button", name="Bad answer").click()
+    tab.see("What would have been right?")
     tab.page.get_by_label("Note", exact=True).fill("the fence is missing")
     tab.page.get_by_label("What a right answer says").fill("4,200 euros")
     assert tab.axe() == []

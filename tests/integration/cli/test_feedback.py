@@ -65,6 +65,7 @@ def test_judged_answers_become_cases_without_a_word_where_the_judgement_says_eno
     assert "1 answer left out: say on the page what a right answer says" in text
     (first, second) = read_cases(here / "mine.jsonl")
     assert (first.question, first.answerable, first.relevant[0].file) == (GREENHOUSE, True, "plan.md")
+    assert first.answers == tuple(dict.fromkeys(target.quote for target in first.relevant)), "its quotes are right"
     assert first.note.startswith("feedback on the run ") and first.note.endswith(": with its price")
     assert (second.question, second.answerable, second.relevant) == (CUP, False, ())
     history.judge(ids[BEGIN], False, expected="3 May")

@@ -55,12 +55,12 @@ function Note({ given, keep, onClose }) {
   const [expected, setExpected] = useState(given.expected);
   const [unanswerable, setUnanswerable] = useState(given.unanswerable);
   const send = () => keep({ good: given.good, note, expected: unanswerable ? "" : expected, unanswerable });
-  const title = given.good ? "What is good about it?" : "What is wrong with it?";
+  const title = given.good ? "What is good about it?" : "What would have been right?";
   return html`<${Form} title=${title} send=${send} onClose=${onClose}>
-    <label class="field">Note<textarea rows="2" maxlength="2000" ...${bound(note, setNote)}></textarea></label>
     <label class="field">What a right answer says, in a few words (optional)
       <input maxlength="2000" disabled=${unanswerable} ...${bound(expected, setExpected)} /></label>
     ${!given.good && html`<label class="row"><input type="checkbox" checked=${unanswerable}
       onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>`}
+    <label class="field">Note<textarea rows="2" maxlength="2000" ...${bound(note, setNote)}></textarea></label>
     <p class="small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
 }
