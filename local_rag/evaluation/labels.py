@@ -111,7 +111,7 @@ def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
     """
     abstained = feedback.answer.status == "abstained"
     unanswerable = feedback.unanswerable or (feedback.good and abstained and not feedback.expected)
-    answers = (feedback.expected,) if feedback.expected and not unanswerable else ()
+    answers: tuple[str, ...] = (feedback.expected,) if feedback.expected and not unanswerable else ()
     cited = _cited(feedback.answer, files) if not unanswerable else ()
     relevant = cited if feedback.good else _holding(answers, cited)
     if feedback.good and not answers:
