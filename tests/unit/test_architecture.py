@@ -39,7 +39,7 @@ HOME_OF = {
         "engines/calls",
         "runtime/langchain_tool",
     },
-    "faiss": {"index/store/vectors", "index/catalog"},
+    "faiss": {"index/store/vectors"},
     "sqlite3": {"index", "runtime/history", "runtime/history_file", "bundle/create", "core/private_files"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed", "engines/evaluator"},
