@@ -55,7 +55,7 @@ HOME_OF = {
     "starlette": {"server"},
     "uvicorn": {"server"},
     "anyio": {"server"},
-    "markdown_it": {"index/parse/prose", "server"},
+    "markdown_it": {"index/parse/prose", "text/nodes", "text/rendering"},
     "jinja2": {"evaluation/page"},
     "matplotlib": set(),
     "scipy": set(),
