@@ -98,11 +98,13 @@ def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
 
 
 def _stopped(workspace: Workspace, thread: Thread) -> str | None:
-    """The last question of a thread where it was stopped, or cut off by the end of a process.
+    """The last question of a thread where it was stopped, refused, failed, or was cut off by the end of a process.
 
     What runs and began after the server is being answered at a terminal.
     """
-    ended = thread.state == "stopped" or (thread.state == "running" and thread.at < workspace.began)
+    ended = thread.state in ("stopped", "failed", "refused") or (
+        thread.state == "running" and thread.at < workspace.began
+    )
     return thread.last if ended and not workspace.jobs.in_thread(thread.name) else None
 
 

@@ -206,7 +206,7 @@ class PageServer:
         if path == "threads":
             return JSONResponse({"threads": [self._row(thread) for thread in reversed(self.threads.values())]})
         if path == "jobs":
-            return JSONResponse({"jobs": []})
+            return JSONResponse({"jobs": [self._job(job) for job in self.jobs.values() if not job.ended]})
         if path.partition("/")[0] == "thread":
             body = self.posted[-1][1] if request.method == "POST" else request.query_params
             return self._thread_reply(path, body)
@@ -253,6 +253,11 @@ class PageServer:
         task = asyncio.create_task(self._work(job, self._scripts.popleft() if self._scripts else (answer(),)))
         self._tasks.add(task)
         return StreamingResponse(job.lines(), media_type="text/event-stream")
+
+    @staticmethod
+    def _job(job):
+        about = {"question": job.question, "thread": job.thread["name"]}
+        return {"id": job.id, "kind": "question", "caller": "cookie", "state": "running", "position": 0, "about": about}
 
     async def _events(self, request):
         return StreamingResponse(self.jobs[request.path_params["id"]].lines(), media_type="text/event-stream")

@@ -3,6 +3,7 @@ import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from
 import { take } from "./indexing.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon, IconButton } from "./parts/icon.js";
+import { Jobs } from "./parts/jobs.js";
 import { lazy } from "./parts/lazy.js";
 import { Reconnect } from "./parts/reconnect.js";
 import { SignIn } from "./parts/sign_in.js";
@@ -53,6 +54,7 @@ function App() {
       <nav aria-label="Views"><${Places} places=${PLACES} route=${route} />
         <details open=${MORE.some(([view]) => view === route.view)}><summary>More</summary>
           <${Places} places=${MORE} route=${route} /></details></nav>
+      <${Jobs} />
       <${ThreadList} current=${route.view === "ask" ? route.parts[0] : null} />
       <div class="side-foot">
         <${ThemeButton} />

@@ -93,7 +93,7 @@ def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, s
     server.script(started("generate", "writing the answer"), HOLD, answer())
     tab.ask(QUESTION)
     tab.see("Writing the answer")
-    tab.page.get_by_role("button", name="Stop").click()
+    tab.page.get_by_role("button", name="Stop", exact=True).click()
     tab.see("Stopped")
     assert server.stopped.wait(60)
     tab.page.get_by_role("button", name="Ask again").click()
@@ -135,7 +135,7 @@ def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
     tab.see("Writing the answer")
     with browser.tab(tab.page.url, beside=tab) as second:
         second.see("Writing the answer")
-        second.page.get_by_role("button", name="Stop").click()
+        second.page.get_by_role("button", name="Stop", exact=True).click()
         second.see("Stopped")
         tab.see("Stopped")
         second.page.get_by_role("button", name="Rename, save or delete").click()
@@ -229,6 +229,20 @@ def test_a_look_at_another_view_does_not_stop_the_question(tab, server):
     server.release()
     tab.see("Quoted from your files")
     assert not server.stopped.is_set()
+
+
+def test_a_new_chat_asks_while_another_answers_and_every_tab_shows_what_works(browser, tab, server):
+    server.script(started("generate", "writing the answer"), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("Writing the answer")
+    with browser.tab(server.url + "#/search", beside=tab) as second:
+        second.has(".jobs li", [QUESTION])
+        tab.page.get_by_role("link", name="New chat").click()
+        tab.ask("And the deposit?")
+        tab.see("Quoted from your files")
+        second.page.get_by_role("button", name=f"Stop: {QUESTION}").click()
+        assert server.stopped.wait(60)
+        second.has(".jobs li", [])
 
 
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server):

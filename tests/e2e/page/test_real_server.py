@@ -156,7 +156,7 @@ def test_stop_reaches_the_engine(browser):
     with opened(browser, workspace) as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
-        tab.page.get_by_role("button", name="Stop").click()
+        tab.page.get_by_role("button", name="Stop", exact=True).click()
         tab.see("Stopped")
         engine.gate.set()
         tab.page.get_by_role("button", name="Ask again").click()

@@ -122,3 +122,11 @@ def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
     text = client.get("/api/thread/export?thread=plan&turn=1&format=html").text
     assert not {"script", "img"} & {tag for tag, _ in Tags(text).seen}
     assert not re.search("<script|<img", text)
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed", "refused"])
+def test_a_question_that_has_no_answer_stays_in_its_thread(talked, state):
+    history = talked.workspace.history
+    conditions = history.run("last").conditions
+    history.end(history.begin("And the third?", thread="plan", conditions=conditions, keep=200), state, 0.5)
+    assert talked.got("/api/thread?thread=plan")["stopped"] == "And the third?"

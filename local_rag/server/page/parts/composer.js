@@ -7,7 +7,7 @@ import { Settings } from "./settings.js";
 const SETTINGS = ["index", "within", "types", "authors", "after", "before", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
-export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onStop, follow }) {
+export function Composer({ settings, onSettings, underWay, onAsk, onStop, follow }) {
   const [question, setQuestion] = useState("");
   const [sent, setSent] = useState(0);
   const box = useRef(null);
@@ -34,7 +34,6 @@ export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onS
     event.preventDefault();
     form.current.requestSubmit();
   };
-  const stopLabel = elsewhere ? "Stop the other question" : "Stop";
   return html`<div class="composer"><form ref=${form} onSubmit=${submit}>
     <textarea ref=${box} rows="1" aria-label="Question" value=${question} onKeyDown=${onKeyDown}
       placeholder=${follow ? "Ask a follow-up" : "Ask your files"}
@@ -46,7 +45,7 @@ export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onS
         onChange=${(files) => onSettings({ ...settings, files })} />
       <${Settings} key=${sent} names=${SETTINGS} settings=${settings} onChange=${onSettings} />
       ${underWay
-        ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />${stopLabel}</button>`
+        ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />Stop</button>`
         : html`<button class="primary send" disabled=${!length || length > LONGEST}>
             <${Icon} name="send" />Ask</button>`}
     </div>

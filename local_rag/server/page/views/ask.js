@@ -57,8 +57,8 @@ export default function Ask({ route }) {
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
         onOpen=${openPassage} onAgain=${again} />`}
     </div>
-    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay}
-      elsewhere=${underWay && !here} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
+    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay && here}
+      onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
@@ -117,10 +117,11 @@ function useGradually({ name, turns }) {
 // A new thread gets its name in the address when its question begins; an answer becomes a turn of its thread.
 function useFollowing(asking, name, thread, setThread) {
   const { phase, thread: to, answer } = asking;
-  const began = useRef("");
+  const began = useRef(null);
   useEffect(() => {
-    if (phase === "sent") began.current = name;
+    if (phase === "sent" || phase === "queued") began.current = name;
     if (phase === "running" && to && began.current === "" && name === "") {
+      began.current = to; // once: a new chat beside it stays where it is
       setThread({ ...EMPTY, name: to });
       replace("ask", [to]);
     }
