@@ -132,6 +132,20 @@ def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
         tab.holds(lambda: tab.page.locator(".stored").inner_text().startswith("Line 0 about"))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "drawn"),
+    [
+        ("plan.md", "## Price\n\nIt **costs** `400`.", ".stored h3, .stored strong, .stored code"),
+        ("costs.csv", "Item,Price\nRoof,400\nDoor,90", ".stored table, .stored th, .stored td"),
+    ],
+)
+def test_a_document_is_rendered(notes, request, name, text, drawn):
+    (notes / name).write_text(text)
+    with request.getfixturevalue("opened")(f"#/file/{file_id(str(notes / name))}?start=0&end=9") as tab:
+        tab.holds(lambda: tab.page.locator(drawn).count() >= 2)
+        tab.holds(lambda: not re.search(r"[*`#|]", tab.page.locator(".stored").inner_text()))
+
+
 def test_a_hostile_name_and_text_are_words(opened, notes):
     with opened("#/index") as tab:
         tab.page.get_by_role("link", name="notes/<img src=x onerror=alert(1)>.txt").click()
