@@ -24,7 +24,8 @@ export function Welcome({ settings, onIndex, onAsk }) {
     ${about?.exists && html`<${Progress} />`}
     ${suggested?.questions.length > 0 && html`<section class="stack-tight"><h2 class="small">For instance</h2>
       <ul class="stack-tight">${suggested.questions.map((question) => html`<li>
-        <button class="suggested" onClick=${() => onAsk(question)}><bdi>${question}</bdi></button></li>`)}</ul></section>`}
+        <button class="suggested" onClick=${() => onAsk(question)}><bdi>${question}</bdi></button>
+      </li>`)}</ul></section>`}
     <${Writer} model=${settings.model} /></div>`;
 }
 
