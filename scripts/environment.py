@@ -100,7 +100,9 @@ class Environment:
             f"\nNow your own files:\n"
             f"  {program} index FOLDER\n"
             f'  {program} ask "your question"\n'
-            f"or, to type only local-rag from now on:\n"
+            f"or in the browser, which only this machine can reach:\n"
+            f"  {program} serve\n"
+            f"To type only local-rag from now on:\n"
             f"  {activate if self.windows else f'source {activate}'}"
         )
 
