@@ -6,7 +6,8 @@ cookie to every server of this machine, whatever its port, and the secret lies w
 it. Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
 
 - a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
-- a path below /api without the key, or the cookie and either the secret in a header or an address signed with it: 401;
+- all but the files of the page without the key, or below /api the cookie and either the secret in a header or an
+  address signed with it: 401;
 - a POST that is not JSON: 415; a body of more than 1 MiB: 413; one that does not come in time: 408;
 - a request beside a hundred others: 429.
 
@@ -16,6 +17,7 @@ A client that takes nothing of its response for half a minute is left.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -36,6 +38,9 @@ KEY_BYTES = 32
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET = "x-local-rag-page"
 """The header in which the page sends its secret."""
+FILES = re.compile(r"/|/favicon\.ico|/page/.*")
+"""The paths of the page, which everybody may have; only below /api the page is answered by its session."""
+KEY = "local-rag serve --print-key"
 AGAIN = "local-rag serve --print-url   prints the address of the running server"
 
 POLICY = (
@@ -104,7 +109,7 @@ class Access:
             scheme, _, key = given.partition(" ")
             if scheme.lower() == "bearer" and self.is_key(key.strip()):
                 return "key"
-            raise ApiError(401, "unauthorized", "this is not the key of this server", "local-rag serve --print-key")
+            raise ApiError(401, "unauthorized", "this is not the key of this server", KEY)
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         signed_in = secrets.compare_digest(session.encode("utf-8", "replace"), self.session.encode())
         if signed_in and (self.is_secret(headers.get(SECRET, "")) or self.has_signed(address)):
@@ -157,7 +162,7 @@ class Guard:
         except Exception as error:
             if response.started and isinstance(error, TimeoutError):
                 return  # the client takes nothing: the connection is closed
-            answer = error_response(error, "a request")
+            answer = error_response(error, "a request", scope["path"])
             if not response.started:
                 await answer(scope, receive, response)
         finally:
@@ -173,12 +178,12 @@ class Guard:
             raise ApiError(403, "forbidden", "a page of another site asked for this, and none may")
         if self._under_way > self.limits.requests:
             raise ApiError(429, "busy", f"{self.limits.requests} requests are under way", "close a page, or try again")
-        if not scope["path"].startswith("/api/"):
+        if FILES.fullmatch(scope["path"]):
             return None
+        if (listed or not scope["path"].startswith("/api/")) and "authorization" not in headers:
+            raise ApiError(401, "unauthorized", "this needs the key: Authorization: Bearer KEY", KEY)
         address = f"{scope['raw_path'].decode('latin-1')}?{scope['query_string'].decode('latin-1')}"
         caller = self.access.caller(headers, address if scope["method"] == "GET" else "")
-        if listed and caller != "key":
-            raise ApiError(403, "forbidden", "a page of another origin needs the key: Authorization: Bearer KEY")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and kind != "application/json":
             raise ApiError(415, "media_type", "a POST is JSON here: Content-Type: application/json")

@@ -1,5 +1,8 @@
 """Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
 
+Below /v1 they have the form of OpenAI's (https://github.com/openai/openai-openapi, ErrorResponse): "message" with the
+hint in it, "type", "param", "code".
+
 usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 ·
 too_large 413 · media_type 415 · busy 429 · internal 500, and one code for each class of `core.errors` (`STATUS`).
 """
@@ -55,17 +58,26 @@ WIDER = (
 )
 """What to do where no document is left: there is no command line."""
 
+OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+"""What OpenAI calls an error; any other is an `invalid_request_error`, or from 500 on a `server_error`."""
+
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
 
 
 class ApiError(LocalRagError):
-    """An error with a code and a status of its own, and maybe headers."""
+    """An error with a code and a status of its own, and maybe headers and the parameter that is wrong."""
 
     def __init__(
-        self, status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+        param: str | None = None,
     ) -> None:
         super().__init__(message, hint)
-        self.status, self.code, self.headers = status, code, headers
+        self.status, self.code, self.headers, self.param = status, code, headers, param
 
 
 class NotFound(ApiError):
@@ -110,10 +122,23 @@ def log_unknown(error: Exception, what: str) -> None:
         LOG.error("%s: %s at %s", what, type(error).__name__, where)
 
 
-def error_response(error: Exception, what: str) -> JSONResponse:
-    """The response that says what went wrong; an error that is none of ours is logged as one of `what`."""
+def error_response(error: Exception, what: str, path: str) -> JSONResponse:
+    """The response that says what went wrong at a path; an error that is none of ours is logged as one of `what`."""
     log_unknown(error, what)
-    return JSONResponse({"error": error_object(error)}, status_of(error), getattr(error, "headers", None))
+    status, headers = status_of(error), dict(getattr(error, "headers", None) or {})
+    if not path.startswith("/v1/"):
+        return JSONResponse({"error": error_object(error)}, status, headers)
+    if status != 429:
+        headers["x-should-retry"] = "false"  # OpenAI's clients would ask what failed twice more
+    return JSONResponse({"error": openai_error(error)}, status, headers)
+
+
+def openai_error(error: Exception) -> dict[str, str | None]:
+    """An error in OpenAI's form; its clients show only the message."""
+    ours, status = error_object(error), status_of(error)
+    message = f"{ours['message']}; {ours['hint']}" if ours["hint"] else ours["message"]
+    kind = OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {"message": message, "type": kind, "param": getattr(error, "param", None), "code": ours["code"]}
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
@@ -123,7 +148,8 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
     elif isinstance(error, HTTPException):
         code, message = _OF_STATUS.get(error.status_code, ("usage", str(error.detail)))
         error = ApiError(error.status_code, code, message, "docs/serve.md lists what there is", error.headers)
-    return error_response(error, f"{request.method} {request.scope['path']}")
+    path = request.scope["path"]
+    return error_response(error, f"{request.method} {path}", path)
 
 
 _OF_STATUS = {404: ("not_found", "there is nothing at this address"), 405: ("method", "this path takes another method")}
@@ -136,6 +162,7 @@ def _invalid(error: RequestValidationError) -> ApiError:
     if first["type"] == "json_invalid":
         return ApiError(400, "usage", "the body is not JSON")
     if first["type"] == "extra_forbidden":
-        return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/serve.md lists them")
+        return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/serve.md lists them", param=name)
     came = "" if first["type"] == "missing" else f", and it is {shorten(repr(first['input']), 80)}"
-    return ApiError(400, "usage", f"{name}: {mistake_of(first)}{came}", "docs/serve.md lists the parameters")
+    what = f"{name}: {mistake_of(first)}{came}"
+    return ApiError(400, "usage", what, "docs/serve.md lists the parameters", param=name)

@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 from support.serving import Client, a_workspace, error_of, served
 
@@ -15,12 +16,14 @@ from local_rag.core.errors import ConfigError
 from local_rag.server.app import application
 from local_rag.server.auth import POLICY, SECRET, Access, read_key
 
-API = [
-    (method.upper(), re.sub("{[^}]*}", "xxxx", path))
-    for path, methods in application().openapi()["paths"].items()
-    for method in methods
-]
 PAGE = [("GET", "/"), ("GET", "/favicon.ico"), ("GET", "/page/app.js"), ("GET", "/page/none.js")]
+ROUTES = {
+    (method, re.sub("{[^}]*}", "xxxx", route.path))
+    for route in iter_route_contexts(application().routes)
+    for method in (route.methods or {"GET", "POST"}) - {"HEAD"}  # what is mounted takes any
+}
+API = sorted(ROUTES - {*PAGE, ("GET", "/page"), ("POST", "/page")})
+"""All but the files of the page."""
 HOSTS = (
     *("evil.example", "evil.example:8321", "localhost.evil.example", "127.0.0.1@evil.example", "x.localhost"),
     *("0.0.0.0:8321", "[::]", "10.0.0.1", "2130706433", "127.1", ""),
@@ -46,7 +49,7 @@ NAVIGATED = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A signed-in page, and who has neither a session nor the key."""
+    """A signed-in page, who has neither a session nor the key, and a program with the key."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LOCAL_RAG_DATA_DIR", str(tmp_path_factory.mktemp("data")))
         workspace = a_workspace()
@@ -54,8 +57,9 @@ def server(tmp_path_factory):
             served(workspace) as address,
             Client(workspace, address) as page,
             Client(workspace, address, "") as nobody,
+            Client(workspace, address, "key") as program,
         ):
-            yield page, nobody
+            yield page, nobody, program
 
 
 def asked(client, method, path, headers=None):
@@ -65,16 +69,16 @@ def asked(client, method, path, headers=None):
 
 @pytest.mark.parametrize(("method", "path"), API + PAGE)
 def test_every_address_is_guarded(server, method, path):
-    page, nobody = server
+    page, nobody, program = server
     for host in HOSTS:
         assert asked(page, method, path, {"host": host}).status_code == 400
     for headers in FOREIGN:
         assert error_of(asked(page, method, path, headers)) == (403, "forbidden")
     for other in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        assert page.request(other, path, headers={"content-type": "application/json"}).status_code in (404, 405)
+        assert program.request(other, path, headers={"content-type": "application/json"}).status_code in (404, 405)
     if path in ("/", "/favicon.ico", "/page/app.js"):
         assert nobody.get(path).status_code == 200
-    if path.startswith("/api/"):
+    if (method, path) in API:
         for headers in (
             {},
             {"cookie": "local-rag-8321=guess"},
@@ -87,6 +91,8 @@ def test_every_address_is_guarded(server, method, path):
         ):
             assert error_of(asked(nobody, method, path, headers)) == (401, "unauthorized")
         assert error_of(asked(page, method, path, {"authorization": "Bearer x"}))[0] == 401, "it is conclusive"
+        if not path.startswith("/api/"):
+            assert error_of(asked(page, method, path)) == (401, "unauthorized"), "its address is for programs"
     for headers in ({}, FOREIGN[0]):
         response = asked(page, method, path, headers)
         assert SAFE.items() <= dict(response.headers).items()
@@ -95,7 +101,8 @@ def test_every_address_is_guarded(server, method, path):
 
 @pytest.mark.parametrize("path", [path for method, path in API if method == "POST"])
 def test_a_post_is_json_and_small(server, path):
-    client, _ = server
+    page, _, program = server
+    client = page if path.startswith("/api/") else program
     for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""):
         response = client.request("POST", path, headers={"content-type": kind}, content=b"{}")
         assert error_of(response) == (415, "media_type")
@@ -107,15 +114,31 @@ def test_a_post_is_json_and_small(server, path):
             assert error_of(client.request("POST", path, headers=json, content=body)) == (400, "usage"), body
 
 
+def test_errors_below_v1_have_the_form_of_openai(server):
+    page, nobody, program = server
+    for response, kind, code in (
+        (nobody.get("/v1/models", headers=FOREIGN[0]), "permission_error", "forbidden"),
+        (nobody.post("/v1/chat/completions"), "authentication_error", "unauthorized"),
+        (page.get("/v1/models"), "authentication_error", "unauthorized"),
+        (program.get("/v1/nothing"), "invalid_request_error", "not_found"),
+        (program.request("POST", "/v1/chat/completions", content=b"{}"), "invalid_request_error", "media_type"),
+    ):
+        error = response.json()["error"]
+        assert (error["type"], error["param"], error["code"]) == (kind, None, code)
+        assert response.headers["x-should-retry"] == "false", "OpenAI's clients ask again by themselves"
+    needs = "this needs the key: Authorization: Bearer KEY; local-rag serve --print-key"
+    assert page.get("/v1/models").json()["error"]["message"] == needs
+
+
 def test_a_loopback_name_is_answered_under_with_any_port(server):
-    client, _ = server
+    client, *_ = server
     for host in ("localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]:8321", "[::1]"):
         headers = {"host": host, "origin": f"http://{host}"}
         assert client.get("/api/health", headers=headers).status_code == 200
 
 
 def test_only_the_page_can_be_navigated_to_from_elsewhere(server):
-    _, nobody = server
+    _, nobody, _ = server
     assert nobody.get("/?utm_source=x", headers=NAVIGATED).status_code == 200
     for path, headers in (
         ("/page/app.js", NAVIGATED),
@@ -127,7 +150,7 @@ def test_only_the_page_can_be_navigated_to_from_elsewhere(server):
 
 
 def test_the_key_in_the_address_becomes_a_cookie_out_of_reach_of_scripts(server):
-    page, nobody = server
+    page, nobody, _ = server
     key = page.workspace.access.key
     signed = nobody.get(f"/?key={key}", headers=NAVIGATED)
     nobody.cookies.clear()
@@ -145,7 +168,7 @@ def test_the_key_in_the_address_becomes_a_cookie_out_of_reach_of_scripts(server)
 
 
 def test_an_address_that_the_page_has_signed_is_read_without_a_header(server):
-    page, nobody = server
+    page, nobody, _ = server
     cookie = {"cookie": page.headers["cookie"]}
     own = "/api/thread/export?thread=x&"
     signed = f"{own}pass={hmac.new(page.headers[SECRET].encode(), own.encode(), 'sha256').hexdigest()}"
@@ -180,7 +203,7 @@ def test_a_listed_origin_uses_the_key(serve, monkeypatch):
     answered = program.get("/api/health", headers=elsewhere)
     assert answered.status_code == 200 and answered.headers["access-control-allow-origin"] == origin
     assert "access-control-allow-credentials" not in answered.headers
-    assert error_of(page.get("/api/health", headers=elsewhere)) == (403, "forbidden")
+    assert error_of(page.get("/api/health", headers=elsewhere)) == (401, "unauthorized")
     asks = {**elsewhere, "access-control-request-method": "POST", "access-control-request-headers": "authorization"}
     preflight = program.request("OPTIONS", "/api/search", headers=asks)
     assert preflight.status_code == 200 and "authorization" in preflight.headers["access-control-allow-headers"].lower()
