@@ -146,6 +146,12 @@ class Answer:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: text and quotes as HTML, in which no text of a file or of a model is markup."""
+        import local_rag  # which imports what lies above this package when it is used
+
+        return local_rag.answer_html(self)
+
     @property
     def quoted(self) -> list[Citation]:
         """By their numbers the citations, and those of positions whose passages the answer does not cite."""

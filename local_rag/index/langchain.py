@@ -1,4 +1,4 @@
-"""The index as a LangChain retriever, whose `filter` people know from vector stores."""
+"""LangChain: the index as a retriever, whose `filter` people know from vector stores, and documents in an index."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 
-from local_rag.core.documents import Narrowing
+from local_rag.core.asynchronous import apart
+from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import UsageError
+from local_rag.index.parse import parsed_file
+from local_rag.index.parse.properties import from_mapping
+from local_rag.text.display import is_url, normal, shorten
 
 _LISTS = {"type": "types", "author": "authors", "from": "authors", "source": "within"}
 _CONDITIONS = {(key, operator): name for key, name in _LISTS.items() for operator in ("$eq", "$in")} | {
@@ -62,7 +66,7 @@ class IndexRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         synchronous = run_manager.get_sync()
-        return await run_in_executor(None, self._get_relevant_documents, query, run_manager=synchronous, **options)
+        return await apart(lambda: self._get_relevant_documents(query, run_manager=synchronous, **options))
 
 
 def retriever_of(
@@ -103,3 +107,22 @@ def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[
                 raise UsageError(f"the filter sets {name} twice", hint=_HINT)
             conditions[name] = operand
     return Narrowing(**conditions)
+
+
+def source_of(identity: str) -> str:
+    """The `source` of a document that a program adds under an id: `document://ID`, or the id where that is a URL."""
+    return normal(identity if is_url(identity) else f"document://{identity}")
+
+
+def text_of(given: Document) -> tuple[str, LoadedDocument]:
+    """A document of LangChain as its source and its text; title, author, date and keywords are read of its metadata.
+
+    Raises UsageError for one without an id or without text.
+    """
+    if not (isinstance(given, Document) and given.id and given.page_content.strip()):
+        raise UsageError(
+            f"what is added is a document of LangChain with an id and a text, not {shorten(repr(given), 80)}",
+            hint='Document("The text.", id="42", metadata={"title": "…", "date": "2024-03-31"})',
+        )
+    text = parsed_file.clean(given.page_content)
+    return source_of(given.id), parsed_file.document(text, properties=from_mapping(given.metadata))

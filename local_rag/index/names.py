@@ -103,7 +103,7 @@ def _parts(path: str) -> list[str]:
     if is_page(path):
         url = urlsplit(path)
         return [(url.hostname or "").removeprefix("www."), *filter(None, unquote(url.path).split("/"))]
-    file = Path(path)
+    file = Path(path.partition("://")[2] or path)  # the id of a document that a program added
     return [part for part in file.parts if part != file.anchor] or [""]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -12,7 +12,7 @@ from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
-from local_rag.runtime.opening import open_evaluator
+from local_rag.runtime.opening import SEE, open_evaluator
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -158,6 +158,18 @@ def own_engine(settings: Settings, engine: Engine, reranker: Reranker | None = N
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
     return _with_evaluator(Choice(engine), evaluator, lacking, reranker)
+
+
+def check_parts(corpus: object, reranker: object, prompts: object) -> None:
+    """Raises UsageError for what cannot take the place of such a part."""
+    from local_rag.core import protocols
+
+    if not (prompts is None or isinstance(prompts, Mapping)):
+        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
+    for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
+        if part is not None and (missing := missing_of(wanted, part)):
+            name = wanted.__name__.lower()
+            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
 
 
 def missing_of(protocol: type, part: object) -> list[str]:

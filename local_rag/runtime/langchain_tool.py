@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
+from local_rag.core.asynchronous import apart
 from local_rag.core.errors import LocalRagError
 from local_rag.runtime.export import conflict_line, document_line, location, position_date
 from local_rag.text.display import printable, shorten
@@ -40,7 +41,10 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
         except LocalRagError as error:
             return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
 
-    return _FilesTool.from_function(ask, name=name, description=_description(rag), args_schema=_Input)
+    async def aask(question: str) -> str:
+        return await apart(lambda: ask(question))
+
+    return _FilesTool.from_function(ask, aask, name=name, description=_description(rag), args_schema=_Input)
 
 
 def tool_text(answer: Answer) -> str:

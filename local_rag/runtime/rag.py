@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
@@ -14,17 +15,19 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Flags
 from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
+from local_rag.core.asynchronous import apart, drained
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
+from local_rag.runtime.changing import Changing, indexed
+from local_rag.runtime.fallback_corpus import open_fallback_corpus
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
-from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import Corpus, Embedder, Engine, Reranker, WebSearch
+    from local_rag.core.protocols import Corpus, Engine, Reranker, WebSearch
     from local_rag.graphs.deps import Deps, MaySearch
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -57,7 +60,7 @@ class Asking(TypedDict, total=False):
     record: bool
 
 
-class Rag:
+class Rag(Changing):
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
     The reranker of the choice orders what a search of the index brings. `folder` is where the index lies, by default
@@ -125,9 +128,9 @@ class Rag:
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
         was named that is not there or not on this machine.
         """
-        from local_rag.runtime.engine_choice import choose_engine, own_engine, prompt_texts
+        from local_rag.runtime.engine_choice import check_parts, choose_engine, own_engine, prompt_texts
 
-        _check_parts(corpus, reranker, prompts)
+        check_parts(corpus, reranker, prompts)
         own, named = (None, engine) if isinstance(engine, str) else (engine, None)
         if settings and (flags or named):
             raise UsageError("give Rag.open either settings or single values, not both")
@@ -139,7 +142,7 @@ class Rag:
         with ExitStack() as opened:
             searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
             index = cast("Index", searched)
-            source = partial(_fallback_corpus_of, settings, embedder, display)
+            source = partial(open_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             if own is None:
                 choice = choose_engine(settings, embedder, index, reranker)
@@ -156,6 +159,31 @@ class Rag:
     def void_calibration(self) -> VoidCalibration | None:
         """Thresholds that were calibrated for something else and do not hold here; None where nothing is void."""
         return void_calibration(self.settings, self.fingerprint)
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        *,
+        index: str | None = None,
+        engine: Engine | str | None = None,
+        display: Display | None = None,
+        **flags: Any,
+    ) -> Rag:
+        """Index files and folders and open what came of it; `engine`, `display` and `flags` as in `open`.
+
+        `index` names the index that they are in from now on, and a later call only takes in what changed. Without it
+        the index lies in a folder for temporary files, which only this user may read, and is deleted when the Rag
+        closes. Without paths it is empty, for what `add` brings. Raises UsageError for what is not there, and what
+        `open` does.
+        """
+        named, own = (engine, None) if isinstance(engine, str) else (None, engine)
+        with ExitStack() as made:
+            settings = made.enter_context(indexed(paths, index, display, engine=named, **flags))
+            rag = cls.open(settings, engine=own, display=display)
+            made.push(rag._opened)  # closed before the folder goes
+            rag._opened = made.pop_all()
+            return rag
 
     def ask(self, question: str, **options: Unpack[Asking]) -> Answer:
         """The answer to a question; `thread` names the chat it is in, `graph` is by default that of the settings.
@@ -225,6 +253,14 @@ class Rag:
             indexes=[*self.folders, *([str(source.index.path)] if source else [])],
             web_never=bool(self.folder) and any(map(self.settings.keeps_from_the_web, self.folders)),
         )
+
+    async def aask(self, question: str, **options: Unpack[Asking]) -> Answer:
+        """As `ask`, for asyncio: the event loop goes on meanwhile, and cancelling the task stops the question."""
+        return await apart(lambda: self.ask(question, **options))
+
+    def astream(self, question: str, **options: Unpack[Asking]) -> AsyncIterator[Event]:
+        """As `stream`, for asyncio: cancelling the task that reads it, or closing it, stops the question."""
+        return drained(lambda: self.stream(question, **options))
 
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
@@ -334,7 +370,7 @@ class Rag:
             k=k or values.k,
             within=Narrowing.of(within),
             allow_direct=values.direct,
-            cancel=Cancel(values.limits.seconds, cancel),
+            cancel=Cancel(values.limits.seconds, cancel or cancellation.current()),
             may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,
             self_rag=values.self_rag,
             crag=values.crag,
@@ -376,22 +412,3 @@ class Rag:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
-    """Raises UsageError for what cannot take the place of such a part."""
-    from local_rag.core import protocols
-    from local_rag.runtime.engine_choice import missing_of
-
-    if not (prompts is None or isinstance(prompts, Mapping)):
-        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
-    for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
-        if part is not None and (missing := missing_of(wanted, part)):
-            name = wanted.__name__.lower()
-            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
-
-
-def _fallback_corpus_of(settings: Settings, embedder: Embedder, display: Display | None) -> FallbackCorpus:
-    from local_rag.runtime.fallback_corpus import open_fallback_corpus
-
-    return open_fallback_corpus(settings, embedder, display or Silent())

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,9 @@ _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
 
 CONTEXT = 600
 """Code points that are shown before a quote, and after it."""
+
+_ANCHOR = re.compile(r' (?:id|href)="#?c\d+"')
+"""Names that several answers on one page would share; no text holds a bare quotation mark."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --soft: #5b6570; --line: #d9dee3; --paper: #fff; --mark: #fff1b8; }
@@ -68,8 +73,22 @@ def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str)
 
 
 def _body(workspace: Workspace, view: Mapping[str, Any], at: str) -> Iterator[str]:
-    lines = view["lines"]
     yield f"<h1><bdi>{escape(view['question'])}</bdi></h1>\n"
+    yield from _told(view)
+    yield from _sources(view, partial(passage_of, workspace))
+    yield f"<footer>{escape(_made_by(view, at))}</footer>\n"
+
+
+def answer_html(answer: Answer) -> str:
+    """An answer and its quotes as HTML without links, styles and anchors, to stand in a page of others: a notebook."""
+    view = harmless(to_plain(answer_view(answer)))
+    parts = [*_told(view), *_sources(view, lambda citation: ("", citation["quote"], ""))]
+    return f"<div>\n{_ANCHOR.sub('', ''.join(parts))}</div>"
+
+
+def _told(view: Mapping[str, Any]) -> Iterator[str]:
+    """What an answer says, without its question and sources."""
+    lines = view["lines"]
     yield f'<p class="soft">{escape(view["status_text"])}</p>\n'
     if lines["understood"]:
         yield f'<p class="soft"><bdi>{escape(lines["understood"])}</bdi></p>\n'
@@ -89,8 +108,6 @@ def _body(workspace: Workspace, view: Mapping[str, Any], at: str) -> Iterator[st
     for citation in view["nearest"]:
         yield f'<p class="soft"><bdi>{escape(_where(citation))}</bdi></p>\n'
         yield f"<blockquote><bdi>{escape(citation['quote'])}</bdi></blockquote>\n"
-    yield from _sources(workspace, [*view["citations"], *_uncited(view)])
-    yield f"<footer>{escape(_made_by(view, at))}</footer>\n"
 
 
 def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -100,14 +117,14 @@ def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for side in sides for each in side["citations"] if each["number"] not in cited]
 
 
-def _sources(workspace: Workspace, citations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _sources(view: Mapping[str, Any], passage: Callable[[Mapping[str, Any]], tuple[str, str, str]]) -> Iterator[str]:
     known = set[int]()
-    for citation in sorted(citations, key=lambda citation: citation["number"]):
+    for citation in sorted([*view["citations"], *_uncited(view)], key=lambda citation: citation["number"]):
         number = citation["number"]
         anchor = f' id="c{number}"' if number not in known else ""
         known.add(number)
         yield f"<h2{anchor}>[{number}] <bdi>{escape(_where(citation))}</bdi></h2>\n"
-        before, quote, after = passage_of(workspace, citation)
+        before, quote, after = passage(citation)
         yield f"<blockquote><bdi>{escape(before)}<mark>{escape(quote)}</mark>{escape(after)}</bdi></blockquote>\n"
 
 

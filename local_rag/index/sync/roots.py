@@ -41,7 +41,7 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
         if path not in known and not Path(path).exists():
             raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
     roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named or known]
-    if not roots and not store.read(reads.named):
+    if not roots and not store.read(reads.paths):
         raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
     check_patterns(options.excludes)
     for pattern in options.no_excludes:

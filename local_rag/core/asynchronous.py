@@ -1,0 +1,60 @@
+"""Work for asyncio: on a thread of its own, so that no event loop waits for it, and stopped with the task that does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from contextvars import copy_context
+from typing import TypeVar
+
+from local_rag.core import cancel
+
+T = TypeVar("T")
+
+_CLOSING = 1.0
+"""Seconds that stopped work is waited for, so that it can put away what it has; the loop goes on meanwhile."""
+
+
+async def apart(work: Callable[[], T]) -> T:
+    """What `work()` returns. Cancelling the task that awaits it stops the work at its next `cancel.check()`."""
+    async with aclosing(drained(lambda: [work()])) as results:
+        return await anext(results)
+
+
+async def drained(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[T]:
+    """The items of `begin()` as they come. Closing it, as a cancelled task does, stops the work, as in `apart`."""
+    loop, stop, told = asyncio.get_running_loop(), cancel.Cancel(outer=cancel.current()), asyncio.Queue[_Told[T]]()
+
+    def tell(what: _Told[T]) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            loop.call_soon_threadsafe(told.put_nowait, what)
+
+    def work() -> None:
+        ended: BaseException | None = None
+        try:
+            with cancel.scope(stop):
+                for item in begin():
+                    tell([item])
+        except BaseException as error:
+            ended = error
+        tell(ended)
+
+    last: _Told[T] = []
+    threading.Thread(target=copy_context().run, args=(work,), name="local-rag-async", daemon=True).start()
+    try:
+        while isinstance(last := await told.get(), list):
+            yield last[0]
+        if last is not None:
+            raise last
+    finally:
+        stop.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING):
+                while isinstance(last, list):
+                    last = await told.get()
+
+
+_Told = list[T] | BaseException | None
+"""An item, or what it ended with."""

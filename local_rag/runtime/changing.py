@@ -1,0 +1,100 @@
+"""What a program does to the index that a Rag asks: bring it up to date, add documents, remove what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import UsageError
+from local_rag.core.progress import Display, Silent
+from local_rag.index.store import reads
+from local_rag.runtime.indexing import Request, index_files
+from local_rag.runtime.opening import SEE, open_index
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.documents import SyncReport
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+    from local_rag.index.index import Index
+
+
+class Changing:
+    """The part of a Rag that changes its index; questions go on meanwhile, and the next one knows what changed.
+
+    Every method raises UsageError where several indexes or a corpus are asked, IndexBusy while another one writes,
+    DiskFull.
+    """
+
+    settings: Settings
+    folders: tuple[str, ...]
+    embedder: SentenceTransformerEmbedder | None
+
+    def sync(self, *paths: str | Path, display: Display | None = None) -> SyncReport:
+        """Take in what is new or changed in the indexed files and folders, or in these, which are indexed from now on.
+
+        Documents of `add` stay. Raises UsageError for a path that is not there.
+        """
+        self._check_own()
+        return index_files(self.settings, _request(paths), display or Silent())[0]
+
+    def add(self, documents: Iterable[Document]) -> SyncReport:
+        """Take in documents of LangChain, each in place of what was added under its `id` before.
+
+        It is cited as `document://ID`, or as its id where that is a URL. `title`, `author`, `date` and `keywords` of
+        its metadata are read. Raises UsageError for one without an id or without text.
+        """
+        from local_rag.index.langchain import text_of
+
+        texts = dict(map(text_of, documents))
+        with self._writing() as index:
+            return index.sync_texts([*texts.items()])
+
+    def remove(self, *names: str | Path) -> tuple[str, ...]:
+        """Forget documents by their ids, and files and folders, which no later `sync` takes in again; what was there.
+
+        An indexed folder that is named in `sync` is indexed again. Raises UsageError for what is not in the index.
+        """
+        from local_rag.index.langchain import source_of
+        from local_rag.index.sync.roots import real_path
+
+        with self._writing() as index:
+            known = {*index.read(reads.paths)}
+            roots = {root.path for root in index.read(reads.roots)}
+            chosen = [source if (source := source_of(str(name))) in known else Path(name) for name in names]
+            removed = index.remove(chosen)
+            index.keep_out([path for path in chosen if isinstance(path, Path) and str(real_path(path)) not in roots])
+            return removed
+
+    @contextmanager
+    def _writing(self) -> Iterator[Index]:
+        self._check_own()
+        with open_index(self.settings, self.embedder) as index:
+            yield index
+
+    def _check_own(self) -> None:
+        if self.folders != (*self.settings.folders[:1],):
+            raise UsageError("only a Rag of one index can change it, not one of several or of a corpus", hint=SEE)
+
+
+@contextmanager
+def indexed(
+    paths: Sequence[str | Path] | Path, index: str | None, display: Display | None, **flags: Any
+) -> Iterator[Settings]:
+    """The settings of an index of these files and folders; see `Rag.from_files`. Without a name it goes in the end."""
+    with ExitStack() as made:
+        folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-"))
+        settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
+        if paths:
+            index_files(settings, _request([paths] if isinstance(paths, str | Path) else paths), display or Silent())
+        else:
+            open_index(settings, create=True).close()
+        yield settings
+
+
+def _request(paths: Iterable[str | Path]) -> Request:
+    return Request([Path(path) for path in paths])
