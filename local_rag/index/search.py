@@ -300,6 +300,6 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
     metadata: dict[str, Any] = {name: getattr(passage, name) for name in told}
     metadata |= {"chunk_id": passage.key, "named": named, **scores, "origin": "files"}
     metadata["url"] = passage.source if is_page(passage.source) else ""
-    if len(passage.sections) > 1:
+    if len(passage.sections) > 1 or any(first > passage.start for first, _ in passage.sections):
         metadata["sections"] = [list(section) for section in passage.sections]
     return Document(passage.text, metadata=metadata)

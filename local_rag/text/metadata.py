@@ -34,7 +34,7 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
 
 def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
     index = bisect_right(sections, position, key=lambda section: section[0]) - 1
-    return str(sections[max(0, index)][1])
+    return str(sections[index][1]) if index >= 0 else ""
 
 
 def short_id(chunk_id: object) -> str:

@@ -174,6 +174,8 @@ SHEET = "Revenue | 2023: 46,298\nCosts | 2023: 31,002\nProfit | 2023: 15,296"
 ROWS = [Heading(SHEET.index(name), PLACE, f"row {row}") for row, name in ((2, "Rev"), (3, "Cos"), (4, "Pro"))]
 SECTIONS = {
     "price notice": markdown(f"# Contract\n\n## Term and notice\n\n{TERM}\n\n## Price\n\n{PRICE}"),
+    "rent garden": markdown("The rent is 900 euros a month.\n\n## Garden\n\nThe garden is shared.\n\n## Attic\n\nDry."),
+    "parking space": markdown("A parking space is free.\n\n## Bicycles\n\nBicycles stand in the yard."),
     "revenue": LoadedDocument(SHEET, headings=(Heading(0, 1, "Year"), *ROWS)),
 }
 
@@ -183,6 +185,10 @@ SECTIONS = {
     [
         ("price notice", "Contract > Term and notice", TERM, "Contract > Term and notice"),
         ("price notice", "Contract > Term and notice", PRICE, "Contract > Price"),
+        ("rent garden", "", "The rent is 900 euros a month.", ""),
+        ("rent garden", "", "The garden is shared.", "Garden"),
+        ("parking space", "", "A parking space is free.", ""),
+        ("parking space", "", "Bicycles stand in the yard.", "Bicycles"),
         ("revenue", "Year > row 2 to row 4", SHEET[-42:], "Year > row 3 to row 4"),
     ],
 )
