@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import Corpus, Engine, Reranker, WebSearch
+    from local_rag.core.protocols import Corpus, Engine, Reranker, Turn, WebSearch
     from local_rag.graphs.deps import Deps, MaySearch
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -55,6 +55,7 @@ class Asking(TypedDict, total=False):
     k: int | None
     within: Narrowing | Sequence[str]
     thread: str | None
+    turns: Sequence[Turn]
     may_search: MaySearch | None
     callbacks: Callbacks
     record: bool
@@ -188,6 +189,7 @@ class Rag(Changing):
     def ask(self, question: str, **options: Unpack[Asking]) -> Answer:
         """The answer to a question; `thread` names the chat it is in, `graph` is by default that of the settings.
 
+        Outside of a thread, `turns` are those before it where it follows others that are kept elsewhere.
         `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
         `may_search` is given every web query right before it is sent, and says whether it may be; without it every
@@ -210,6 +212,7 @@ class Rag(Changing):
         k: int | None = None,
         within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
+        turns: Sequence[Turn] = (),
         may_search: MaySearch | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
@@ -225,12 +228,11 @@ class Rag(Changing):
         thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        compiled = self._graph(name, memory=thread != "")
+        compiled = self._graph(name, memory=bool(thread or turns))
         if may_search is None and self.settings.values.web.enabled == "ask":
             may_search = never
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
-        if thread:
-            deps = replace(deps, turns=self.history.before(thread))
+        deps = replace(deps, turns=self.history.before(thread) if thread else list(map(asdict, turns)))
         question = question.strip()
         run = Run(
             compiled,

@@ -17,14 +17,14 @@ from starlette.exceptions import HTTPException
 
 from local_rag import __version__
 from local_rag.core.errors import LocalRagError
-from local_rag.server import ask, documents, dropped, evaluation, folders, index, runs, search, threads
+from local_rag.server import ask, documents, dropped, evaluation, folders, index, openai, runs, search, threads
 from local_rag.server.auth import HOSTS, Guard
 from local_rag.server.errors import answer_error
 from local_rag.server.responses import Json
 from local_rag.server.workspace import Here, Workspace
 
 PAGE = Path(__file__).parent / "page"
-ROUTERS = [each.router for each in (ask, search, documents, index, folders, dropped, threads, runs, evaluation)]
+ROUTERS = [each.router for each in (ask, search, documents, index, folders, dropped, threads, runs, evaluation, openai)]
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI reports requests to whatever OpenTelemetry is set up to send; nothing is sent from here."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
@@ -17,6 +17,7 @@ from local_rag.config.values import EngineName, GraphName
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import ModelMissing
 from local_rag.core.events import Done, WebQuery
+from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.server.answers import answer_view, event_view
@@ -76,6 +77,11 @@ class JobView:
 
 def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
     """The question in the queue. Raises what is wrong with it, before anything begins."""
+    return enter(asked, workspace, caller)
+
+
+def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
+    """As `entered`; outside of a thread it follows these turns."""
     check_question(asked.question)
     question, settings = asked.question.strip(), _settings(workspace, asked, caller)
     index = asked.index if isinstance(asked.index, str) else None
@@ -86,7 +92,7 @@ def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
     graph = asked.graph or workspace.settings.values.graph
     about = {"question": question, "thread": thread, "graph": graph}
     return workspace.jobs.ask(
-        Job("question", caller, about, lambda job: _events(job, workspace, asked, narrowing, settings))
+        Job("question", caller, about, lambda job: _events(job, workspace, asked, narrowing, settings, turns))
     )
 
 
@@ -129,7 +135,12 @@ def consent(id: str, given: Consent, workspace: Here) -> dict[str, bool]:
 
 
 def _events(
-    job: Job, workspace: Workspace, asked: Ask, narrowing: Narrowing, settings: dict[str, Any]
+    job: Job,
+    workspace: Workspace,
+    asked: Ask,
+    narrowing: Narrowing,
+    settings: dict[str, Any],
+    turns: Sequence[Turn],
 ) -> Generator[Event]:
     about = job.about
     if asked.thread == "":
@@ -148,6 +159,7 @@ def _events(
             k=asked.k,
             within=narrowing,
             thread=about["thread"] or None,
+            turns=turns,
             may_search=asks.may_search if asks else lambda query: False,
             cancel=job.cancel,
         )

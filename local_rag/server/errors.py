@@ -58,9 +58,6 @@ WIDER = (
 )
 """What to do where no document is left: there is no command line."""
 
-OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-"""What OpenAI calls an error; any other is an `invalid_request_error`, or from 500 on a `server_error`."""
-
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
 
 
@@ -135,9 +132,9 @@ def error_response(error: Exception, what: str, path: str) -> JSONResponse:
 
 def openai_error(error: Exception) -> dict[str, str | None]:
     """An error in OpenAI's form; its clients show only the message."""
-    ours, status = error_object(error), status_of(error)
+    ours = error_object(error)
     message = f"{ours['message']}; {ours['hint']}" if ours["hint"] else ours["message"]
-    kind = OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
     return {"message": message, "type": kind, "param": getattr(error, "param", None), "code": ours["code"]}
 
 

@@ -1,0 +1,158 @@
+"""Answers in the form of OpenAI's chat completions: text with its sources, annotations, usage; whole, or in chunks.
+
+The form is that of https://github.com/openai/openai-openapi (CreateChatCompletionResponse and …StreamResponse), with
+`reasoning_content`, which many chat programs show, and with the whole answer as `local_rag`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from local_rag.text.display import is_page, plural, shorten
+
+LONGEST_QUOTE = 300
+"""Characters of a quote in the list of sources, and in the address of its place."""
+
+_LIVE = re.compile(r"(?<=!)(?=\[)|(?<=])(?=\()|(?<=<)(?=[A-Za-z/!?])")
+"""Where Markdown begins an image, the hidden address of a link, or HTML (CommonMark 6.3, 6.4, 6.6)."""
+
+_PLACE = ("page", "chunk_id", "start", "end", "located")
+"""What the page is told of a quote, besides its words: see `placed` in `page/parts/document_pane.js`."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What is replied: its text, where its sources open, what it cost, and the whole `answer` as a page has it."""
+
+    content: str
+    annotations: list[dict[str, Any]] = field(default_factory=list)
+    usage: Mapping[str, int] = field(default_factory=lambda: _usage(0, 0))
+    answer: Mapping[str, Any] | None = None
+
+
+def completion_of(answer: Mapping[str, Any], page: str, index: str | None, *, listed: bool) -> Completion:
+    """An answer as a completion; its sources open at the address of the page, and are `listed` in the text, too."""
+    sources = _sources(answer)
+    content = inert("\n\n".join(filter(None, _paragraphs(answer, sources if listed else []))))
+    annotations = [_annotation(source, content, page, index) for source in sources]
+    usage = _usage(answer["usage"]["prompt_tokens"], answer["usage"]["output_tokens"])
+    return Completion(content, [each for each in annotations if each["url_citation"]["url"]], usage, answer)
+
+
+def inert(text: str) -> str:
+    """Markdown that loads nothing and hides no address, whatever files and models say: a blank breaks that up.
+
+    A chat program fetches an image when it shows an answer, and what its address says leaves this machine.
+    """
+    return _LIVE.sub(" ", text)
+
+
+def reasoning(name: str, value: Mapping[str, Any]) -> str:
+    """What a chat program shows of an event while the answer does not stand; empty for what it does not."""
+    match name:
+        case "queued" if value["position"]:
+            line = f"waiting for {plural(value['position'], 'question')}"
+        case "started":
+            line = value["doing"]
+        case "retrieved":
+            line = f"{plural(len(value['passages']), 'passage')} for “{shorten(value['query'], 200)}”"
+        case "graded":
+            of = f" of {value['label']}" if "label" in value else ""
+            why = f" ({value['why']})" if value["why"] else ""
+            line = f"{value['kind']}{of}: {value['verdict']}{why}"
+        case "note":
+            line = value["text"]
+        case _:
+            return ""
+    return f"- {inert(' '.join(line.split()))}\n"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The frame of one reply: its ID, its time in seconds since 1970, and the model as the client named it."""
+
+    model: str
+    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def whole(self, completion: Completion, thoughts: str) -> dict[str, Any]:
+        """The reply to a request without a stream."""
+        message = {"role": "assistant", "content": completion.content, "annotations": completion.annotations}
+        choice = {"index": 0, "message": message | {"reasoning_content": thoughts}, "finish_reason": "stop"}
+        rest = {"usage": completion.usage, "local_rag": completion.answer}
+        return self._frame("chat.completion", [choice]) | rest
+
+    def chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        """A piece of the reply to a request with one."""
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return self._frame("chat.completion.chunk", [choice])
+
+    def last_chunks(self, completion: Completion, *, usage: bool) -> Iterator[dict[str, Any]]:
+        """The pieces once the answer stands."""
+        yield self.chunk({"content": completion.content})
+        if completion.annotations:
+            yield self.chunk({"annotations": completion.annotations})
+        yield self.chunk({}, "stop") | {"local_rag": completion.answer}
+        if usage:
+            yield self._frame("chat.completion.chunk", []) | {"usage": completion.usage}
+
+    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+
+def _usage(prompt: int, output: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+
+
+def _sources(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """By their numbers the citations, with those of sides that the answer does not cite, or what came nearest."""
+    sides = [each for conflict in answer["conflicts"] for side in conflict["positions"] for each in side["citations"]]
+    by_number = {each["number"]: each for each in (*sides, *answer["citations"])}
+    return [by_number[number] for number in sorted(by_number)] or answer["nearest"]
+
+
+def _paragraphs(answer: Mapping[str, Any], sources: list[Mapping[str, Any]]) -> Iterator[str]:
+    lines = answer["lines"]
+    yield lines["understood"]
+    yield f"**{answer['status_text']}.**" if answer["status"] != "grounded" else ""
+    yield answer["text"] if answer["status"] != "abstained" else ""
+    yield lines["removed"]
+    for conflict in answer["conflicts"]:
+        yield "\n".join([conflict["line"], "", *map(_side, conflict["positions"])])
+    yield from (lines["nothing_near"], lines["about"], lines["nearest"])
+    yield "\n".join(map(_source_line, sources))
+
+
+def _side(position: Mapping[str, Any]) -> str:
+    when = f"{position['when']}: " if position["when"] else ""
+    marks = "".join(f"[{each['number']}]" for each in position["citations"])
+    return f"- {when}{position['text']} {marks}"
+
+
+def _source_line(source: Mapping[str, Any]) -> str:
+    note = source["why"] or ("" if source["verified"] else source["how"])
+    quote = f"“{shorten(source['read'], LONGEST_QUOTE)}”" + (f" ({note})" if note else "")
+    return f"- [{source['number']}] {_name(source)}: {quote}"
+
+
+def _name(source: Mapping[str, Any]) -> str:
+    return ", ".join(filter(None, (source["label"], source["where"])))
+
+
+def _annotation(source: Mapping[str, Any], content: str, page: str, index: str | None) -> dict[str, Any]:
+    """The source as OpenAI's `url_citation`; `start_index` and `end_index` are the code points of its first mark."""
+    mark = f"[{source['number']}]"
+    start = max(0, content.find(mark))
+    url = source["url"] if is_page(source["url"]) else ""
+    if source["file_id"]:
+        place = {name: source[name] for name in _PLACE} | {"quote": source["quote"][:LONGEST_QUOTE]}
+        place["index"] = source["index"] or index
+        url = f"{page}/#/file/{source['file_id']}?{urlencode({name: each for name, each in place.items() if each})}"
+    cited = {"start_index": start, "end_index": start + len(mark), "title": _name(source), "url": url}
+    return {"type": "url_citation", "url_citation": cited}
