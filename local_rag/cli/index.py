@@ -59,6 +59,10 @@ def index(
     retry: Annotated[
         bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
     ] = False,
+    ocr: Annotated[
+        bool | None,
+        typer.Option("--ocr/--no-ocr", help="Also read images, and pages without a text layer.", show_default=False),
+    ] = None,
     reembed: Annotated[
         bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")
     ] = False,
@@ -114,7 +118,9 @@ def index(
         embed_only=embed_only,
         about=about,
     )
-    settings = settings_of(index, embedder=embedder, chunks__size=chunk_size, chunks__overlap=chunk_overlap)
+    settings = settings_of(
+        index, embedder=embedder, chunks__size=chunk_size, chunks__overlap=chunk_overlap, ocr__enabled=ocr
+    )
     delete_old(settings)
     report, pages_left = index_files(settings, request, stderr_display())
     with Index.open(settings.index_path) as opened:

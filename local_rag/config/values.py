@@ -212,6 +212,11 @@ class Api(_Section):
         return origins
 
 
+class Ocr(_Section):
+    enabled: bool = Field(False, description="index also reads images, and pages without a text layer, by OCR")
+    languages: Names = Field((), description="languages for tesseract, such as rus, ara; none: rapidocr, if installed")
+
+
 class Runs(_Section):
     """What is kept of a question that was answered: see `runtime.recording`."""
 
@@ -240,6 +245,7 @@ class Values(_Section):
         "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
     )
     chunks: Chunks = Chunks()
+    ocr: Ocr = Ocr()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")
     explain: bool = Field(False, description="ask the graders of a language model for a reason")
@@ -275,6 +281,8 @@ class Flags(TypedDict, total=False):
     device: DeviceName | None
     chunks__size: int | None
     chunks__overlap: int | None
+    ocr__enabled: bool | None
+    ocr__languages: str | Sequence[str] | None
     direct: bool | None
     strict: bool | None
     explain: bool | None

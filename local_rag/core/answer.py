@@ -12,7 +12,8 @@ from local_rag.core.verdicts import Graded, Support, Usage
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
 Certainty = Literal["sure", "probably", "in doubt", ""]
 """How far to rely on an answer: `sure` where it is grounded; `probably` where the passages say all of it, and it is
-more likely than not that this answers the question; else `in doubt`. Empty for what is not from files.
+more likely than not that this answers the question; else `in doubt`. One step less where OCR was not sure of a quote.
+Empty for what is not from files.
 """
 QuoteMatch = Literal["exact", "words", "property"]
 """How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; or the
@@ -34,7 +35,8 @@ class Citation:
     `citations.check`. `fallback_corpus` names the folder or index that was searched in place of the web, where the
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
-    `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index.
+    `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index. `ocr`
+    is how sure OCR was of the quote's least certain line, None for a text that is the file's own.
     """
 
     number: int
@@ -56,6 +58,7 @@ class Citation:
     date: str = ""
     index: str = ""
     chunk_id: str = ""
+    ocr: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

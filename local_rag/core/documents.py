@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -64,13 +64,29 @@ class Heading:
     text: str
 
 
+class ReadLine(NamedTuple):
+    """A line of a picture that OCR has read: code points [start, end) of its document, and where it stands.
+
+    The sides are shares of the page as it is shown. `confidence` in [0, 1] is how sure OCR is of it.
+    """
+
+    start: int
+    end: int
+    left: float
+    top: float
+    width: float
+    height: float
+    confidence: float
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
     """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
 
     `url` is where a page of the web is from. `author`, `date` and `subject` are what the file says of itself:
     names; ISO 8601, as precise as it is known ("2023", "2023-03", "2023-03-31", for a mail with the time in UTC,
-    "2023-03-31T09:30Z"); subject and keywords. All are empty where they are not known.
+    "2023-03-31T09:30Z"); subject and keywords. All are empty where they are not known. `lines` are those that OCR has
+    read, empty where the text is the file's own.
     """
 
     text: str
@@ -81,6 +97,7 @@ class LoadedDocument:
     author: str = ""
     date: str = ""
     subject: str = ""
+    lines: tuple[ReadLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +119,8 @@ class SyncReport:
 
     `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
-    `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync.
+    `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync. OCR has read
+    `scans_read` pages without a text layer, and `scans` of the whole index wait for it.
     """
 
     new: tuple[str, ...] = ()
@@ -121,6 +139,8 @@ class SyncReport:
     not_embedded: int = 0
     text_seconds: float = 0.0
     empty: tuple[str, ...] = ()
+    scans: int = 0
+    scans_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

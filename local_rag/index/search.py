@@ -302,4 +302,6 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
     metadata["url"] = passage.source if is_page(passage.source) else ""
     if len(passage.sections) > 1 or any(first > passage.start for first, _ in passage.sections):
         metadata["sections"] = [list(section) for section in passage.sections]
+    if passage.lines:
+        metadata["ocr"] = [[line.start, line.end, line.confidence] for line in passage.lines]
     return Document(passage.text, metadata=metadata)

@@ -103,8 +103,8 @@ def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts
         own = location(replace(citation, index=""), clean, texts)
         return f"{own} ({texts.in_index.format(name=clean(citation.index))})"
     source = clean(citation.url or citation.source)
-    if citation.page is not None:
-        return f"{source}, {texts.page.format(page=citation.page)}"
+    if where := texts.where(citation):
+        return f"{source}, {where}"
     return f"{source}, § {clean(citation.heading)}" if citation.heading else source
 
 

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
+from local_rag.config.values import Ocr
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
+from local_rag.index.parse.ocr import must_be_installed
 from local_rag.index.store.folder import has_database
+from local_rag.index.store.schema import NO_TEXT
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
@@ -146,7 +149,7 @@ def _index_files(
                 index.reembed(progress)
         report = SyncReport()
         if roots or not urls:
-            report = _synced(index, request, display)
+            report = _synced(index, request, display, images=settings.values.ocr.enabled)
             if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
                 raise NothingToIndex(report)
         if urls:
@@ -161,6 +164,7 @@ def _index_files(
             display.say(_searchable(index, report))
         if not request.no_embed:
             report = _embedded(index, report, display)
+        report = _with_scans(index, settings.values.ocr, report, display, embed=not request.no_embed)
         return report, 0 if roots or urls else index.status().pages
 
 
@@ -197,7 +201,34 @@ def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: 
         display.say("another process writes to this index now: what it leaves without a vector, the next index embeds")
     with_vector, chunks = index.embedded_count()
     seconds = report.seconds + time.monotonic() - began
-    return replace(report, embedded=count, not_embedded=chunks - with_vector, seconds=seconds)
+    embedded = report.embedded + count
+    return replace(report, embedded=embedded, not_embedded=chunks - with_vector, seconds=seconds)
+
+
+MEASURED = 3
+"""Pages after which it is said how long the others take."""
+
+
+def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *, embed: bool) -> SyncReport:
+    """The report once OCR, if it is wanted, has read the pages that wait, as far as it can; `embed`: with vectors."""
+    if not (ocr.enabled and report.scans):
+        return report
+    display.say(f"{plural(report.scans, 'page')} for OCR; the first {MEASURED} show how long that takes")
+    began = time.monotonic()
+    with sync_progress(display) as show:
+
+        def tell(progress: Progress) -> None:
+            show(progress)
+            if progress.done == MEASURED < progress.total:
+                seconds = progress.seconds / MEASURED
+                left = time_left(seconds * (progress.total - MEASURED))
+                display.say(f"OCR takes {seconds:.1f} s per page: {left}; Ctrl-C loses at most the page in hand")
+
+        read, failed = index.read_scans(ocr.languages, tell)
+    told = [file for file in report.skipped if not file.reason.endswith(NO_TEXT)]
+    scans, seconds = report.scans - read, report.seconds + time.monotonic() - began
+    report = replace(report, skipped=(*told, *failed), scans=scans, scans_read=read, seconds=seconds)
+    return _embedded(index, report, display) if embed and read else report
 
 
 @contextmanager
@@ -210,6 +241,8 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
     if urls:
         _may_go_to_the_web(settings)
     check_patterns(request.excludes)
+    if settings.values.ocr.enabled:
+        must_be_installed(settings.values.ocr.languages)
     if not (settings.index_path / "index.sqlite").exists():
         if roots and not any(path.exists() for path in roots):
             raise _no_such_path(roots[0])
@@ -275,11 +308,14 @@ def _may_go_to_the_web(settings: Settings) -> None:
         )
 
 
+_OF_BOTH = ("ignored", "excludes", "not_embedded", "scans")
+
+
 def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
     """Both reports as one; only files are ignored and excluded, and the later one says what has no vector."""
-    names = [each.name for each in fields(SyncReport) if each.name not in ("ignored", "excludes", "not_embedded")]
+    names = [each.name for each in fields(SyncReport) if each.name not in _OF_BOTH]
     joint = {name: getattr(files, name) + getattr(pages, name) for name in names}
-    return replace(files, **joint, not_embedded=pages.not_embedded)
+    return replace(files, **joint, not_embedded=pages.not_embedded, scans=pages.scans)
 
 
 def sync(index: Index, request: Request, display: Display) -> SyncReport:
@@ -287,7 +323,7 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
     return _embedded(index, _synced(index, request, display), display)
 
 
-def _synced(index: Index, request: Request, display: Display) -> SyncReport:
+def _synced(index: Index, request: Request, display: Display, *, images: bool = False) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
@@ -298,6 +334,7 @@ def _synced(index: Index, request: Request, display: Display) -> SyncReport:
             prune=request.prune,
             retry=request.retry,
             loaders=request.loaders,
+            images=images,
             progress=progress,
             embed=False,
         )
@@ -319,8 +356,10 @@ def progress_line(progress: Progress) -> str:
     """
     if progress.phase == "vectors":
         line = f"{progress.done:,} of {plural(progress.total, 'passage')} embedded"
+    elif progress.phase == "scans":
+        line = f"{progress.done:,} of {plural(progress.total, 'page')} read by OCR"
     else:
         line = f"{progress.done:,} of {plural(progress.total, 'file')}, {plural(progress.chunks, 'passage')}"
-    rate = [f"{progress.rate:.0f}/s"] if progress.rate is not None else []
+    rate = [f"{progress.rate:.0f}/s"] if progress.rate is not None and progress.phase != "scans" else []
     left = [time_left(progress.left)] if progress.left else []
     return ", ".join([line, *rate, *left])

@@ -16,7 +16,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -155,10 +155,14 @@ class Run:
 
         state = self.state
         status: Status = state.get("status", "abstained")
+        certainty, reason = _certainty(status, state.get("grade")), state.get("reason", "")
         silent = status == "abstained"
         texts = texts_of({**state, "question": self.question}, self.deps)
         checked = checked_answer(state, texts)
         decisions = state.get("decisions", [])
+        if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.citations):
+            status, certainty = "partial" if status == "grounded" else status, _LESS[certainty]
+            reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
         searched = state.get("tries", {}).get("web_searches", 0) > 0
         conflicts = tuple(state.get("conflicts") or ())
         highlights = answer_values.highlights_of(checked.text, conflicts)
@@ -167,8 +171,8 @@ class Run:
             question=self.question,
             text=checked.text,
             status=status,
-            certainty=_certainty(status, state.get("grade")),
-            reason=state.get("reason", ""),
+            certainty=certainty,
+            reason=reason,
             citations=checked.citations,
             dropped_citations=state.get("dropped", 0),
             nearest=self._nearest(decisions, texts) if silent else (),
@@ -227,6 +231,12 @@ class Run:
         whys = {decision.chunk_id: decision.why for decision in graded if decision.chunk_id and decision.why}
         question = self.state.get("asked") or self.question
         return citations.nearest(self.state.get("nearest", []), question, whys, texts)
+
+
+SURE_OCR = 0.9
+"""Confidence of OCR below which a line is not taken for certain."""
+
+_LESS: Mapping[Certainty, Certainty] = {"sure": "probably", "probably": "in doubt", "in doubt": "in doubt"}
 
 
 def _certainty(status: Status, grade: Grade | None) -> Certainty:

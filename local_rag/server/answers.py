@@ -86,7 +86,7 @@ def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: 
         view |= {
             "file_id": id_of(citation.source, citation.origin, citation.fallback_corpus),
             "label": citation.url if is_url(citation.url) else label(citation.source),
-            "where": heading if citation.page is None else texts.page.format(page=citation.page),
+            "where": texts.where(citation) or heading,
             "line": document_line(citation),
             "read": as_read(citation.quote),
             "how": texts.how(citation),

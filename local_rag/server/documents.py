@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from local_rag.core.errors import FileSkipped, LocalRagError
-from local_rag.index.parse.pdf_page import PlacedQuote, Rectangle
+from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote, Rectangle
 from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
 from local_rag.index.store.schema import StoredDocument
@@ -118,11 +118,11 @@ def text(
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
 def page(id: str, page: int, workspace: Here, index: str | None = None) -> Response:
-    """A page of a PDF, counted from 1, as PNG."""
+    """A page of a PDF, counted from 1, or an image, as PNG."""
     listing, path = file_of(workspace, id, index)
     original = original_of(listing, path)
-    if original.opens_as != "pdf" or not 0 < page <= MOST:
-        raise NotFound("only pages of PDFs are drawn")
+    if not (_has_pages(path) and 0 < page <= MOST):
+        raise NotFound("only pages of PDFs and images are drawn")
     picture = workspace.pages.picture(original.path, page)
     return Response(picture.png, media_type="image/png")
 
@@ -154,10 +154,10 @@ class QuotePlace:
     """A quote in its document.
 
     `segments` are the stored text around it, `blocks` the same as it is read; `before` and `after` are the code points
-    where that begins and ends, None where the document does. Of a PDF `image` is the picture of the page, of `pages`,
-    and `rectangles` are where the quote stands on it (left, top, width, height as shares of the page), empty unless
-    that is certain. `placed`: something is marked. `changed`: the file is another than when it was indexed. `why` says
-    in sentences what is missing.
+    where that begins and ends, None where the document does. Of a PDF or an image `image` is the picture of
+    the page, of `pages`, and `rectangles` are where the quote stands on it (left, top, width, height as shares of the
+    page), empty unless that is certain. `placed`: something is marked. `changed`: the file is another than when it was
+    indexed. `why` says in sentences what is missing.
     """
 
     file_id: str
@@ -201,15 +201,15 @@ def place(
     number = number_of(listing, documents, chunk_id) if document is None else document
     spot = spot_of(documents, number, page, start, end, quote)
     file, missing = original_or_why(listing, path)
-    is_pdf = path.lower().endswith(".pdf")
-    if spot is None and not (is_pdf and page):
+    has_pages = _has_pages(path)
+    if spot is None and not (has_pages and page):
         raise NotFound("this file has no such page or part in the index")
     stored = documents[spot.number] if spot else StoredDocument(0, 0, page, "", "", "", "")
     first, last = (spot.start, spot.end) if spot else (0, 0)
     on_page, undrawn = None, ""
-    if is_pdf and file and stored.page is not None:
+    if has_pages and file and stored.page is not None:
         try:
-            on_page = workspace.pages.placed(file.path, stored.page, stored.text, first, last)
+            on_page = workspace.pages.placed(file.path, stored, first, last)
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
     rectangles = on_page.rectangles if on_page else ()
@@ -221,7 +221,7 @@ def place(
         file_id=id,
         label=shown(listing.label(path)),
         title=shown(stored.title),
-        kind="pdf" if is_pdf else "text",
+        kind="pdf" if has_pages else "text",
         document=spot.number if spot else None,
         documents=len(documents),
         page=stored.page,
@@ -237,6 +237,10 @@ def place(
         original=file.opens_as if file else "",
         why=" ".join(filter(None, (as_today, missing, undrawn, unplaced))),
     )
+
+
+def _has_pages(path: str) -> bool:
+    return path.lower().endswith((".pdf", *IMAGES))
 
 
 def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:

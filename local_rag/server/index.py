@@ -17,7 +17,7 @@ from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store import reads
-from local_rag.index.store.schema import OF_OTHER_KINDS
+from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
@@ -39,7 +39,7 @@ READ_FOR_QUESTIONS = 50
 LONGEST_HEADING = 60
 
 FIXES = (
-    ("no text layer", "make its text readable first, for instance with ocrmypdf, then bring the index up to date"),
+    (NO_TEXT, "local-rag index --ocr"),
     ("may hold secrets", "local-rag index --include-secrets {folder}"),
     ("link out of the indexed folder", "local-rag index --follow-links {folder}"),
     ("took longer than", "local-rag index --retry"),

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from local_rag.core.documents import ReadLine
 from local_rag.core.errors import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
-from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
+from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
 from local_rag.index.parse.prose import load_code
 from local_rag.index.store import reads
 from local_rag.index.store.schema import StoredDocument
@@ -120,7 +121,7 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 
 class PagePictures:
-    """Pages of PDFs as pictures, by one parse worker; the last ones are kept in memory. Serves several threads."""
+    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many threads."""
 
     def __init__(self) -> None:
         self._parser, self._working = Parser(SECONDS), threading.Lock()
@@ -136,16 +137,29 @@ class PagePictures:
         with self._working:
             return self._parser.picture(path, page)
 
-    def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
-        """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped."""
+    def placed(self, path: Path, document: StoredDocument, start: int, end: int) -> PlacedQuote:
+        """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped, OSError."""
+        page = document.page or 1
+        if document.lines:
+            drawn = self.picture(path, page)
+            return PlacedQuote(tuple(_on_scan(document.lines, start, end)), drawn.width, drawn.height, drawn.pages)
         with self._working:
-            return self._parser.placed(path, page, text, start, end)
+            return self._parser.placed(path, page, document.text, start, end)
 
     def close(self) -> None:
         """End the worker, in the middle of a page, too."""
         self._parser.stop()
         with self._working:
             self._parser.close()
+
+
+def _on_scan(lines: Iterable[ReadLine], start: int, end: int) -> Iterator[Rectangle]:
+    """The parts of lines that hold code points [start, end): of each its share, as if all letters were as wide."""
+    for line in lines:
+        first, last = max(line.start, start), min(line.end, end)
+        if first < last:
+            letter = line.width / (line.end - line.start)
+            yield line.left + (first - line.start) * letter, line.top, (last - first) * letter, line.height
 
 
 class Spot(NamedTuple):

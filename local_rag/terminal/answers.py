@@ -195,8 +195,8 @@ def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTex
     """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
     shown = citation.url if is_url(citation.url) else label(citation.source)
     text = link(shown, _address(citation))
-    if citation.page is not None:
-        text.append(f", {texts.page.format(page=citation.page)}")
+    if where := texts.where(citation):
+        text.append(f", {where}")
     elif citation.heading:
         text.append(f", § {shorten(citation.heading, 80)}")
     if citation.index:

@@ -13,6 +13,8 @@ from rich.text import Text
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
+from local_rag.index.parse.ocr import INSTALL, is_installed
+from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
@@ -66,6 +68,7 @@ def report_parts(
         yield f"{short_path(root)} holds no file to index"
     if report.ignored:
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds_in_words(report.ignored)}"
+    yield from _scans(report, command)
     yield from _removed(report, label)
     yield from _skipped(report.skipped, label, all_warnings)
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
@@ -80,6 +83,18 @@ def _passages(report: SyncReport, command: str) -> str:
     parts += [f"{report.not_embedded:,} without a vector yet ({command})"] if report.not_embedded else []
     stored = [f"{plural(report.chunks, 'passage')} of text"] if report.chunks else []
     return ", ".join([*stored, *parts])
+
+
+def _scans(report: SyncReport, command: str) -> Iterator[str]:
+    """What OCR has read, and the command that reads what it has not: pages without a text layer, and images."""
+    images = sum(count for suffix, count in report.ignored.items() if suffix in IMAGES)
+    if report.scans_read:
+        yield f"{plural(report.scans_read, 'page')} read by OCR"
+    if report.scans or images:
+        waiting = [plural(report.scans, "page") + " without a text layer"] if report.scans else []
+        waiting += [plural(images, "image")] if images else []
+        install = "" if is_installed() else f"{INSTALL}   then   "
+        yield f"OCR would read {joined(waiting)}: {install}{command} --ocr"
 
 
 def _patterns(patterns: Iterable[str]) -> str:

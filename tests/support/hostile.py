@@ -162,7 +162,7 @@ def make_hostile(folder: Path) -> dict[str, str]:
     (folder / "blank.md").write_text(" \n\t\r\n\n", "utf-8")
     found = {
         "password.pdf": "encrypted with a password",
-        "scanned.pdf": "no text layer on any of its 2 pages (scanned?)",
+        "scanned.pdf": "pages 1, 2: no text layer (scanned?)",
         "truncated.pdf": "is damaged",
         "broken.pdf": "is damaged",
         "bomb.docx": "a zip bomb?",

@@ -64,6 +64,8 @@ HOME_OF = {
     "pptx": {"index/parse/office"},
     "python_calamine": {"index/parse/sheets"},
     "striprtf": {"index/parse/office"},
+    "rapidocr": {"index/parse/ocr"},
+    "PIL": {"index/parse/pdf_page", "index/parse/ocr"},
     "pickle": set(),
     "requests": set(),
     "httpx": {"engines/ollama", "web/fetch"},

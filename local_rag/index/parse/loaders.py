@@ -210,6 +210,7 @@ def load(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Pa
         tuple(document for part in found for document in part.documents),
         tuple(warning for part in found for warning in part.warnings),
         tuple(member for part in found for member in part.members),
+        tuple(page for part in found for page in part.scans),
     )
 
 
@@ -270,6 +271,8 @@ def _members(inside: Inside, name: str, own: Mapping[str, str], depth: int) -> l
         with inside.open() as source, path.open("wb") as target:
             shutil.copyfileobj(source, target)
         found = load(path, own, depth)
+        if found.scans and not (found.documents or found.members):
+            raise FileSkipped("is a picture, and OCR does not read what lies inside of a file")
     return [
         Member(name, found.documents, found.warnings),
         *(replace(member, name=f"{name}{MEMBER}{member.name}") for member in found.members),

@@ -50,11 +50,15 @@ class Member:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """The documents of one file and what lies inside of it; `warnings` name what of the file was not read."""
+    """The documents of one file and what lies inside of it; `warnings` name what of the file was not read.
+
+    `scans` are the pages, from 1, that are pictures and wait for OCR.
+    """
 
     documents: tuple[LoadedDocument, ...]
     warnings: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
+    scans: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +132,14 @@ def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tup
 
 
 def checked(file: ParsedFile) -> ParsedFile:
-    """The same without its blank documents. Raises FileSkipped when nothing is left or there is too much."""
+    """The same without its blank documents. Raises FileSkipped when there is too much, or nothing, for OCR either."""
     characters = sum(len(document.text) for document in file.documents)
     if characters > MAX_CHARACTERS:
         raise FileSkipped(
             f"holds {characters:,} characters of text, up to {MAX_CHARACTERS:,} are read", hint="split it"
         )
     filled = tuple(document for document in file.documents if document.text.strip())
-    if not filled:
+    if not (filled or file.scans):
         raise FileSkipped("is empty")
     return replace(file, documents=filled)
 

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from typing import IO, Any
 from pydantic import TypeAdapter
 
 from local_rag.core import cancel, child_process
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, reason_of
 from local_rag.index.parse.parsed_file import MAX_BYTES, ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
@@ -29,7 +30,7 @@ from local_rag.text.display import format_bytes
 SECONDS = 60.0
 """Per part of a file. The slowest of 497 real documents took under 3 s on two cores."""
 
-_PARSED = TypeAdapter(ParsedFile)
+_PARSED, _READ = TypeAdapter(ParsedFile), TypeAdapter(LoadedDocument)
 
 _POLL = 0.05
 """Seconds between looks at the worker: a wait without end cannot be interrupted by Ctrl-C on Windows."""
@@ -79,8 +80,12 @@ class Parser:
             yield _PARSED.validate_python(reply)
             part += 1
 
+    def read_page(self, path: Path, page: int, languages: Sequence[str] = ()) -> LoadedDocument:
+        """What OCR reads on a page, counted from 1, of a PDF or an image. Raises as `picture` does."""
+        return _READ.validate_python(self._ask(path, page=page, languages=languages))
+
     def picture(self, path: Path, page: int) -> PagePicture:
-        """A page of a PDF as a picture, counted from 1. Raises FileSkipped as `parse` does, and for no such page."""
+        """A page of a PDF or an image, counted from 1. Raises FileSkipped as `parse` does, and for no such page."""
         reply = self._ask(path, page=page)
         return PagePicture(**reply | {"png": base64.b64decode(reply["png"])})
 

@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
-from local_rag.text.display import shorten
 from local_rag.text.words import BULLET
 
 if TYPE_CHECKING:
@@ -58,14 +57,17 @@ _RUNNING = 3
 """Pages from which a line at their head is that of all of them: the name of a company, a link to the contents."""
 
 
-_MOST_NAMED = 60
-"""Characters of numbers of pages in a warning."""
+_FEW = 30
+"""Letters and marks up to which the text of a page with an image is a page number or the stamp of a scanner."""
+
+_NOISE = 0.3
+"""Share of characters without a meaning, such as those of a font without a table of its letters, that make it noise."""
 
 
 def load_pdf(path: Path) -> ParsedFile:
-    """The pages that have text, numbered from 1; the others are named in a warning, unless nothing is drawn on them.
+    """The pages that have text, numbered from 1; those that are pictures wait for OCR, unless nothing is drawn on them.
 
-    Raises FileSkipped for a password, for damage, and when no page has a text layer.
+    Raises FileSkipped for a password and for damage.
     """
     import pypdfium2
 
@@ -77,36 +79,43 @@ def load_pdf(path: Path) -> ParsedFile:
             raise FileSkipped("is encrypted with a password", hint=hint) from error
         raise FileSkipped("is damaged", hint="mend it: qpdf IN.pdf OUT.pdf") from error
     with closing(file):
-        pages = [_raw_text(file, number) for number in range(len(file))]
+        pages = [_raw_page(file, number) for number in range(len(file))]
         properties = _properties(file.get_metadata_dict())
-        if not properties.title and any(pages[:1]):
+        if not properties.title and pages[:1] and pages[0].text:
             properties = replace(properties, title=_shown_title(file[0]))
-    known = {word.lower() for page in pages if page for word in _WHOLE_WORD.findall(page)}
-    texts = [_page_text(page or "", known) for page in pages]
-    missing = [str(number) for number, page in enumerate(pages, 1) if page is None]
-    if missing and not any(texts):
-        where = f"any of its {len(pages)} pages" if len(pages) > 1 else "its only page"
-        raise FileSkipped(f"no text layer on {where} (scanned?): run OCR first, e.g. ocrmypdf")
-    named = f"page{'s' if missing[1:] else ''} {shorten(', '.join(missing), _MOST_NAMED)}: no text layer (scanned?)"
+    known = {word.lower() for page in pages for word in _WHOLE_WORD.findall(page.text)}
+    texts = [_page_text(page.text, known) for page in pages]
+    scans = tuple(number for number, page in enumerate(pages, 1) if page.is_picture)
     documents = (
         document(text, page=number, headings=headings, properties=properties)
         for number, (text, headings) in enumerate(zip(texts, _page_headings(texts), strict=True), 1)
         if text
     )
-    return ParsedFile(tuple(documents), (named,) if missing else ())
+    return ParsedFile(tuple(documents), scans=scans)
 
 
-def _raw_text(file: PdfDocument, number: int) -> str | None:
-    """The text of a page as pdfium gives it; None where something is drawn that has none, or the page is damaged."""
+class _Page(NamedTuple):
+    """The text of a page as pdfium gives it; `is_picture`: it says little or nothing of what is drawn."""
+
+    text: str = ""
+    is_picture: bool = True
+
+
+def _raw_page(file: PdfDocument, number: int) -> _Page:
+    """A page, a damaged one as a picture."""
     import pypdfium2
 
     try:
         page = file[number]
         raw = page.get_textpage().get_text_range()
         text = clean(raw.replace("\x02", _HYPHEN).translate(LIGATURES))
-        return text if text.strip() or next(page.get_objects(max_depth=1), None) is None else None
+        marks = "".join(text.split())
+        unreadable = sum(unicodedata.category(mark) in ("Co", "Cn") or mark == "\ufffd" for mark in marks)
+        drawn = () if len(marks) >= _FEW else [each.type for each in page.get_objects(max_depth=1)]
+        is_picture = pypdfium2.raw.FPDF_PAGEOBJ_IMAGE in drawn if marks else bool(drawn)
+        return _Page(text, is_picture or unreadable > _NOISE * len(marks))
     except (pypdfium2.PdfiumError, ValueError):
-        return None
+        return _Page()
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
@@ -135,11 +144,11 @@ def _mended(match: re.Match[str], known: set[str]) -> str:
 def _paragraphs(lines: list[str]) -> Iterator[str]:
     """Lines as they belong together; an empty one after each paragraph that ends with a short line or a heading."""
     lines = [" ".join(line.split()) for line in lines]
-    full = _full([len(line) for line in lines if line])
+    full = full_line([len(line) for line in lines if line])
     held = ""
     for line, after in itertools.zip_longest(lines, lines[1:], fillvalue=""):
         held = f"{held} {line}".strip()
-        if after and _goes_on(line, after, full):
+        if after and goes_on(line, after, full):
             continue
         if held:
             yield held
@@ -148,7 +157,7 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
         held = ""
 
 
-def _full(lengths: list[int]) -> float:
+def full_line(lengths: list[int]) -> float:
     """Characters of a full line, without limit where the page is no prose but a form, a table or verses."""
     lengths = sorted(lengths)
     usual = lengths[int(0.9 * (len(lengths) - 1))] if lengths else 0
@@ -157,7 +166,8 @@ def _full(lengths: list[int]) -> float:
     return full if usual > 60 or (usual > 25 and prose) else math.inf
 
 
-def _goes_on(line: str, after: str, full: float) -> bool:
+def goes_on(line: str, after: str, full: float) -> bool:
+    """Whether a sentence goes on from a line to the next."""
     if _ITEM.match(after):
         return False
     open_end = line[-1:] in ",(-–" or (after[0].islower() and line[-1:] not in ".:;!?|")

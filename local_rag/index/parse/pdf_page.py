@@ -1,9 +1,10 @@
-"""A page of a PDF as a picture, and where on it a quote of its stored text stands. Both run in the worker process."""
+"""A page as a picture, an image too, and where on that of a PDF a quote of its text stands. Runs in the worker."""
 
 from __future__ import annotations
 
 import io
 import math
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +16,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.pdf import LIGATURES
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from pypdfium2 import PdfDocument, PdfPage
 
 Rectangle = tuple[float, float, float, float]
@@ -25,6 +27,20 @@ MAX_PIXELS = 4_000_000
 """Of a picture: an A3 page at 144 dpi. A larger page is drawn coarser."""
 
 MAX_SIDE = 8_000
+MAX_IMAGE = 100_000_000
+"""Pixels of an image that is opened: in memory they take 400 MB."""
+
+IMAGES = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+    ".bmp": "BMP",
+}
+"""Suffixes of images, and what Pillow calls each of them."""
+
 MAX_CHARACTERS = 200_000
 """Of a page on which a quote is looked for; a dense page of a newspaper has 30,000."""
 
@@ -56,12 +72,41 @@ class PlacedQuote:
 
 
 def picture(path: Path, number: int) -> PagePicture:
-    """Draw a page, counted from 1. Raises FileSkipped for a file or a page that pdfium cannot open."""
+    """Draw a page, counted from 1. Raises FileSkipped for a file or a page that cannot be opened."""
+    page, pages = drawn(path, number)
+    png = io.BytesIO()
+    page.save(png, "PNG", compress_level=3)  # quick rather than small
+    return PagePicture(png.getvalue(), page.width, page.height, pages)
+
+
+def drawn(path: Path, number: int, dpi: float = DPI) -> tuple[Image, int]:
+    """A page of a PDF or an image in RGB, turned as it is shown, and how many pages there are. Raises as `picture`."""
+    if path.suffix.lower() in IMAGES:
+        from PIL import ImageOps
+
+        with opened_image(path) as image:
+            shown = ImageOps.exif_transpose(image.convert("RGB"))
+            scale = _scale(shown.size, 1.0)
+            shown.thumbnail((shown.width * scale, shown.height * scale))
+            return shown, 1
     with _page(path, number) as (file, page):
-        drawn = page.render(scale=_scale(page), rev_byteorder=True).to_pil()
-        png = io.BytesIO()
-        drawn.convert("RGB").save(png, "PNG", compress_level=3)  # quick rather than small
-        return PagePicture(png.getvalue(), drawn.width, drawn.height, len(file))
+        scale = _scale(page.get_size(), dpi / 72)
+        return page.render(scale=scale, rev_byteorder=True).to_pil().convert("RGB"), len(file)
+
+
+@contextmanager
+def opened_image(path: Path) -> Iterator[Image]:
+    """An image, of which only the head is read yet. Raises FileSkipped for another kind of file, and a large one."""
+    from PIL import Image, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = MAX_IMAGE // 2  # Pillow refuses what has twice as many, and warns before
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=sorted({*IMAGES.values()})) as image:
+            yield image
+    except Image.DecompressionBombError as error:
+        raise FileSkipped(f"has more than {MAX_IMAGE // 1_000_000} megapixels", hint="make it smaller") from error
+    except UnidentifiedImageError as error:
+        raise FileSkipped("is no image of a kind that is read, or is damaged") from error
 
 
 def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQuote:
@@ -72,7 +117,8 @@ def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQu
     with _page(path, number) as (file, page):
         place = _characters(page, text, start, end)
         rectangles = _rectangles(page, *place) if place else []
-        width, height = (math.ceil(side * _scale(page)) for side in page.get_size())
+        scale = _scale(page.get_size(), DPI / 72)
+        width, height = (math.ceil(side * scale) for side in page.get_size())
         return PlacedQuote(tuple(rectangles), width, height, len(file))
 
 
@@ -90,9 +136,9 @@ def _page(path: Path, number: int) -> Iterator[tuple[PdfDocument, PdfPage]]:
         raise FileSkipped(f"page {number} cannot be drawn: the file is damaged, or has a password") from error
 
 
-def _scale(page: PdfPage) -> float:
-    width, height = (max(1.0, side) for side in page.get_size())
-    scale: float = min(DPI / 72, math.sqrt(MAX_PIXELS / (width * height)), MAX_SIDE / max(width, height))
+def _scale(size: tuple[float, float], most: float) -> float:
+    width, height = (max(1.0, side) for side in size)
+    scale: float = min(most, math.sqrt(MAX_PIXELS / (width * height)), MAX_SIDE / max(width, height))
     return scale
 
 

@@ -1,10 +1,11 @@
 """The process that parses: `python -m local_rag.index.parse.worker`, a JSON request and a JSON reply per line.
 
 A request is {"path": …, "seconds": …} and what is asked: "part", the number of a part of the file, with "loaders" of
-somebody's own; "page", for a picture of a page of a PDF; that with "text", "start" and "end", for the place of a quote.
-A reply has the fields of `ParsedFile`, of which "documents" is null behind the last part, those of `PagePicture` or of
-`PlacedQuote`, or {"skipped": reason} with the fields of `FileSkipped`. "exhausted" asks for a fresh worker: this one
-ran out of memory, and what is left of it cannot be trusted.
+somebody's own; "page", for a picture of a page; that with "text", "start" and "end", for the place of a quote, or with
+"languages", for what OCR reads on it. A reply has the fields of `ParsedFile`, of which "documents" is null behind the
+last part, those of `PagePicture`, `PlacedQuote` or `LoadedDocument`, or {"skipped": reason} with the fields of
+`FileSkipped`. "exhausted" asks for a fresh worker: this one ran out of memory, and what is left of it cannot be
+trusted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import IO, Any
 
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse import pdf_page
+from local_rag.index.parse import ocr, pdf_page
 from local_rag.index.parse.loaders import parts, told
 from local_rag.index.parse.parsed_file import ParsedFile
 
@@ -58,6 +59,8 @@ class Worker:
         if "text" in request:
             where = (request["page"], request["text"], request["start"], request["end"])
             return asdict(pdf_page.placed(path, *where))
+        if "languages" in request:
+            return asdict(ocr.read_page(path, request["page"], request["languages"]))
         if "page" in request:
             picture = pdf_page.picture(path, request["page"])
             return asdict(picture) | {"png": base64.b64encode(picture.png).decode()}

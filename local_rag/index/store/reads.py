@@ -12,7 +12,7 @@ from itertools import zip_longest
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from local_rag.core.documents import PLACE, Heading
+from local_rag.core.documents import PLACE, Heading, ReadLine
 from local_rag.index.store.schema import (
     Failure,
     FileName,
@@ -22,6 +22,7 @@ from local_rag.index.store.schema import (
     Passage,
     Root,
     StoredDocument,
+    of_scans,
 )
 from local_rag.text.chunking import heading_paths
 from local_rag.text.display import is_page
@@ -79,7 +80,8 @@ class Counts(NamedTuple):
 def counts(db: Connection) -> Counts:
     page = "(path LIKE 'http://%' OR path LIKE 'https://%')"
     numbers = db.execute(
-        f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}),"
+        f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}"
+        " AND id IN (SELECT file FROM documents)),"
         f" (SELECT count(*) FROM files WHERE {page}), (SELECT count(*) FROM documents),"
         " (SELECT count(*) FROM chunks), (SELECT count(*) FROM embedded)"
     ).fetchone()
@@ -134,9 +136,14 @@ def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
 
 
 def _file_rows(db: Connection, where: str, *values: str) -> list[FileRow]:
-    names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
+    names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container, scans"
     rows = db.execute(f"SELECT {names} FROM files {where} ORDER BY path", values)
-    return [FileRow(*(*row[:7], tuple(json.loads(row[7])), *row[8:])) for row in rows]
+    return [FileRow(*(*row[:7], tuple(json.loads(row[7])), *row[8:-1], tuple(json.loads(row[-1])))) for row in rows]
+
+
+def scanned(db: Connection) -> list[FileRow]:
+    """The files with pages that wait for OCR, those with the fewest first."""
+    return sorted(_file_rows(db, "WHERE scans != '[]' AND sha256 != ''"), key=lambda file: len(file.scans))
 
 
 def paths(db: Connection) -> list[str]:
@@ -172,13 +179,14 @@ def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[
     chosen = "" if files is None else f"WHERE files.id {IN}"
     rows = db.execute(  # with min() SQLite gives title, author and date of that document
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings, coalesce(title, ''),"
-        " mtime_ns / 1e9, coalesce(author, ''), coalesce(date, ''), count(embedded.chunk), min(documents.id) FROM files"
+        " mtime_ns / 1e9, coalesce(author, ''), coalesce(date, ''), count(embedded.chunk), scans, min(documents.id)"
+        " FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id"
         f" LEFT JOIN embedded ON embedded.chunk = chunks.id {chosen} GROUP BY files.id ORDER BY path",
         () if files is None else (array(files),),
     )
-    return [IndexedFile(*(*row[:5], tuple(json.loads(row[5])), *row[6:-1])) for row in rows]
+    return [IndexedFile(*(*row[:5], (*json.loads(row[5]), *of_scans(json.loads(row[-2]))), *row[6:-2])) for row in rows]
 
 
 def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
@@ -197,11 +205,19 @@ def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
 def documents(db: Connection, path: str) -> list[StoredDocument]:
     """The documents of a file in their order."""
     rows = db.execute(
-        "SELECT documents.id, page, title, text, author, date, headings FROM documents JOIN files ON files.id = file"
+        "SELECT documents.id, page, title, text, author, date, headings, lines FROM documents"
+        " JOIN files ON files.id = file"
         " WHERE path = ? ORDER BY documents.id",
         (path,),
     )
-    return [StoredDocument(*(number, *row, _begin(headings))) for number, (*row, headings) in enumerate(rows)]
+    return [
+        StoredDocument(*(number, *row, _begin(headings), _lines(lines)))
+        for number, (*row, headings, lines) in enumerate(rows)
+    ]
+
+
+def _lines(stored: str) -> tuple[ReadLine, ...]:
+    return tuple(ReadLine(*line) for line in json.loads(stored))
 
 
 def _begin(stored: str) -> frozenset[int]:
@@ -271,20 +287,21 @@ def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     sql = f"SELECT document, id, key, start, end, heading FROM chunks WHERE id {IN}"
     chunks = db.execute(sql, (array(ids),)).fetchall()
     sql = (
-        "SELECT documents.id, path, mtime_ns, title, page, author, date, headings, text FROM documents"
+        "SELECT documents.id, path, mtime_ns, title, page, author, date, headings, lines, text FROM documents"
         f" JOIN files ON files.id = file WHERE documents.id {IN}"
     )
     documents = {row[0]: row[1:] for row in db.execute(sql, (array({row[0] for row in chunks}),))}
     outlines = {document: _outline(row[6]) for document, row in documents.items()}
     by_id = {}
     for document, number, key, start, end, heading in chunks:
-        path, changed, title, page, author, date, _, text = documents[document]
+        path, changed, title, page, author, date, _, lines, text = documents[document]
         sections = _within(outlines[document], start, end)
         if places := [section.path for section in sections if section.level == PLACE]:
             heading = " to ".join(dict.fromkeys((places[0], places[-1].rpartition(" > ")[2])))
         by_id[number] = Passage(
             *(number, key, path, title, page, heading, start, end, text[start:end], author, date, _moment(changed)),
             sections=tuple((section.start, section.path) for section in sections),
+            lines=tuple(line for line in _lines(lines) if line.start < end and line.end > start),
         )
     return [by_id[number] for number in ids if number in by_id]
 

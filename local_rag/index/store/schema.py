@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-VERSION = 5
+from local_rag.core.documents import ReadLine
+from local_rag.text.display import shorten
+
+VERSION = 6
 """The schema. An index of another one is made again."""
 
 TABLES = """
@@ -36,6 +39,7 @@ CREATE TABLE files (
     ctime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     warnings TEXT NOT NULL,
+    scans TEXT NOT NULL,
     indexed_at REAL NOT NULL
 );
 CREATE INDEX files_by_container ON files (container);
@@ -51,6 +55,7 @@ CREATE TABLE documents (
     name TEXT NOT NULL,
     folders TEXT NOT NULL,
     headings TEXT NOT NULL,
+    lines TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE INDEX documents_by_file ON documents (file, date, author, title);
@@ -88,8 +93,10 @@ before. `failures` are files whose content a version of the parser cannot read. 
 reported as skipped.
 
 A file inside of a file, such as an attachment, is a row of `files` whose `container` is the path of that file.
-`headings` of a document are JSON: [[start, level, text], …]. `name` and `folders` are words of the path as the full
-text was given them. What is long comes last: to reach a column SQLite reads all that is before it.
+`headings` of a document are JSON: [[start, level, text], …]; `lines` are the fields of `ReadLine` in the same way, []
+for a text that is the file's own. `scans` are the pages of a file that wait for OCR, a JSON array. `name` and `folders`
+are words of the path as the full text was given them. What is long comes last: to reach a column SQLite reads all that
+is before it.
 
 `vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,
 each once. `embedded` are the chunks whose text and header both have their vectors, in the order in which they got them:
@@ -136,7 +143,8 @@ class Root:
 class FileRow:
     """A file as it was when it was indexed, found by walking `root`; `warnings` say what of it could not be read.
 
-    `container` is the path of the file that it lies in, empty for a file on the disk.
+    `container` is the path of the file that it lies in, empty for a file on the disk. `scans` are its pages that wait
+    for OCR.
     """
 
     path: str
@@ -149,6 +157,17 @@ class FileRow:
     warnings: tuple[str, ...] = ()
     indexed_at: float = 0.0
     container: str = ""
+    scans: tuple[int, ...] = ()
+
+
+NO_TEXT = "no text layer (scanned?)"
+"""How a warning ends that is about pages for OCR."""
+
+
+def of_scans(scans: Sequence[int]) -> tuple[str, ...]:
+    """The warning that pages wait for OCR; none where there are no such pages."""
+    listed = shorten(", ".join(map(str, scans)), 60)
+    return (f"page{'s' if scans[1:] else ''} {listed}: {NO_TEXT}",) if scans else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +185,8 @@ class Passage:
     """A chunk with its text. `key` names it for as long as its file keeps that text in that place.
 
     `sections` are where a heading begins within it, as (code point of the document, path), the one that it begins in
-    first. `modified` (ISO 8601, UTC) is when its file was last changed, empty for a page of the web.
+    first. `modified` (ISO 8601, UTC) is when its file was last changed, empty for a page of the web. `lines` are those
+    that OCR has read.
     """
 
     id: int
@@ -182,6 +202,7 @@ class Passage:
     date: str = ""
     modified: str = ""
     sections: tuple[tuple[int, str], ...] = ()
+    lines: tuple[ReadLine, ...] = ()
 
 
 class FileName(NamedTuple):
@@ -226,6 +247,7 @@ class StoredDocument:
     author: str
     date: str
     headings: frozenset[int] = frozenset()
+    lines: tuple[ReadLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
     if not more:
         remove(db, [file.path])
         values = {name: getattr(file, name) for name in FileRow.__dataclass_fields__}
-        _insert(db, "files", values | {"warnings": json.dumps(file.warnings)})
+        lists = {"warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)}
+        _insert(db, "files", values | lists)
     number, stored = db.execute(
         "SELECT files.id, count(documents.id) FROM files LEFT JOIN documents ON file = files.id WHERE path = ?",
         (file.path,),
@@ -92,9 +93,9 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
     for position, (document, chunks) in enumerate(documents, start=stored):
         said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": below}
         headings = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
-        whole = {"page": document.page, "url": document.url, "headings": headings, "text": document.text}
+        whole = {"page": document.page, "url": document.url, "headings": headings, "lines": json.dumps(document.lines)}
         name = names.name_text(file.path)
-        numbers.append(_insert(db, "documents", {"file": number, "name": name} | said | whole))
+        numbers.append(_insert(db, "documents", {"file": number, "name": name, "text": document.text} | said | whole))
         if document.title not in titles:  # the pages of a file share one row
             titles.add(document.title)
             _insert(db, "names", {"rowid": numbers[-1], "name": names.called(file.path)} | said)
@@ -140,8 +141,8 @@ def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
 
 def finish(db: Connection, file: FileRow) -> None:
     """All parts of a file are stored: it has this content. Until then a later sync reads it again."""
-    values = (file.sha256, json.dumps(file.warnings), file.path)
-    db.execute("UPDATE files SET sha256 = ?, warnings = ? WHERE path = ?", values)
+    values = (file.sha256, json.dumps(file.warnings), json.dumps(file.scans), file.path)
+    db.execute("UPDATE files SET sha256 = ?, warnings = ?, scans = ? WHERE path = ?", values)
 
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:

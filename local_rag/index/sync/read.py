@@ -85,20 +85,21 @@ class Reader:
         """The parts of a file, if it has changed, and its row. Raises FileSkipped for the first part."""
         old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.sha256 == row.sha256:
-            yield replace(row, warnings=old.warnings)
+            yield replace(row, warnings=old.warnings, scans=old.scans)
             return
         if failure is not None and (failure.sha256, failure.parser) == (row.sha256, parser_version()):
             raise FileSkipped(failure.reason, passing=old is not None, lasting=True)
         warnings: list[str] | None = None
+        scans: tuple[int, ...] = ()
         try:
             for part in self.parser.parse(Path(row.path)):
-                warnings = [*(warnings or ()), *part.warnings]
+                warnings, scans = [*(warnings or ()), *part.warnings], (*scans, *part.scans)
                 yield ReadPart(row.path, _files(row, part, rules, warnings))
         except FileSkipped as error:
             if warnings is None:
                 raise
             warnings.append(f"only its first part was read: {error}")
-        yield replace(row, warnings=tuple(dict.fromkeys(warnings or ())))
+        yield replace(row, warnings=tuple(dict.fromkeys(warnings or ())), scans=scans)
 
 
 def _files(row: FileRow, part: ParsedFile, rules: Rules, warnings: list[str]) -> list[File]:

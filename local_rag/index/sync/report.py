@@ -18,9 +18,10 @@ class Progress:
     """How far one phase of a sync is, with the file in hand.
 
     In the phase "text" `done` of `total` files are read, and `chunks` are the passages stored; in the phase "vectors"
-    `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that of the work: of
-    the bytes of these files, of the code points of these passages. `rate` is in passages per second and `left` in
-    seconds, None where they are not known yet; `seconds` are those of the phase so far.
+    `done` of `total` passages are embedded, in "scans" pages are read by OCR, and `chunks` is the same number. `share`
+    in [0, 1] is that of the work: of the bytes of these files, of the code points of these passages, of these pages.
+    `rate` is in passages per second and `left` in seconds, None where they are not known yet; `seconds` are those of
+    the phase so far.
     """
 
     done: int
@@ -29,7 +30,7 @@ class Progress:
     path: str
     seconds: float
     share: float = 0.0
-    phase: Literal["text", "vectors"] = "text"
+    phase: Literal["text", "vectors", "scans"] = "text"
     rate: float | None = None
     left: float | None = None
 

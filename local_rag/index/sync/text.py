@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from sqlite3 import Connection
@@ -17,9 +18,11 @@ from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
+from local_rag.index.parse.ocr import load_image
 from local_rag.index.parse.parser import Parser
+from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.store import reads, writes
-from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
+from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root, of_scans
 from local_rag.index.store.store import Store
 from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, chunks_of, looks_unchanged
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
@@ -52,19 +55,22 @@ class TextSync:
         *,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
+        images: bool = False,
     ) -> None:
         """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
 
-        `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
+        `loaders` of somebody's own are stronger than ours. `images` takes in those that are not in the index yet, too.
+        Raises UsageError for a loader that cannot be imported.
         """
-        self._loaders = names_of(loaders or {})
+        self._loaders = names_of({**dict.fromkeys(IMAGES, load_image), **(loaders or {})})
+        self._wanted = self._loaders if images else loaders or {}
         self._store, self._embedder, self._settings = store, embedder, settings
         self._progress = progress or (lambda told: None)
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._failures = store.read(reads.failures)
         self._unreadable = {} if retry else self._failures
-        self._waiting: list[Callable[[Connection], None]] = []
+        self._waiting: list[Callable[[Connection], object]] = []
         self._chunks = self._stored = 0
         """Chunks that wait, and those of the file in hand."""
 
@@ -74,7 +80,7 @@ class TextSync:
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
         self._prune, self._synced = prune, {root.path for root in roots}
-        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._wanted)
         self._report.skipped += starmap(Skipped, walked.skipped.items())
         self._take_in(walked.files)
         self._take_out(walked)
@@ -172,10 +178,12 @@ class TextSync:
             self._warn(file)
             if file != old:
                 self._waiting.append(lambda db: writes.touch(db, [file]))
-        elif self._stored:
+        elif self._stored or file.scans:
             self._warn(file)
-            self._waiting.append(lambda db: writes.finish(db, file))
-            (self._report.updated if old else self._report.new).append(file.path)
+            put: Callable[..., object] = writes.finish if self._stored else partial(writes.write, documents=())
+            self._waiting.append(lambda db: put(db, file))
+            if self._stored or old:
+                (self._report.updated if old else self._report.new).append(file.path)
         else:
             self._leave(UnreadFile(file.path, "; ".join(file.warnings) or "has no text in it", sha256=file.sha256))
 
@@ -202,7 +210,8 @@ class TextSync:
         self._report.removed.append(path)
 
     def _warn(self, *files: FileRow) -> None:
-        self._report.skipped += [Skipped(file.path, warning) for file in files for warning in file.warnings]
+        warned = ((file.path, (*file.warnings, *of_scans(file.scans))) for file in files)
+        self._report.skipped += [Skipped(path, warning) for path, warnings in warned for warning in warnings]
 
     def _tell(self, path: str) -> None:
         told = self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path)

