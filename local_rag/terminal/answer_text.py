@@ -1,100 +1,104 @@
-"""The text of an answer in a terminal: what its passages do not carry is marked, and tables are set in columns."""
+"""The text of an answer in a terminal, drawn from the nodes of `text.nodes`: no markup of a model or a file is left."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from local_rag.core.answer import Answer
-from local_rag.text.answer_texts import AnswerTexts
-from local_rag.text.marks import tables
-from local_rag.text.sentences import Span
+from local_rag.terminal.console import PlainTable, link
+from local_rag.text.nodes import Node, answer_tree
 
-_LAST_BAR = re.compile(r"\s*\|\s*$")
+STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "bold"}
+BLOCKS = ("p", "ul", "ol", "quote", "h", "table", "pre")
 
 
-def answer_text(answer: Answer, texts: AnswerTexts) -> Iterator[RenderableType]:
-    """The text in parts: what stands between two tables, and each table."""
-    marked, places = _marked(answer, texts)
-    position = 0
-    for table in tables(answer.text):
-        lines = [_moved(span, places) for span in (table.heading, table.delimiter, *table.rows)]
-        if before := marked[position : lines[0].start].plain.strip("\n"):
-            yield from (_without_newlines(marked[position : lines[0].start], before), "")
-        yield AnswerTable([marked[line.start : line.end] for line in lines])
-        position = lines[-1].end
-    if rest := marked[position:].plain.strip("\n"):
-        if position:
+def answer_text(answer: Answer) -> Iterator[RenderableType]:
+    """The text in parts, an empty line between two.
+
+    Its answering words are bold, and what its passages do not carry in full is marked behind the sentence.
+    """
+    for number, block in enumerate(_blocks(answer_tree(answer))):
+        if number:
             yield ""
-        yield _without_newlines(marked[position:], rest)
+        yield block
+
+
+def _blocks(nodes: Sequence[Node]) -> Iterator[RenderableType]:
+    """Each block of a text, or what stands in a line without any."""
+    line: list[Node] = []
+    for node in nodes:
+        if node["t"] in BLOCKS:
+            yield from _lines(line)
+            line = []
+            yield _block(node)
+        else:
+            line.append(node)
+    yield from _lines(line)
+
+
+def _lines(nodes: Sequence[Node]) -> Iterator[Text]:
+    if text := _text(nodes):
+        yield text
+
+
+def _block(node: Node) -> RenderableType:
+    kind, children = node["t"], node["c"]
+    if kind == "table":
+        return AnswerTable([[_text(cell["c"]) for cell in row["c"]] for row in children])
+    if kind in ("ul", "ol"):
+        table, first = PlainTable(gap=1), node.get("n", 1)
+        for number, item in enumerate(children, first):
+            sign = f"{number}." if kind == "ol" else "-"
+            table.add_row(sign, Group(*_blocks(item["c"])))
+        return table
+    if kind in ("quote", "pre"):
+        table = PlainTable(gap=1)
+        table.add_row(" ", Group(*_blocks(children)))
+        return table
+    return _text(children, STYLES.get(kind, ""))
+
+
+def _text(nodes: Sequence[Node], style: str = "") -> Text:
+    """What stands in a line."""
+    text = Text(style=style)
+    for node in nodes:
+        kind = node["t"]
+        if kind == "text":
+            text.append(node["s"])
+        elif kind == "br":
+            text.append("\n")
+        elif kind == "cite":
+            after_word = text.plain[-1:].strip() not in ("", "]")
+            text.append(f" [{node['n']}]" if after_word else f"[{node['n']}]")
+        elif kind == "doubt":
+            text.append(f" ({node['s']})", "red" if node["support"] == "no" else "yellow")
+        elif kind == "link":
+            shown, address = _text(node["c"]), node["href"]
+            text.append_text(link(shown.plain, address))
+            text.append("" if shown.plain == address else f" ({address})")
+        else:
+            text.append_text(_text(node["c"], STYLES.get(kind, "")))
+    return text
 
 
 class AnswerTable:
-    """A table in Markdown: in columns in a terminal, as it was written in a file or a pipe.
+    """The rows of a table, its headings first: in columns in a terminal, with bars between the cells in a pipe."""
 
-    `lines` are its headings, the delimiter row, and the rows.
-    """
-
-    def __init__(self, lines: Sequence[Text]) -> None:
-        self.lines = lines
+    def __init__(self, rows: Sequence[Sequence[Text]]) -> None:
+        self.rows = rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if not console.is_terminal:
-            yield from self.lines
+            yield from (Text(" | ").join(row) for row in self.rows)
             return
-        heading, _, *rows = map(_cells, self.lines)
+        heading, *rows = self.rows
         table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for title in heading:
             table.add_column(title, overflow="fold")
         for row in rows:
             table.add_row(*row[: len(heading)])
         yield table
-
-
-def _cells(line: Text) -> list[Text]:
-    """The cells of a row, with their colours."""
-    bars = [number for number, character in enumerate(line.plain) if character == "|"]
-    parts = [part for part in line.divide(sorted({offset for bar in bars for offset in (bar, bar + 1)}))]
-    cells = [part for part in parts if part.plain != "|"]
-    cells = cells[1:] if line.plain.lstrip().startswith("|") and not cells[0].plain.strip() else cells
-    cells = cells[:-1] if line.plain.rstrip().endswith("|") and not cells[-1].plain.strip() else cells
-    return [_without_newlines(cell, cell.plain.strip()) for cell in cells]
-
-
-def _marked(answer: Answer, texts: AnswerTexts) -> tuple[Text, list[tuple[int, int]]]:
-    """The text, its answering words bold, with a mark behind every sentence that its passages do not carry in full.
-
-    And (offset in the answer, code points that were put in there), in order.
-    """
-    text, position, places = Text(), 0, list[tuple[int, int]]()
-    for sentence in sorted(answer.sentences, key=lambda sentence: sentence.start):
-        end = sentence.end
-        if last_bar := _LAST_BAR.search(answer.text, sentence.start, end):
-            end = last_bar.start()
-        text.append(answer.text[position:end])
-        position = end
-        if doubt := texts.doubts.get(sentence.support):
-            text.append(f" ({doubt})", "red" if sentence.support == "no" else "yellow")
-            places.append((end, len(doubt) + 3))
-    text.append(answer.text[position:])
-    for highlight in answer.highlights:
-        bold = _moved(Span(highlight.start, highlight.end - 1), places)
-        text.stylize("bold", bold.start, bold.end + 1)
-    return text, places
-
-
-def _moved(span: Span, places: Sequence[tuple[int, int]]) -> Span:
-    """Where a span of the answer stands in the text with its marks."""
-    start = span.start + sum(length for offset, length in places if offset < span.start)
-    end = span.end + sum(length for offset, length in places if offset <= span.end)
-    return Span(start, end)
-
-
-def _without_newlines(text: Text, kept: str) -> Text:
-    """The part of a text that is kept, with its colours."""
-    start = text.plain.find(kept)
-    return text[start : start + len(kept)]

@@ -62,7 +62,7 @@ def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[Rend
         return
     if lead:
         yield ""
-    yield from answer_text(answer, texts)
+    yield from answer_text(answer)
     if lines["removed"]:
         yield Text(lines["removed"], "yellow")
     for conflict in answer.conflicts:

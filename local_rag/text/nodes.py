@@ -1,15 +1,17 @@
 """The text of an answer as a tree of allowed nodes, from which a page builds elements: no string of it is markup.
 
 It is read as Markdown (CommonMark with tables), without HTML, images and link definitions; that of the extractive
-engine quotes files, so only its tables and lists are read as such. Highlights and doubts are code points of the text,
-so a sign that no text has is put at each before it is read.
+engine quotes files, so only its tables and lists are read as such, and what else is markup in it is left out.
+Highlights and doubts are code points of the text, so a sign that no text has is put at each before it is read.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -19,6 +21,7 @@ from local_rag.core.answer import Answer, Sentence
 from local_rag.text.answer_texts import texts_in
 from local_rag.text.display import printable
 from local_rag.text.marks import marks
+from local_rag.text.markup import View, view_of
 
 Node = dict[str, Any]
 """{"t": kind, "c": children, "s": text of text and doubt, "n": number of a cite or a list, "href": of a link}."""
@@ -89,10 +92,12 @@ def tree(
 
     `highlights` are code points [start, end) of the text, `doubts` are nodes, each with the code point before it.
     """
-    doubts = sorted(doubts, key=lambda doubt: doubt[0])
+    view = view_of(same_length(text)) if quotes else View(same_length(text), tuple(range(len(text))))
+    highlights = [(bisect_left(view.positions, start), bisect_left(view.positions, end)) for start, end in highlights]
+    doubts = sorted(((bisect_left(view.positions, at), node) for at, node in doubts), key=itemgetter(0))
     signs = [(start, BEGIN) for start, end in highlights if start < end]
     signs += [(end, END) for start, end in highlights if start < end]
-    text = _SIGNS.sub("\ufffd", same_length(text))
+    text = _SIGNS.sub("\ufffd", view.text)
     for at, sign in sorted([*signs, *((at, DOUBT) for at, _ in doubts)], reverse=True):
         text = f"{text[:at]}{sign}{text[at:]}"
     root = SyntaxTreeNode(_parser(quotes).parse(text))

@@ -24,7 +24,6 @@ from local_rag.terminal.answers import answer_parts, citation_text, passages_tab
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.index import report_parts
 from local_rag.terminal.questions import QuestionDisplay
-from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.display import short_path
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
@@ -124,7 +123,7 @@ def test_a_search_shows_which_words_named_the_document():
 
 def test_nothing_that_was_read_drives_the_terminal():
     hostile = answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))
-    assert lines(hostile)[0] == "The red]0;title valve holds.", "what is left of an escape sequence is harmless text"
+    assert lines(hostile)[0].startswith("The \ufffd[31mred"), "what is left of an escape sequence is harmless text"
     coloured = "\n".join(shown(*answer_parts(hostile), HOSTILE, width=60, colour=True))
     own = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;(?:id=\d+;file:[^\x1b\x07]*|;)\x1b\\")
     for text in ("\n".join(lines(hostile)), own.sub("", coloured)):
@@ -171,9 +170,30 @@ def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
         sentences.append(Sentence(part, len(text), len(text + part), support))
         text += part
     doubted = answer(text, sentences=tuple(sentences), highlights=(Highlight(text.index("red"), text.index(" [2]")),))
-    (marked,) = answer_text(doubted, ENGLISH)
+    (marked,) = answer_text(doubted)
     assert marked.plain == "".join(part + mark for part, _, mark in parts)
     assert [marked.plain[span.start : span.end] for span in marked.spans if span.style == "bold"] == ["red"]
+
+
+def test_markdown_of_a_model_is_drawn():
+    written = (
+        "## What it costs\n\nThe **plan** costs `100` euros [1], see [the site](https://x.org):\n\n"
+        "- one *seat*\n- two seats [1]\n\n| Plan | Price |\n|---|---|\n| Basic | **100** |\n\n```\npay --now\n```"
+    )
+    assert lines(answer(written))[:12] == [
+        "What it costs",
+        "",
+        "The plan costs 100 euros [1], see the site (https://x.org):",
+        "",
+        "- one seat",
+        "- two seats [1]",
+        "",
+        "Plan | Price",
+        "Basic | 100",
+        "",
+        "  pay --now",
+        "",
+    ]
 
 
 def test_sentences_that_were_taken_out_are_named():

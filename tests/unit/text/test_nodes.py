@@ -149,10 +149,13 @@ def test_control_characters_are_replaced_without_moving_anything():
     assert marked(nodes) == ["100"]
 
 
-def test_quotes_of_the_extractive_engine_are_shown_as_they_stand():
+def test_quotes_of_the_extractive_engine_keep_their_words_and_none_of_their_markup():
     quotes = "The file x_y_z says 2*3*4, `code` and **bold** &amp; # more [1]."
-    answer = Answer("?", quotes, "grounded", citations=(citation(1),), engine="extractive")
-    assert plain_text(answer_tree(answer)) == quotes.replace(" [1]", "")
+    bold = Highlight(quotes.index("bold"), quotes.index("bold") + 4)
+    answer = Answer("?", quotes, "grounded", citations=(citation(1),), engine="extractive", highlights=(bold,))
+    nodes = answer_tree(answer)
+    assert plain_text(nodes) == "The file x_y_z says 2*3*4, code and bold &amp; # more."
+    assert [plain_text(each["c"]) for each in nodes[0]["c"] if each["t"] == "mark"] == ["bold"]
     listed = Answer("?", "- one *a* [1]\n- two", "grounded", citations=(citation(1),), engine="extractive")
     assert answer_tree(listed)[0]["t"] == "ul" and cited(answer_tree(listed)) == [1]
 
