@@ -45,7 +45,7 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
     if answer.citations:
         yield ""
         yield from (
-            _source(citation, texts) for citation in sorted(answer.citations, key=lambda citation: citation.number)
+            source_line(citation, texts) for citation in sorted(answer.citations, key=lambda citation: citation.number)
         )
     if line := verdicts_line(answer):
         yield from ("", f"*{escaped(line)}*")
@@ -54,7 +54,8 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield from (f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)
 
 
-def _source(citation: Citation, texts: AnswerTexts) -> str:
+def source_line(citation: Citation, texts: AnswerTexts = ENGLISH) -> str:
+    """A citation as an item of a list: its number, where it stands, its quote."""
     doubt = "" if citation.verified else f" ({texts.not_verified})"
     where = location(citation, escaped, texts)
     document = f" ({escaped(line)})" if (line := document_line(citation)) else ""
@@ -67,7 +68,7 @@ def _conflict(conflict: Conflict, texts: AnswerTexts) -> Iterator[str]:
     for position in conflict.positions:
         date = position_date(position, texts)
         yield f"- {f'{escaped(date)}: ' if date else ''}**{escaped(position.text)}**"
-        yield from (f"  {_source(citation, texts)}" for citation in position.citations)
+        yield from (f"  {source_line(citation, texts)}" for citation in position.citations)
 
 
 def conflict_line(conflict: Conflict, texts: AnswerTexts = ENGLISH) -> str:

@@ -1,0 +1,40 @@
+"""What LangGraph's server puts before its own endpoints (`http.app` of langgraph.json): who may ask from a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from local_rag.server.auth import HOSTS
+
+SETTINGS = "LANGGRAPH_HTTP"
+"""The variable in which LangGraph's command line hands on `http` of langgraph.json."""
+
+
+class Origins:
+    """Refuses a request that a page of another origin sends; those of `cors.allow_origins` may."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        cors = json.loads(os.environ.get(SETTINGS) or "{}").get("cors") or {}
+        self.app, self.allowed = app, frozenset(cors.get("allow_origins", ())) - {"*"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else Headers()
+        origin = headers.get("origin")
+        if origin is None or origin in {*self.allowed, f"http://{headers.get('host')}"}:
+            await self.app(scope, receive, send)
+        else:
+            refused = PlainTextResponse("a page of another site asked for this, and none may\n", 403)
+            await refused(scope, receive, send)
+
+
+app = Starlette(
+    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False), Middleware(Origins)]
+)
