@@ -38,6 +38,7 @@ HOME_OF = {
         "index/langchain",
         "engines/calls",
         "runtime/langchain_tool",
+        "runtime/langgraph_server",
     },
     "faiss": {"index/store/vectors"},
     "sqlite3": {"index", "runtime/history", "runtime/history_file", "bundle/create", "core/private_files"},
