@@ -18,10 +18,10 @@ from local_rag.core.serialization import to_plain
 from local_rag.index.store import reads
 from local_rag.server.answers import answer_view
 from local_rag.server.documents import located
-from local_rag.server.originals import number_of, spot_of
+from local_rag.server.originals import around, number_of, spot_of
 from local_rag.server.responses import harmless
 from local_rag.server.workspace import Workspace
-from local_rag.text.display import printable
+from local_rag.text.nodes import Node
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -31,7 +31,8 @@ _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
 """How nodes are called in HTML, where that is otherwise."""
 
 CONTEXT = 600
-"""Code points that are shown before a quote, and after it."""
+"""Code points that are shown before a quote, and after it, about."""
+_INLINE = ("strong", "em", "del", "mark", "code")
 
 _ANCHOR = re.compile(r' (?:id|href)="#?c\d+"')
 """Names that several answers on one page would share; no text holds a bare quotation mark."""
@@ -82,7 +83,7 @@ def _body(workspace: Workspace, view: Mapping[str, Any], at: str) -> Iterator[st
 def answer_html(answer: Answer) -> str:
     """An answer and its quotes as HTML without links, styles and anchors, to stand in a page of others: a notebook."""
     view = harmless(to_plain(answer_view(answer)))
-    parts = [*_told(view), *_sources(view, lambda citation: ("", citation["quote"], ""))]
+    parts = [*_told(view), *_sources(view, alone)]
     return f"<div>\n{_ANCHOR.sub('', ''.join(parts))}</div>"
 
 
@@ -100,14 +101,14 @@ def _told(view: Mapping[str, Any]) -> Iterator[str]:
     for conflict in view["conflicts"]:
         yield f"<h2>{escape(conflict['line'])}</h2>\n<ul>\n"
         for side in conflict["positions"]:
-            cites = "".join(_cite(each["number"]) for each in side["citations"])
+            cites = "".join(f"{_cite(each['number'])} <bdi>{escape(each['title'])}</bdi>" for each in side["citations"])
             yield f"<li><bdi>{escape(side['text'])}</bdi>{cites} {escape(side['when'])}</li>\n"
         yield "</ul>\n"
     if lines["nearest"]:
         yield f"<h2>{escape(lines['nearest'])}</h2>\n"
     for citation in view["nearest"]:
         yield f'<p class="soft"><bdi>{escape(_where(citation))}</bdi></p>\n'
-        yield f"<blockquote><bdi>{escape(citation['quote'])}</bdi></blockquote>\n"
+        yield f"<blockquote><bdi>{escape(citation['read'])}</bdi></blockquote>\n"
 
 
 def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -117,49 +118,46 @@ def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for side in sides for each in side["citations"] if each["number"] not in cited]
 
 
-def _sources(view: Mapping[str, Any], passage: Callable[[Mapping[str, Any]], tuple[str, str, str]]) -> Iterator[str]:
+def _sources(view: Mapping[str, Any], passage: Callable[[Mapping[str, Any]], Sequence[Node]]) -> Iterator[str]:
     known = set[int]()
     for citation in sorted([*view["citations"], *_uncited(view)], key=lambda citation: citation["number"]):
         number = citation["number"]
         anchor = f' id="c{number}"' if number not in known else ""
         known.add(number)
         yield f"<h2{anchor}>[{number}] <bdi>{escape(_where(citation))}</bdi></h2>\n"
-        before, quote, after = passage(citation)
-        yield f"<blockquote><bdi>{escape(before)}<mark>{escape(quote)}</mark>{escape(after)}</bdi></blockquote>\n"
+        yield f'<blockquote dir="auto">{"".join(_html(passage(citation)))}</blockquote>\n'
 
 
 def _where(citation: Mapping[str, Any]) -> str:
     return " · ".join(filter(None, (citation["label"], citation["where"], citation["line"], citation["how"])))
 
 
-def passage_of(workspace: Workspace, citation: Mapping[str, Any]) -> tuple[str, str, str]:
-    """What stands before a quote, the quote, and what stands behind it; the quote alone where that is not certain."""
+def alone(citation: Mapping[str, Any]) -> Sequence[Node]:
+    """A quote without what stands around it."""
+    return [{"t": "p", "c": [{"t": "mark", "c": [{"t": "text", "s": citation["read"]}]}]}]
+
+
+def passage_of(workspace: Workspace, citation: Mapping[str, Any]) -> Sequence[Node]:
+    """A quote, marked, in the text around it; alone where it is not certain where it stands."""
     quote, start, end = citation["quote"], citation["start"], citation["end"]
     if not citation["file_id"] or start >= end:  # of the web, or what a file says of itself
-        return "", quote, ""
+        return alone(citation)
     try:
         listing, path = located(workspace, citation["file_id"])
         documents = listing.read(reads.documents, path)
         number = number_of(listing, documents, citation["chunk_id"])
         spot = spot_of(documents, number, citation["page"], start, end, quote)
-        text = documents[spot.number].text if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
-        return "", quote, ""
-    return _cut(text, spot.start, spot.end) if spot and text else ("", quote, "")
-
-
-def _cut(text: str, start: int, end: int) -> tuple[str, str, str]:
-    """The text around a span, from the beginning of a word to the end of another, with … where it goes on."""
-    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-    if start > CONTEXT:
-        before = f"… {before.partition(' ')[2]}"
-    if end + CONTEXT < len(text):
-        after = f"{after.rpartition(' ')[0]} …"
-    return printable(before), printable(text[start:end]), printable(after)
+        return alone(citation)
+    if spot is None or spot.start >= spot.end:
+        return alone(citation)
+    window = around(documents[spot.number], path, spot.start, spot.end, CONTEXT, CONTEXT)
+    more: Node = {"t": "p", "c": [{"t": "text", "s": "…"}]}
+    return [*([more] if window.before else []), *window.blocks, *([more] if window.after else [])]
 
 
 def _html(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Nodes of an answer as HTML; there are no others than these."""
+    """Nodes of an answer or a file as HTML; there are no others than these."""
     for node in nodes:
         kind, inner = node["t"], "".join(_html(node.get("c", ())))
         if kind == "cite":
@@ -172,16 +170,10 @@ def _html(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield escape(node["s"])
         elif kind == "br":
             yield "<br>\n"
-        elif kind in ("code", "pre"):
-            yield f"<{kind}>{escape(node['s'])}</{kind}>"
         else:
             tag = _TAGS.get(kind, kind)
             first = f' start="{int(node["n"])}"' if kind == "ol" and "n" in node else ""
-            yield (
-                f"<{tag}{first}>{inner}</{tag}>\n"
-                if kind not in ("strong", "em", "mark")
-                else f"<{tag}>{inner}</{tag}>"
-            )
+            yield (f"<{tag}{first}>{inner}</{tag}>\n" if kind not in _INLINE else f"<{tag}>{inner}</{tag}>")
 
 
 def _cite(number: int) -> str:

@@ -220,10 +220,12 @@ def spot_of(
     return Spot(first.number)
 
 
-def around(document: StoredDocument, path: str, start: int, end: int) -> Window:
+def around(
+    document: StoredDocument, path: str, start: int, end: int, before: int = BEFORE, after: int = AFTER
+) -> Window:
     """The text around a span, cut at the ends of lines or blocks where some are near, with the span marked."""
     text = document.text
-    first, last = max(0, start - BEFORE), min(len(text), end + AFTER)
+    first, last = max(0, start - before), min(len(text), end + after)
     first = _line_start(text, first, start) if first else 0
     last = _line_end(text, end, last) if last < len(text) else last
     return part(document, path, first, last, (start, end))
@@ -247,10 +249,10 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
 
 
 def _line_start(text: str, at: int, until: int) -> int:
-    line = text.find("\n", at, min(until, at + 500))
-    return line + 1 if line >= 0 else at
+    found = (text.find(sign, at, min(until, at + 500)) for sign in "\n ")
+    return next((place + 1 for place in found if place >= 0), at)
 
 
 def _line_end(text: str, since: int, at: int) -> int:
-    line = text.rfind("\n", max(since, at - 500), at)
-    return line if line >= 0 else at
+    found = (text.rfind(sign, max(since, at - 500), at) for sign in "\n ")
+    return next((place for place in found if place >= 0), at)

@@ -12,7 +12,7 @@ from local_rag.core.answer import Answer
 from local_rag.terminal.console import PlainTable, link
 from local_rag.text.nodes import Node, answer_tree
 
-STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "bold"}
+STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "bold", "del": "strike"}
 BLOCKS = ("p", "ul", "ol", "quote", "h", "table", "pre")
 
 

@@ -29,7 +29,7 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(s
     passages = [each for name, value in events if name == "retrieved" for each in value["passages"]]
     assert passages[0]["file_id"] == citation["file_id"] and passages[0]["dense"] > 0
     page = client.get("/api/thread/export?thread=flat&turn=1&format=html").text
-    marked = page.partition("<blockquote>")[2].partition("</blockquote>")[0]
+    marked = page.partition("<blockquote ")[2].partition("</blockquote>")[0]
     before, _, rest = marked.partition("<mark>")
     quote, _, after = rest.partition("</mark>")
     assert quote == citation["quote"] and before.endswith("a greenhouse and a shed. ") and "hedge is cut" in after

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence
 from local_rag.text.nodes import answer_tree, tree
 
-KINDS = {*"p ul ol li strong em code pre table tr th td h quote br text cite mark link doubt".split()}
+KINDS = {*"p ul ol li strong em del code pre table tr th td h quote br text cite mark link doubt".split()}
 
 
 def text(words):

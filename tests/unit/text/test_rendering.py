@@ -112,6 +112,6 @@ TEXTS = st.text(st.sampled_from("ab1\ufdd0 \n*_`[]()|->#!&<:\u202e\x1b'.") | st.
 def test_whatever_goes_in_only_allowed_nodes_come_out(text, suffix, start, length, begin, size):
     part = rendered(text, suffix, {0}, start, start + length, [(begin, begin + size)])
     for node in every(part.nodes):
-        assert node["t"] in {*"p ul ol li strong em code pre table tr th td h quote br text mark link".split()}
+        assert node["t"] in {*"p ul ol li strong em del code pre table tr th td h quote br text mark link".split()}
         assert not any(bad in node.get("s", "") for bad in "\u202e\x1b\ufdd0\ufdd1")
         assert node["t"] != "link" or node["href"].lower().startswith(("http://", "https://", "mailto:"))

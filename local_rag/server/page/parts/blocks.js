@@ -5,7 +5,7 @@ import { CopyButton } from "./problem.js";
 
 const TAGS = {
   p: "p", ul: "ul", ol: "ol", li: "li", strong: "strong", em: "em", table: "table", tr: "tr", th: "th", td: "td",
-  h: "h3", quote: "blockquote", mark: "mark", code: "code",
+  h: "h3", quote: "blockquote", mark: "mark", code: "code", del: "del",
 };
 const OF_THEIR_OWN_DIRECTION = new Set(["p", "li", "th", "td", "h", "quote"]);
 
