@@ -87,7 +87,7 @@ def indexed(
 ) -> Iterator[Settings]:
     """The settings of an index of these files and folders; see `Rag.from_files`. Without a name it goes in the end."""
     with ExitStack() as made:
-        folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-"))
+        folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
         settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
         if paths:
             index_files(settings, _request([paths] if isinstance(paths, str | Path) else paths), display or Silent())
