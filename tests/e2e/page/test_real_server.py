@@ -83,6 +83,17 @@ def with_key(workspace, address):
     return f"{address}/?key={workspace.access.key}"
 
 
+def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
+    workspace = a_workspace()
+    with served(workspace) as address:
+        key = {"authorization": f"Bearer {workspace.access.key}"}
+        asked = {"model": "local-rag", "messages": [{"role": "user", "content": RENT}]}
+        reply = httpx.post(f"{address}/v1/chat/completions", json=asked, headers=key, timeout=120).json()
+        url = reply["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
+        with browser.tab(with_key(workspace, address)) as tab, browser.tab(url, beside=tab) as source:
+            source.has(".stored mark", ["The rent of the flat in Elm Street is 900 euros a month."])
+
+
 def test_ask_follow_up_and_find_the_thread_again(browser, files):
     with opened(browser, a_workspace()) as tab:
         assert "key" not in tab.page.url
