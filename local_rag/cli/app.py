@@ -22,6 +22,7 @@ from local_rag.cli.demo import demo
 from local_rag.cli.doctor import doctor
 from local_rag.cli.eval import eval_app
 from local_rag.cli.index import files, index, remove, status
+from local_rag.cli.mcp import mcp
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_query, with_web
 from local_rag.cli.prompts import prompts_app
@@ -31,7 +32,7 @@ from local_rag.cli.threads import kept, threads_app
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError, mistake_of
 
-COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve)
+COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve, mcp)
 GROUPS = {
     "threads": threads_app,
     "runs": runs_app,

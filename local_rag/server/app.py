@@ -14,12 +14,14 @@ from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from local_rag import __version__
 from local_rag.core.errors import LocalRagError
 from local_rag.server import ask, documents, dropped, evaluation, folders, index, openai, runs, search, threads
 from local_rag.server.auth import HOSTS, Guard
 from local_rag.server.errors import answer_error
+from local_rag.server.mcp_endpoint import McpEndpoint
 from local_rag.server.responses import Json
 from local_rag.server.workspace import Here, Workspace
 
@@ -52,6 +54,7 @@ def application(workspace: Workspace | None = None) -> FastAPI:
     app.state.workspace = workspace
     for each in (router, *ROUTERS, pages):
         app.include_router(each)
+    app.router.routes.append(Route("/mcp", McpEndpoint(), include_in_schema=False))
     app.mount("/page", StaticFiles(directory=PAGE))
     return app
 

@@ -56,6 +56,7 @@ HOME_OF = {
     "starlette": {"server"},
     "uvicorn": {"server"},
     "anyio": {"server"},
+    "mcp": {"server/mcp_server", "server/mcp_endpoint"},
     "markdown_it": {"index/parse/prose", "text/nodes", "text/rendering"},
     "jinja2": {"evaluation/page"},
     "matplotlib": set(),

@@ -109,7 +109,7 @@ def test_a_post_is_json_and_small(server, path):
     json = {"content-type": "application/json"}
     for large in (b'"' + b"x" * (1 << 20) + b'"', (b"x" * 1_000 for _ in range(1_100))):
         assert error_of(client.request("POST", path, headers=json, content=large)) == (413, "too_large")
-    if not path.endswith(("/stop", "/delete")) or path == "/api/thread/delete":
+    if not path.endswith(("/stop", "/delete", "/mcp")) or path == "/api/thread/delete":
         for body in (b"{", b"[]", b"1", b"[" * 100_000, b"\xff", rb'{"query": "\ud800"}', rb'{"\udfff": 1}'):
             assert error_of(client.request("POST", path, headers=json, content=body)) == (400, "usage"), body
 

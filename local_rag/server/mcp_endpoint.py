@@ -1,0 +1,49 @@
+"""/mcp: the tools of `mcp_server` over HTTP, behind the guard. The SDK is imported when somebody asks first."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from local_rag.server.errors import ApiError, error_response
+from local_rag.server.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+
+class McpEndpoint:
+    """Each request stands for itself: no session is kept between two (`stateless_http`)."""
+
+    def __init__(self) -> None:
+        self._starting = asyncio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if find_spec("mcp") is None:
+            error = ApiError(501, "not_installed", "MCP is not installed", "pip install 'local-rag[mcp]'")
+            await error_response(error, "mcp", scope["path"])(scope, receive, send)
+            return
+        async with self._starting:
+            manager = self._manager = self._manager or await self._started(scope["app"].state.workspace)
+        await manager.handle_request(scope, receive, send)
+
+    async def _started(self, workspace: Workspace) -> StreamableHTTPSessionManager:
+        from local_rag.server.mcp_server import server_of
+
+        server = await asyncio.to_thread(server_of, workspace.using, workspace.settings)
+        server.streamable_http_app(stateless_http=True)
+        began = asyncio.Event()
+        self._running = asyncio.create_task(self._run(server.session_manager, began))
+        await began.wait()
+        return server.session_manager
+
+    async def _run(self, manager: StreamableHTTPSessionManager, began: asyncio.Event) -> None:
+        """Until the loop ends: a task group of anyio ends in the task that began it."""
+        async with manager.run():
+            began.set()
+            await asyncio.Event().wait()
