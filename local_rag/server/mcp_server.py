@@ -185,6 +185,7 @@ class Tools:
 
     def __init__(self, using: Using, settings: Settings) -> None:
         self._using, self._folders = using, settings.index_paths
+        self._asking = anyio.Lock()
 
     async def search_files(
         self,
@@ -212,7 +213,8 @@ class Tools:
     ) -> Annotated[CallToolResult, Answered]:
         """Answer a question from the person's files with checked quotes, or say that the files do not say.
 
-        Takes seconds, with a large language model minutes. What takes longer than `seconds` gives the nearest passages.
+        Takes seconds, with a large language model minutes; one question is worked on at a time. What takes longer than
+        `seconds` gives the nearest passages.
         """
 
         def events() -> Iterator[Event]:
@@ -221,7 +223,7 @@ class Tools:
 
         steps = 0
         with _as_tool_error(), anyio.move_on_after(seconds):
-            async with aclosing(drained(events)) as happening:
+            async with self._asking, aclosing(drained(events)) as happening:
                 async for event in happening:
                     if isinstance(event, Started):
                         steps += 1

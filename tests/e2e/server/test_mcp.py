@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx
@@ -216,6 +217,21 @@ def test_out_of_time_there_are_the_nearest_passages_and_the_question_has_ended()
 
     asyncio.run(talk())
     assert not engine.gate.is_set()
+
+
+def test_a_call_that_its_client_gives_up_stops_the_question():
+    engine = Gated()
+
+    async def talk():
+        async with in_memory(engine=engine) as client:
+            call = asyncio.create_task(called(client, "ask_files", question=GREENHOUSE, seconds=600))
+            await asyncio.to_thread(engine.working.wait, 60)
+            call.cancel()
+            while any(thread.name == "local-rag-async" for thread in threading.enumerate()):
+                await asyncio.sleep(0.02)
+
+    asyncio.run(talk())
+    assert not engine.gate.is_set(), "nobody let it go on"
 
 
 def test_as_a_process_it_speaks_nothing_but_the_protocol_and_ends_with_its_input(indexed):
