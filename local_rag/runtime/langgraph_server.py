@@ -6,10 +6,11 @@ leaves for the web a run is interrupted, whatever the settings say; one without 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -18,6 +19,7 @@ from langgraph_sdk.runtime import ServerRuntime
 from langsmith import tracing_context
 
 from local_rag.config.settings import Settings
+from local_rag.config.values import GraphName
 from local_rag.core.asynchronous import apart
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
@@ -52,6 +54,11 @@ class Context:
         return Settings.load(**flags | {"index": self.index or None, "k": self.k or None, "graph": self.graph or None})
 
 
+MakeDeps = Callable[..., Deps]
+Build = Callable[[Rag | None, MakeDeps | None], Any]
+Factory = Callable[[ServerRuntime[Context]], AbstractAsyncContextManager[Any]]
+
+
 class Served(LocalGraph):
     """A graph whose context is JSON for whoever asks, and Deps for its nodes."""
 
@@ -65,87 +72,51 @@ class Served(LocalGraph):
         return TypeAdapter(Context).json_schema()
 
 
-def plain(runtime: ServerRuntime[Context]) -> AbstractAsyncContextManager[LocalGraph]:
-    """A graph for one access of the server, as the three below."""
-    return _graph("plain", runtime)
+def _factory(build: Build) -> Factory:
+    """What the server calls for a graph: for each run with a Rag that is open as long; LangSmith is told nothing.
 
+    `build` is given that and `Rag.context` for this run; None where the server only reads the graph.
+    """
 
-def self_rag(runtime: ServerRuntime[Context]) -> AbstractAsyncContextManager[LocalGraph]:
-    return _graph("self-rag", runtime)
-
-
-def crag(runtime: ServerRuntime[Context]) -> AbstractAsyncContextManager[LocalGraph]:
-    return _graph("crag", runtime)
-
-
-def adaptive(runtime: ServerRuntime[Context]) -> AbstractAsyncContextManager[LocalGraph]:
-    return _graph("adaptive", runtime)
-
-
-@asynccontextmanager
-async def chat(runtime: ServerRuntime[Context]) -> AsyncIterator[CompiledStateGraph[MessagesState, Context]]:
-    """A chat: the last message of a person is the question, those before it are its turns; the answer is a message."""
-    async with _asking(runtime) as asking:
-        yield await apart(lambda: _chat(asking))
-
-
-@asynccontextmanager
-async def _graph(name: str, runtime: ServerRuntime[Context]) -> AsyncIterator[LocalGraph]:
-    async with _asking(runtime) as asking:
-        yield await apart(lambda: asking.graph(name) if asking else _drawn(name))
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """A Rag that is open for one run."""
-
-    rag: Rag
-    context: Context
-    cancel: Cancel = field(default_factory=Cancel)
-
-    def deps(self, name: str) -> Deps:
-        within = self.context.within
-        return self.rag.context(graph=name, within=within, may_search="interrupt", cancel=self.cancel)
-
-    def graph(self, name: str) -> LocalGraph:
-        deps = self.deps(name)
-        return Served(**vars(self.rag.graph(name)) | {"contexts": lambda: deps})
-
-    def close(self) -> None:
-        self.cancel.stop()
-        self.rag.close()
-
-
-@asynccontextmanager
-async def _asking(runtime: ServerRuntime[Context]) -> AsyncIterator[_Asking | None]:
-    """What a run asks with; None where the server only reads what a graph is. LangSmith is told nothing."""
-    with tracing_context(enabled=False):
-        if (run := runtime.execution_runtime) is None:
-            yield None
-            return
-        try:
-            context = from_plain(Context, run.context or {})
-            asking = await apart(lambda: _Asking(Rag.open(context.settings()), context))
+    @asynccontextmanager
+    async def served(runtime: ServerRuntime[Context]) -> AsyncIterator[Any]:
+        with tracing_context(enabled=False):
+            if (run := runtime.execution_runtime) is None:
+                yield await apart(lambda: build(None, None))
+                return
+            cancel = Cancel()
             try:
-                yield asking
-            finally:
-                await apart(asking.close)
-        except LocalRagError as error:  # of which the server would only say that there was one
-            raise RuntimeError("\n".join(filter(None, (str(error), error.hint)))) from error
+                context = from_plain(Context, run.context or {})
+                rag = await apart(lambda: Rag.open(context.settings()))
+                try:
+                    deps = partial(rag.context, within=context.within, may_search="interrupt", cancel=cancel)
+                    yield await apart(lambda: build(rag, deps))
+                finally:
+                    cancel.stop()
+                    await apart(rag.close)
+            except LocalRagError as error:  # of which the server would only say that there was one
+                raise RuntimeError(f"{error}\n{error.hint}".strip()) from error
+
+    return served
 
 
-def _drawn(name: str) -> LocalGraph:
-    """A graph that answers nothing, wired as the settings say."""
-    return Served(**vars(compiled(name, Options.of(Settings.load().values))))
+def _graph(name: str, rag: Rag | None, deps: MakeDeps | None) -> LocalGraph:
+    """A graph that answers with Deps of its own; without a Rag it is wired as the settings say, and answers nothing."""
+    if rag is None or deps is None:
+        return Served(**vars(compiled(name, Options.of(Settings.load().values))))
+    own = deps(graph=name)
+    return Served(**vars(rag.graph(name)) | {"contexts": lambda: own})
 
 
-def _chat(asking: _Asking | None) -> CompiledStateGraph[MessagesState, Context]:
+def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[MessagesState, Context]:
+    """The last message of a person is the question, those before it are its turns; the answer is a message."""
+
     def answer(state: MessagesState) -> dict[str, list[AIMessage]]:
-        assert asking is not None, "a graph that is only read is not run"
+        assert rag and deps, "a graph that is only read is not run"
         question, turns = _asked(state["messages"])
-        name = asking.rag.settings.values.graph
-        asked = asking.rag._graph(name, memory=True)
-        result = asked.invoke({"question": question}, context=replace(asking.deps(name), turns=turns))
+        name = rag.settings.values.graph
+        of_turns = replace(deps(graph=name), turns=turns)
+        result = rag._graph(name, memory=True).invoke({"question": question}, context=of_turns)
         return {"messages": [_message(result)]}
 
     graph = StateGraph(MessagesState, Context)
@@ -170,8 +141,11 @@ def _asked(messages: Sequence[AnyMessage]) -> tuple[str, list[dict[str, str]]]:
 
 def _message(result: Mapping[str, Any]) -> AIMessage:
     """The answer with its sources: as a list in its text, and as objects beside it."""
-    citations = sorted(result.get("citations", ()), key=lambda citation: citation.number)
+    citations = result.get("citations", ())
     sources = "\n".join(map(source_line, citations))
-    text = "\n\n".join(filter(None, (result["generation"], sources)))
     told = {"status": result.get("status", "abstained"), "citations": to_plain(citations)}
-    return AIMessage(text, additional_kwargs=told, name="local-rag")
+    return AIMessage(f"{result['generation']}\n\n{sources}".strip(), additional_kwargs=told)
+
+
+plain, self_rag, crag, adaptive = (_factory(partial(_graph, name)) for name in get_args(GraphName))
+chat = _factory(_chat)

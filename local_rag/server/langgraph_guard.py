@@ -14,19 +14,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from local_rag.server.auth import HOSTS
 
-SETTINGS = "LANGGRAPH_HTTP"
-"""The variable in which LangGraph's command line hands on `http` of langgraph.json."""
-
 
 class Origins:
     """Refuses a request that a page of another origin sends; those of `cors.allow_origins` may."""
 
     def __init__(self, app: ASGIApp) -> None:
-        cors = json.loads(os.environ.get(SETTINGS) or "{}").get("cors") or {}
-        self.app, self.allowed = app, frozenset(cors.get("allow_origins", ())) - {"*"}
+        http = json.loads(os.environ["LANGGRAPH_HTTP"])  # `http` of langgraph.json
+        self.app, self.allowed = app, {*http["cors"]["allow_origins"]} - {"*"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else Headers()
+        headers = Headers(raw=scope.get("headers", []))
         origin = headers.get("origin")
         if origin is None or origin in {*self.allowed, f"http://{headers.get('host')}"}:
             await self.app(scope, receive, send)

@@ -3,138 +3,74 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith.run_helpers import get_tracing_context
-from support.asking import Recalling
-from support.fakes import FakeCorpus, FakeWeb
 
 from local_rag import Rag
-from local_rag.graphs.deps import Deps
-from local_rag.runtime import langgraph_server as served
 
-CONFIG = json.loads((Path(__file__).parents[3] / "langgraph.json").read_text())
-QUESTION = "What does the plan cost?"
-THREAD = {"configurable": {"thread_id": "1"}}
-
-
-def access(context=None, *, runs=True):
-    return SimpleNamespace(execution_runtime=SimpleNamespace(context=context) if runs else None)
+GRAPHS = json.loads((Path(__file__).parents[3] / "langgraph.json").read_text())["graphs"]
+LEASE, CUP = "When does the lease end?", "Who won the cup final in 1998?"
 
 
 @pytest.fixture
-def engine(request, monkeypatch):
-    """What every Rag is opened with; it notes what it is asked, and with which settings in `opened`."""
-    engine, opening = Recalling(**getattr(request, "param", {})), Rag.open
-    engine.opened = []
-
-    def opened(settings):
-        engine.opened.append(settings)
-        rag = opening(settings, engine=engine, corpus=FakeCorpus())
-        if settings.values.web.enabled != "off":
-            rag.web = FakeWeb()
-        return rag
-
-    monkeypatch.setattr(Rag, "open", opened)
-    return engine
+def notes(tmp_path, converted):
+    (tmp_path / "lease.md").write_text("# Lease\n\nThe lease ends in March 2027.\n\nIts notice period is three months.")
+    Rag.from_files([tmp_path], index="notes").close()
 
 
-@asynccontextmanager
-async def running(factory, context=None):
-    async with factory(access(context)) as graph:
-        yield graph.copy({"checkpointer": InMemorySaver()})
+def ran(name, *inputs, **context):
+    """The states after each input in one thread, each in a run of its own, as the server makes one."""
+    module, _, factory = GRAPHS[name].partition(":")
+    thread, saver = {"configurable": {"thread_id": "1"}}, InMemorySaver()
+    context = {"index": "notes", **context}
+
+    async def run(given):
+        access = SimpleNamespace(execution_runtime=SimpleNamespace(context=context))
+        async with getattr(import_module(module), factory)(access) as graph:
+            assert get_tracing_context()["enabled"] is False
+            return await graph.copy({"checkpointer": saver}).ainvoke(given, thread, context=context)
+
+    return [asyncio.run(run(given)) for given in inputs]
 
 
-def answered(factory, given, context=None):
-    async def run():
-        async with running(factory, context) as graph:
-            return await graph.ainvoke(given, THREAD, context=context)
-
-    return asyncio.run(run())
-
-
-@pytest.mark.parametrize("name", CONFIG["graphs"])
-def test_what_langgraph_json_names_is_there_and_can_be_drawn(name):
-    module, _, variable = CONFIG["graphs"][name].partition(":")
+@pytest.mark.parametrize("name", GRAPHS)
+def test_what_langgraph_json_names_can_be_drawn_and_has_a_context(name):
+    module, _, factory = GRAPHS[name].partition(":")
 
     async def drawn():
-        async with getattr(importlib.import_module(module), variable)(access(runs=False)) as graph:
-            return graph.name, graph.get_graph().to_json()["nodes"], graph.get_context_jsonschema()["properties"]
+        async with getattr(import_module(module), factory)(SimpleNamespace(execution_runtime=None)) as graph:
+            return graph.name, len(graph.get_graph().nodes), [*graph.get_context_jsonschema()["properties"]]
 
-    graph, nodes, context = asyncio.run(drawn())
-    assert graph == name and len(nodes) > 2
-    assert context.keys() == {"index", "k", "within", "graph", "options"}
-
-
-def test_the_context_says_what_is_asked_and_how(engine):
-    asked = {"k": 2, "within": ["notes"], "options": {"limits.seconds": 7}}
-    assert answered(served.self_rag, {"question": QUESTION}, asked)["generation"] == "It costs 100 euros [1]."
-    settings = engine.opened[0].values
-    assert (settings.k, settings.limits.seconds) == (2, 7)
-    assert ("close",) not in engine.asked, "what was given is not closed"
+    graph, count, context = asyncio.run(drawn())
+    assert (graph, context) == (name, ["index", "k", "within", "graph", "options"]) and count > 2
 
 
-def test_a_chat_reads_turns_from_messages_and_answers_with_sources(engine):
-    first = answered(served.chat, {"messages": [("user", QUESTION)]})["messages"]
-    assert first[-1].text.startswith("It costs 100 euros [1].\n\n- \\[1\\] /notes/1.md: “")
-    told = first[-1].additional_kwargs
-    assert (told["status"], told["citations"][0]["source"]) == ("grounded", "/notes/1.md")
-    answered(served.chat, {"messages": [*first, ("user", "And in euros?")]})
-    (_, question, turns) = next(call for call in engine.asked if call[0] == "standalone")
-    assert (question, turns[0].question, turns[0].answer) == ("And in euros?", QUESTION, "It costs 100 euros [1].")
+def test_a_chat_reads_turns_from_messages_and_answers_with_sources(notes):
+    states = ran("chat", said(LEASE), said("And what is its notice period?"))
+    first, then = (state["messages"][-1] for state in states)
+    assert first.text.startswith("The lease ends in March 2027. [1]\n\n- \\[1\\] ") and "lease.md" in first.text
+    assert first.additional_kwargs["citations"][0]["quote"] == "The lease ends in March 2027."
+    assert "three months" in then.text
 
 
-@pytest.mark.parametrize("engine", [{"relevant": ["n"]}], indirect=True, ids=["irrelevant"])
-@pytest.mark.parametrize("factory", ["crag", "chat"])
-def test_a_query_leaves_once_a_person_says_so(engine, factory):
-    factory, context = getattr(served, factory), {"graph": "crag", "options": {"web.enabled": "on"}}
-    given = {"messages": [("user", QUESTION)]} if factory is served.chat else {"question": QUESTION}
-
-    async def run():
-        async with running(factory, context) as graph:
-            first = await graph.ainvoke(given, THREAD, context=context)
-            return first["__interrupt__"], await graph.ainvoke(Command(resume="no"), THREAD, context=context)
-
-    (asked,), then = asyncio.run(run())
-    assert asked.value["query"]
-    said = then["messages"][-1].additional_kwargs if factory is served.chat else then
-    assert said["status"] == "abstained"
+def said(question):
+    return {"messages": [("user", question)]}
 
 
-def test_an_error_is_one_that_the_server_shows():
-    for context, error in ({"index": "nowhere"}, "local-rag index FOLDER"), ({"options": {"q": 1}}, "there is no"):
+@pytest.mark.parametrize("name, given", [("crag", {"question": CUP}), ("chat", said(CUP))])
+def test_a_query_leaves_once_a_person_says_so(notes, name, given):
+    first, then = ran(name, given, Command(resume="no"), graph="crag", options={"web.enabled": "on"}, k=2)
+    assert first["__interrupt__"][0].value["query"] and "__interrupt__" not in then
+
+
+def test_errors_are_of_a_kind_that_the_server_shows(notes):
+    for context, error in ({"options": {"q": 1}}, "there is no setting"), ({}, "a chat has a message of a person"):
         with pytest.raises(RuntimeError, match=error):
-            answered(served.plain, {"question": QUESTION}, context)
-
-
-def test_a_chat_without_a_question_says_so(engine):
-    with pytest.raises(RuntimeError, match="a chat has a message of a person"):
-        answered(served.chat, {"messages": [AIMessage("Hello.")]})
-
-
-def test_a_run_that_ends_stops_its_question_and_tracing_is_off(engine, monkeypatch):
-    monkeypatch.setenv("LANGSMITH_TRACING", "true")
-    cancels, context = [], Rag.context
-
-    def noted(rag, **options):
-        cancels.append(options["cancel"])
-        return context(rag, **options)
-
-    monkeypatch.setattr(Rag, "context", noted)
-
-    async def run():
-        async with served.plain(access()) as graph:
-            assert graph.contexts() is graph.contexts() and isinstance(graph.contexts(), Deps)
-            assert not cancels[0].stopped
-            return get_tracing_context()["enabled"]
-
-    assert asyncio.run(run()) is False
-    assert cancels[0].stopped
+            ran("chat", {"messages": []}, **context)
