@@ -227,7 +227,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
     from local_rag.terminal.history import what_quotes
-    from local_rag.text.display import is_page, plural
+    from local_rag.text.display import is_url, plural
 
     files, pages = named(words)
     paths = [real_path(path) for path in files]
@@ -241,7 +241,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
         if inside and keep_out is None and sys.stdin.isatty() and confirm(_question(inside)):
             patterns = opened.keep_out(inside)
         delete_copies(settings, removed)
-        linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
+        linked = [file for file in removed if not is_url(file) and file not in roots and not _is_below(file, roots)]
     sync = f"local-rag index --index {shlex.quote(index[0])}" if index else "local-rag index"
     lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]
     if patterns:

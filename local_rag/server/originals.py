@@ -23,7 +23,7 @@ from local_rag.index.store.schema import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import FileListing
-from local_rag.text.display import for_terminal, is_url
+from local_rag.text.display import for_terminal, is_page, is_url
 from local_rag.text.encoding import decode
 from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
@@ -79,7 +79,8 @@ def original_of(listing: FileListing, path: str) -> Original:
     if row is None:
         raise NotFound(GONE)
     if is_url(row.path):
-        raise ApiError(404, "no_original", "this is a page of the web: only its text is stored")
+        what = "a page of the web" if is_page(row.path) else "a document that a program added"
+        raise ApiError(404, "no_original", f"this is {what}: only its text is stored")
     if row.container:
         inside = Path(row.container).name
         raise ApiError(404, "no_original", f"this lies inside of {inside}: only its text is stored")
