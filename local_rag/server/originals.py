@@ -17,7 +17,7 @@ from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
-from local_rag.index.parse.prose import load_code
+from local_rag.index.parse.prose import load_code, load_text
 from local_rag.index.store import reads
 from local_rag.index.store.schema import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
@@ -238,7 +238,8 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     Of Markdown whole blocks.
     """
     text, suffix = document.text, Path(path).suffix.lower()
-    kind = "code" if LOADERS.get(suffix) is load_code else suffix
+    loader = LOADERS.get(suffix, load_text)
+    kind = "code" if loader is load_code else "text" if loader is load_text else suffix
     start, end = max(0, start), min(len(text), end)
     whole = rendered(text, kind, document.headings, start, end, [mark])
     first, last = max(whole.start, min(mark[0], whole.end)), min(whole.end, max(mark[1], whole.start))

@@ -1,6 +1,7 @@
 """The stored text of a file as the nodes of `text.nodes`, with what is quoted marked: code points of the text.
 
-Markdown is read as such, and of its HTML only the text stays; a program is code. Any other text is headings (known from
+Markdown is read as such, and of its HTML only the text stays; so is reStructuredText. A program is code, a plain text
+is paragraphs. Any other text is headings (known from
 the index), lists, paragraphs, and lines of cells, which are tables (see `index.parse.tables`).
 """
 
@@ -10,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -20,6 +21,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from local_rag.text.markup import View
 from local_rag.text.nodes import BEGIN, END, Node, Reader, same_length
+from local_rag.text.rst import as_markdown
 
 BAR = " | "
 """Between the cells of a row."""
@@ -50,20 +52,28 @@ def rendered(text: str, suffix: str, headings: Collection[int], start: int, end:
 
     `headings` are the code points at which one begins.
     """
-    if suffix in (".md", ".markdown"):
+    if suffix in (".md", ".markdown", ".ipynb"):
         return _Markdown(text, start, end, marks).part()
+    if suffix == ".rst":
+        view = as_markdown(text, headings)
+        first, last, *bounds = (bisect_left(view.positions, at) for at in (start, end, *chain(*marks)))
+        part = _Markdown(view.text, first, last, [*zip(bounds[::2], bounds[1::2], strict=True)], of_rst=True).part()
+        first, last = ((*view.positions, len(text))[at] for at in (part.start, part.end))
+        return Part(part.nodes, first if part.start else 0, last)
     if suffix == "code":
         nodes = [{"t": "pre", "c": [*_marked(View(text[start:end], tuple(range(start, end))), marks)]}]
         return Part(nodes if start < end else [], start, end)
-    return Part([*_prose(text, headings, start, end, marks)], start, end)
+    return Part([*_prose(text, headings, start, end, marks, is_plain=suffix == "text")], start, end)
 
 
-def _prose(text: str, headings: Collection[int], start: int, end: int, marks: Spans) -> Iterator[Node]:
+def _prose(
+    text: str, headings: Collection[int], start: int, end: int, marks: Spans, *, is_plain: bool
+) -> Iterator[Node]:
     lines = [(start + match.start(), match.group()) for match in re.finditer(r"[^\n]+|(?<=\n)\n", text[start:end])]
 
     def kind(line: tuple[int, str]) -> str:
-        if not line[1].strip():
-            return ""
+        if not line[1].strip() or is_plain:
+            return "p" if line[1].strip() else ""
         return "h" if line[0] in headings else "table" if BAR in line[1] else "ul" if _ITEM.match(line[1]) else "p"
 
     for name, group in groupby(lines, kind):
@@ -159,9 +169,16 @@ def _drawn(rows: Sequence[Row], marks: Spans) -> Node:
     return {"t": "table", "c": drawn}
 
 
+_OF_RST = """normalize block inline text_join paragraph list heading fence hr text newline escape backticks emphasis
+    link balance_pairs fragments_join""".split()
+
+
 @cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+def _parser(of_rst: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    if of_rst:
+        every = [rule for rules in parser.get_all_rules().values() for rule in rules]
+        parser.disable([rule for rule in every if rule not in _OF_RST], ignoreInvalid=True)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # the reader keeps none but LINKS
     parser.core.ruler.after("block", "marks", lambda state: state.env["reading"].sign(state))
     return parser
@@ -170,8 +187,9 @@ def _parser() -> MarkdownIt:
 class _Markdown:
     """Reads the blocks of a Markdown file that code points [start, end) touch."""
 
-    def __init__(self, text: str, start: int, end: int, marks: Spans) -> None:
-        front = _FRONT.match(text)
+    def __init__(self, text: str, start: int, end: int, marks: Spans, *, of_rst: bool = False) -> None:
+        front = None if of_rst else _FRONT.match(text)
+        self._of_rst = of_rst
         self._begin = front.end() if front else 0
         self._text = text = same_length(text)
         self._window, self._marks = (start, end), marks
@@ -182,7 +200,7 @@ class _Markdown:
 
     def part(self) -> Part:
         source = self._text[self._begin :]
-        tokens = _parser().parse(source, {"reading": self})
+        tokens = _parser(self._of_rst).parse(source, {"reading": self})
         nodes = Reader((), ()).nodes(SyntaxTreeNode(tokens).children)
         first, last = self._kept
         if self._begin and self._window[0] < self._begin:
@@ -222,7 +240,7 @@ class _Markdown:
             if not view.text.strip():
                 return
             token = Token("html_text", "", 0, content=_signed(view, self._marks), block=True)
-        elif token.type == "inline" and BAR in token.content and all(BAR in line for line in token.content.split("\n")):
+        elif token.type == "inline" and not self._of_rst and all(BAR in line for line in token.content.split("\n")):
             yield from self._table(token)
             return
         elif token.type == "inline":

@@ -32,6 +32,41 @@ Bo | City: Rome
 
 <div><p>Words in HTML</p></div>
 """
+RST = """=====
+ Plan
+=====
+
+Author: Ada
+
+The ``rent`` of :pep:`8` is **900
+euros**, see `the site <https://a.test/b>`_ and `Prices`_ of __init__ [1]_.
+
+Prices
+------
+
+- one *item*
+  of two lines
+
+  #. inner::
+
+       x = '``'
+
+- last
+
+.. _target:
+.. note:: Words of
+   a note
+
+>>> 1 + 1
+2
+
+==== ====
+A    B
+==== ====
+1    2
+==== ====
+"""
+NOTEBOOK = "# Costs\n\nIt is ~~800~~ **900**.\n\n```\nprint(1)\n```"
 SHEET = "Costs\nItem | Price | Note\nRoof | Price: 400\nDoor | Price: 90 | Note: *red*"
 PAGE = "A title\n\nSome words\non two lines.\n\n- first\n- second\n\nThe `end`."
 
@@ -72,6 +107,14 @@ def read(text, suffix, quote="", headings=()):
         (PAGE, ".html", "words\non two", ["words\non two"]),
         (PAGE, ".html", "- first\n- second", ["first", "second"]),
         ("x = 1\ny = '**'", "code", "y = '**'", ["y = '**'"]),
+        (NOTEBOOK, ".ipynb", "is ~~800~~ **900**", ["is ", "800", " ", "900"]),
+        ("- **a**\n# b | c | d", "text", "**a**\n# b", ["**a**\n# b"]),
+        (RST, ".rst", "``rent`` of :pep:`8` is **900\neuros**", ["rent", " of PEP 8 is ", "900", "euros"]),
+        (RST, ".rst", "the site <https://a.test/b>`_ and `Prices`_", ["the site", " and Prices"]),
+        (RST, ".rst", "item*\n  of two", ["item", "of two"]),
+        (RST, ".rst", "x = '``'", ["x = '``'"]),
+        (RST, ".rst", "Words of\n   a", ["Words of", "a"]),
+        (RST, ".rst", "1    2", ["1    2"]),
     ],
 )
 def test_a_quote_is_marked_in_the_nodes_of_its_text(text, suffix, quote, marked):
@@ -89,6 +132,21 @@ def test_markdown_is_read_without_its_markup():
     assert of_kind(nodes, "td") == ["Ada", "36", "London", "Bo", "", "Rome"]
 
 
+def test_restructured_text_is_read_without_its_markup():
+    nodes = read(RST, ".rst", headings={0, RST.index("Prices\n")})
+    assert of_kind(nodes, "h") == ["Plan", "Prices"] and of_kind(nodes, "code") == ["rent"]
+    assert of_kind(nodes, "pre") == ["x = '``'", ">>> 1 + 1\n2", RST[RST.index("==== ") :].strip()]
+    assert of_kind(nodes, "p") == [
+        "Author: Ada",
+        "The rent of PEP 8 is 900euros, see the site and Prices of __init__ [1].",
+        "one itemof two lines",
+        "last",
+        "note: Words ofa note",
+    ]
+    assert [node["href"] for node in every(nodes) if node["t"] == "link"] == ["https://a.test/b"]
+    assert [node["t"] for node in every(nodes) if node["t"] in ("ul", "ol")] == ["ul", "ol"]
+
+
 def test_rows_are_a_table_from_the_middle_on_too():
     assert of_kind(read(SHEET, ".csv", headings={0}), "h", "th") == ["Costs", "Item", "Price", "Note"]
     start = SHEET.index("Door")
@@ -96,19 +154,20 @@ def test_rows_are_a_table_from_the_middle_on_too():
     assert (table["t"], of_kind([table], "td")) == ("table", ["Door", "90", "*red*"])
 
 
-def test_the_blocks_of_a_window_join_to_the_whole():
-    middle = MARKDOWN.index("quoted")
-    first, last = (rendered(MARKDOWN, ".md", (), *window) for window in ((0, middle), (middle, len(MARKDOWN))))
-    assert first.end == rendered(MARKDOWN, ".md", (), first.end, len(MARKDOWN)).start and last.start < middle
-    rest = rendered(MARKDOWN, ".md", (), first.end, len(MARKDOWN))
-    assert first.nodes + rest.nodes == read(MARKDOWN, ".md")
+@pytest.mark.parametrize(("text", "suffix", "inside"), [(MARKDOWN, ".md", "quoted"), (RST, ".rst", "of two")])
+def test_the_blocks_of_a_window_join_to_the_whole(text, suffix, inside):
+    middle = text.index(inside)
+    first, last = (rendered(text, suffix, {0}, *window) for window in ((0, middle), (middle, len(text))))
+    rest = rendered(text, suffix, {0}, first.end, len(text))
+    assert first.end == rest.start and last.start < middle
+    assert first.nodes + rest.nodes == read(text, suffix, headings={0})
 
 
 TEXTS = st.text(st.sampled_from("ab1\ufdd0 \n*_`[]()|->#!&<:\u202e\x1b'.") | st.characters(), max_size=80)
 
 
 @settings(max_examples=200, deadline=None)
-@given(TEXTS, st.sampled_from([".md", ".csv", "code"]), *[st.integers(0, 80)] * 4)
+@given(TEXTS, st.sampled_from([".md", ".csv", ".rst", "text", "code"]), *[st.integers(0, 80)] * 4)
 def test_whatever_goes_in_only_allowed_nodes_come_out(text, suffix, start, length, begin, size):
     part = rendered(text, suffix, {0}, start, start + length, [(begin, begin + size)])
     for node in every(part.nodes):
