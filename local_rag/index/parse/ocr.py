@@ -35,8 +35,11 @@ DPI = 200
 SECONDS = 120.0
 """That a page may take; the densest of those tried takes 5 on two cores."""
 
-MEMORY = 4 << 30
-"""Bytes of address space above what the worker has when it reads its first page: rapidocr maps 3 GB and uses 1.4."""
+MEMORY = 8 << 30
+"""Bytes of address space that reading may take: the first page maps 2.7 GB, any other 0.2 more; 1.5 are used."""
+
+PAGES = 16
+"""Pages after which a fresh worker reads on: OpenVINO keeps what it has prepared for each size of a line."""
 
 INSTALL = "pip install 'local-rag[ocr]'"
 
@@ -87,8 +90,12 @@ def read_page(path: Path, number: int, languages: Sequence[str]) -> LoadedDocume
 
 def _by_rapidocr(picture: Image) -> Found:
     import numpy as np
+    from rapidocr.inference_engine.openvino.main import OpenVINOError
 
-    result = _rapidocr()(np.asarray(picture)[:, :, ::-1])
+    try:
+        result = _rapidocr()(np.asarray(picture)[:, :, ::-1])
+    except OpenVINOError as error:
+        raise MemoryError from error  # pictures of this size are read where there is enough of it
     return (result.boxes, result.txts, result.scores) if result.txts else ([], (), ())
 
 

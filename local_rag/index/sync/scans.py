@@ -10,7 +10,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Skipped
 from local_rag.core.errors import FileSkipped, reason_of
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse.ocr import SECONDS
+from local_rag.index.parse.ocr import PAGES, SECONDS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, IndexSettings
@@ -57,6 +57,8 @@ def read_scans(
                         writes.write(db, file, found, more=True)
                         writes.finish(db, file)
                 done += 1
+                if done % PAGES == 0:
+                    parser.close()
                 progress(pace.progress(done, done, total, done, file.path, phase="scans"))
     return read, failed
 
