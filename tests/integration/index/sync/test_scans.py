@@ -1,0 +1,121 @@
+"""Pages that wait for OCR: read one by one after all text, once each, by a program in the place of tesseract."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support.fakes_index import HashingEmbedder
+from support.scans import drawn, scanned, stand_in, table
+
+from local_rag.core.errors import Stopped
+from local_rag.index.index import Index
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
+SAID = "The lamp is lit at dusk."
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "note.txt").write_text("The keeper sleeps by day.")
+    scanned(made / "log.pdf", ["1"], ["2"], ["3"])
+    drawn("A photograph").save(made / "photo.png")
+    return made
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """An empty index; what tesseract was asked stands in `tmp_path/bin/asked`."""
+    stand_in(tmp_path / "bin", monkeypatch, table((100, 100, 91, SAID)))
+    with Index.open(tmp_path / "index", HashingEmbedder(window=300), create=True) as made:
+        yield made
+
+
+def found(index):
+    """(file, page) of the passages that OCR has read."""
+    passages = index.search("lamp dusk", 20, repeats=True)
+    return sorted(
+        (Path(each.metadata["source"]).name, each.metadata["page"]) for each in passages if "ocr" in each.metadata
+    )
+
+
+def pages_read(tmp_path):
+    asked = tmp_path / "bin" / "asked"
+    return len(asked.read_text().splitlines()) if asked.exists() else 0
+
+
+def test_pages_wait_until_ocr_is_asked_for(index, folder, tmp_path):
+    report = index.sync([folder])
+    assert (report.scans, report.ignored, len(report.new)) == (3, {".png": 1}, 1)
+    assert [(Path(file.path).name, file.reason) for file in report.skipped] == [
+        ("log.pdf", "pages 1, 2, 3: no text layer (scanned?)")
+    ]
+    assert (index.status().files, found(index), pages_read(tmp_path)) == (1, [], 0)
+    assert index.sync(images=True).scans == 4
+    assert index.read_scans(["eng"]) == (4, [])
+    index.embed()
+    assert found(index) == [("log.pdf", 1), ("log.pdf", 2), ("log.pdf", 3), ("photo.png", 1)]
+    passage = next(each for each in index.search("lamp", 9) if "ocr" in each.metadata)
+    assert passage.metadata["ocr"] == [[0, len(SAID), 0.91]]
+    again = index.sync()
+    assert (again.scans, again.unchanged, again.removed, pages_read(tmp_path)) == (0, 3, (), 4)
+    index.verify(deep=True)
+
+
+@pytest.mark.slow
+def test_what_a_stop_leaves_is_read_by_the_next_run(index, folder, tmp_path):
+    index.sync([folder])
+
+    def stop(told):
+        if told.done == 2:
+            raise Stopped("enough")
+
+    with pytest.raises(Stopped):
+        index.read_scans(["eng"], stop)
+    assert found(index) == [("log.pdf", 1), ("log.pdf", 2)] and index.sync().scans == 1
+    assert index.read_scans(["eng"]) == (1, []) and pages_read(tmp_path) == 3
+
+
+def test_a_bad_image_costs_no_other_file_anything(index, folder, tmp_path):
+    """What is wrong with the picture is remembered with the file, and it is not tried again."""
+    whole = (folder / "photo.png").read_bytes()
+    (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
+    (folder / "text.png").write_text("no picture")
+    report = index.sync([folder], images=True)
+    assert "is no image" in next(file.reason for file in report.skipped if file.path.endswith("text.png"))
+    read, (failed,) = index.read_scans(["eng"])
+    assert read == 4 and failed.path.endswith("cut.png") and "page 1 was not read: it is damaged" in failed.reason
+    again = index.sync(images=True)
+    assert again.scans == 0 and failed.reason in [file.reason for file in again.skipped]
+
+
+@pytest.mark.slow
+def test_a_page_that_another_try_may_read_waits_on(index, folder, tmp_path, monkeypatch):
+    stand_in(tmp_path / "broken", monkeypatch, code=1)
+    index.sync([folder])
+    read, failed = index.read_scans(["eng"])
+    assert (read, len(failed), index.sync().scans) == (0, 3, 3)
+
+
+@pytest.mark.slow
+def test_another_content_is_read_anew(index, folder, tmp_path):
+    index.sync([folder])
+    index.read_scans(["eng"])
+    scanned(folder / "log.pdf", ["another"], ["page"])
+    os.utime(folder / "log.pdf", (1, 1))
+    report = index.sync()
+    assert (report.scans, report.updated) == (2, (str(folder / "log.pdf"),)) and found(index) == []
+    scanned(folder / "log.pdf", ["and one more"])
+    ((failed, _),) = [index.read_scans(["eng"])[1]]
+    assert "has changed since it was indexed" in failed.reason
+
+
+@pytest.mark.slow
+def test_a_scan_inside_of_a_file_is_named(index, folder, tmp_path):
+    from support.hostile import make_zip
+
+    make_zip(folder / "a.zip", {"log.pdf": (folder / "log.pdf").read_bytes(), "note.txt": "The note in the zip."})
+    report = index.sync([folder])
+    assert "OCR does not read what lies inside" in next(f.reason for f in report.skipped if f.path.endswith("a.zip"))
