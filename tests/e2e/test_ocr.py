@@ -1,0 +1,119 @@
+"""Scans as a person meets them: named by `index`, read by `index --ocr`, cited with how sure OCR is, and marked."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+from PIL import Image
+from support.scans import scanned, stand_in, table
+from support.serving import a_workspace, asking
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError
+from local_rag.index.index import Index
+from local_rag.index.parse.ocr import read_page
+
+pytestmark = pytest.mark.usefixtures("converted")
+SAID = "The lamp of Skerryvore burns 40 litres of oil."
+QUESTION = "How much oil does the lamp of Skerryvore burn?"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "note.txt").write_text("The keeper sleeps by day.")
+    scanned(made / "log.pdf", ["Log of the tower", "", SAID, "It is lit at dusk."])
+    return made
+
+
+def typed(capsys, *arguments):
+    code = run(list(arguments))
+    shown = capsys.readouterr()
+    assert code in (0, 4), shown.err
+    return shown.out
+
+
+def test_rapidocr_reads_a_page_without_a_socket(tmp_path):
+    """In this process, where every socket to another machine fails the test."""
+    document = read_page(scanned(tmp_path / "a.pdf", [SAID]), 1, ())
+    assert document.text == SAID
+    assert all(0.5 < line.confidence <= 1 for line in document.lines)
+
+
+def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeypatch):
+    with monkeypatch.context() as without:
+        without.setattr("local_rag.index.parse.ocr.find_spec", lambda name: None)
+        without.setenv("PATH", "")
+        told = typed(capsys, "index", str(folder))
+        assert re.search(
+            r"OCR would read 1 page without a text layer: pip install 'local-rag\[ocr\]' +then +local-rag index --ocr",
+            told,
+        )
+        assert "log.pdf: page 1: no text layer" in told
+        assert run(["index", "--ocr"]) == 2 and "pip install 'local-rag[ocr]'" in capsys.readouterr().err
+    assert "1 page read by OCR" in typed(capsys, "index", "--ocr")
+    assert re.search(r"log\.pdf, p\. 1, read by OCR \((\.\d\d|1\.00)\)", typed(capsys, "ask", QUESTION))
+    answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
+    (cited,) = answer["citations"]
+    assert (cited["quote"], answer["status"], answer["certainty"]) == (SAID, "grounded", "sure")
+    with asking(a_workspace()) as client:
+        files = client.get("/api/files").json()["files"]
+        file = next(each["file_id"] for each in files if each["label"].endswith("log.pdf"))
+        where = {"page": 1, "start": cited["start"], "end": cited["end"], "quote": cited["quote"]}
+        place = client.get(f"/api/documents/{file}/place", params=where).json()
+        page = Image.open(io.BytesIO(client.get(f"/api/documents/{file}/pages/1").content)).convert("L")
+    ((left, top, width, height),) = place["rectangles"]
+    assert place["placed"] and place["kind"] == "pdf"
+    marked = page.crop(
+        [
+            round(side)
+            for side in (
+                left * page.width,
+                top * page.height,
+                (left + width) * page.width,
+                (top + height) * page.height,
+            )
+        ]
+    )
+    assert marked.getextrema()[0] < 100, "the line is drawn within its rectangle"
+    assert top == pytest.approx(270 / 1754, abs=0.01) and left == pytest.approx(120 / 1240, abs=0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
+def test_a_line_that_ocr_is_not_sure_of_lowers_the_certainty(folder, tmp_path, capsys, monkeypatch):
+    stand_in(tmp_path / "bin", monkeypatch, table((120, 270, 71, SAID)))
+    monkeypatch.setenv("LOCAL_RAG_OCR_LANGUAGES", "eng")
+    typed(capsys, "index", str(folder), "--ocr")
+    told = typed(capsys, "ask", QUESTION)
+    assert "Probably: OCR was not sure of a line that is quoted" in told and "read by OCR (.71)" in told
+    answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
+    assert (answer["status"], answer["certainty"]) == ("partial", "probably")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is killed as POSIX does it")
+def test_a_killed_run_loses_at_most_the_page_in_hand(folder, capsys):
+    scanned(folder / "book.pdf", *([f"Page {number} of the book.", SAID] for number in range(6)))
+    typed(capsys, "index", str(folder))
+    path = Settings.load().index_path
+
+    def waiting():
+        with suppress(LocalRagError), Index.open(path) as index:
+            return {file.path: file.warnings for file in index.files() if file.warnings}
+        return {}
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "local_rag", "index", "--ocr"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as child:
+        while child.poll() is None and "pages 1, 2" in str(waiting()):
+            time.sleep(0.05)
+        child.kill()
+    left = len(re.findall(r"\d", re.search(r"pages ([\d, ]+):", str(waiting()))[1]))
+    assert 1 < left < 6
+    assert f"{left} pages read by OCR" in typed(capsys, "index", "--ocr") and not waiting()
