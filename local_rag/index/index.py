@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from local_rag.core.documents import Catalog, LoadedDocument, Narrowing, Skipped, SyncReport
+from local_rag.core.documents import Catalog, LoadedDocument, Narrowing, SyncReport
 from local_rag.core.errors import IndexBusy
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
+
+NOTHING_CHANGED = SyncReport()
 
 _READ_AT_ONCE = 50
 
@@ -245,7 +247,6 @@ class Index:
         follow_links: bool | None = None,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
-        images: bool = False,
         progress: Callable[[Progress], None] | None = None,
         embed: bool = True,
     ) -> SyncReport:
@@ -259,8 +260,8 @@ class Index:
         `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
         otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
-        suffix. `images` takes images in, which wait for `read_scans` as pages without a text layer do. Raises
-        UsageError for a path or a pattern that says nothing.
+        suffix; `parse.ocr.READERS` take images in, which wait for `read_scans` as pages without a text layer do.
+        Raises UsageError for a path or a pattern that says nothing.
         """
         from local_rag.index.sync.roots import WalkOptions, remember_roots
         from local_rag.index.sync.text import TextSync
@@ -269,8 +270,7 @@ class Index:
             taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, taken, follow_links)
             roots = remember_roots(self._store, paths or (), options)
-            more: dict[str, Any] = {"retry": retry, "loaders": loaders, "images": images}
-            sync = TextSync(self._store, self.embedder, self._settings, progress, **more)
+            sync = TextSync(self._store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
@@ -328,16 +328,19 @@ class Index:
             return self._embedded(progress)
 
     def read_scans(
-        self, languages: Sequence[str] = (), progress: Callable[[Progress], None] = lambda told: None
-    ) -> tuple[int, list[Skipped]]:
-        """Read the pages that wait for OCR, each in one step; how many were read, and what could not be.
+        self,
+        report: SyncReport = NOTHING_CHANGED,
+        languages: Sequence[str] = (),
+        progress: Callable[[Progress], None] = lambda told: None,
+    ) -> SyncReport:
+        """Read the pages that wait for OCR, each in one step; the report of the sync before it, with what came of them.
 
         `languages` are those of tesseract, none for rapidocr. Their passages have no vector until `embed`.
         """
         from local_rag.index.sync.scans import read_scans
 
         with self._locked():
-            return read_scans(self._store, self.embedder, self._settings, languages, progress)
+            return read_scans(self._store, self.embedder, self._settings, report, languages, progress)
 
     def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
         """Make the full text anew, and every vector with this embedder; the number of passages embedded.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
@@ -17,9 +18,8 @@ from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
-from local_rag.index.parse.ocr import must_be_installed
+from local_rag.index.parse.ocr import READERS, missing
 from local_rag.index.store.folder import has_database
-from local_rag.index.store.schema import NO_TEXT
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
@@ -149,7 +149,7 @@ def _index_files(
                 index.reembed(progress)
         report = SyncReport()
         if roots or not urls:
-            report = _synced(index, request, display, images=settings.values.ocr.enabled)
+            report = _synced(index, request, display, READERS if settings.values.ocr.enabled else {})
             if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
                 raise NothingToIndex(report)
         if urls:
@@ -224,11 +224,9 @@ def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *,
                 left = time_left(seconds * (progress.total - MEASURED))
                 display.say(f"OCR takes {seconds:.1f} s per page: {left}; Ctrl-C loses at most the page in hand")
 
-        read, failed = index.read_scans(ocr.languages, tell)
-    told = [file for file in report.skipped if not file.reason.endswith(NO_TEXT)]
-    scans, seconds = report.scans - read, report.seconds + time.monotonic() - began
-    report = replace(report, skipped=(*told, *failed), scans=scans, scans_read=read, seconds=seconds)
-    return _embedded(index, report, display) if embed and read else report
+        report = index.read_scans(report, ocr.languages, tell)
+    report = replace(report, seconds=report.seconds + time.monotonic() - began)
+    return _embedded(index, report, display) if embed and report.scans_read else report
 
 
 @contextmanager
@@ -241,8 +239,8 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
     if urls:
         _may_go_to_the_web(settings)
     check_patterns(request.excludes)
-    if settings.values.ocr.enabled:
-        must_be_installed(settings.values.ocr.languages)
+    if settings.values.ocr.enabled and (command := missing(settings.values.ocr.languages)):
+        raise UsageError("what reads pages by OCR is not installed", hint=command)
     if not (settings.index_path / "index.sqlite").exists():
         if roots and not any(path.exists() for path in roots):
             raise _no_such_path(roots[0])
@@ -323,7 +321,9 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
     return _embedded(index, _synced(index, request, display), display)
 
 
-def _synced(index: Index, request: Request, display: Display, *, images: bool = False) -> SyncReport:
+def _synced(
+    index: Index, request: Request, display: Display, images: Mapping[str, Loader] = MappingProxyType({})
+) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
@@ -333,8 +333,7 @@ def _synced(index: Index, request: Request, display: Display, *, images: bool = 
             follow_links=request.follow_links,
             prune=request.prune,
             retry=request.retry,
-            loaders=request.loaders,
-            images=images,
+            loaders={**images, **request.loaders},
             progress=progress,
             embed=False,
         )

@@ -233,8 +233,8 @@ class Run:
         return citations.nearest(self.state.get("nearest", []), question, whys, texts)
 
 
-SURE_OCR = 0.9
-"""Confidence of OCR below which a line is not taken for certain."""
+SURE_OCR = 0.95
+"""Confidence of OCR below which a line is not taken for certain: docs/measurements.md."""
 
 _LESS: Mapping[Certainty, Certainty] = {"sure": "probably", "probably": "in doubt", "in doubt": "in doubt"}
 

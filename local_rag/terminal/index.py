@@ -13,7 +13,7 @@ from rich.text import Text
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.parse.ocr import INSTALL, is_installed
+from local_rag.index.parse.ocr import missing
 from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile, Root
@@ -93,8 +93,8 @@ def _scans(report: SyncReport, command: str) -> Iterator[str]:
     if report.scans or images:
         waiting = [plural(report.scans, "page") + " without a text layer"] if report.scans else []
         waiting += [plural(images, "image")] if images else []
-        install = "" if is_installed() else f"{INSTALL}   then   "
-        yield f"OCR would read {joined(waiting)}: {install}{command} --ocr"
+        commands = filter(None, [missing(), f"{command} --ocr"])
+        yield f"OCR would read {joined(waiting)}: {'   then   '.join(commands)}"
 
 
 def _patterns(patterns: Iterable[str]) -> str:

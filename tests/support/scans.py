@@ -33,6 +33,7 @@ def table(*lines):
     """The output of tesseract for lines (left, top, confidence, words), of which each letter is 10 pixels wide."""
     rows = [COLUMNS, [1, 1, 0, 0, 0, 0, 0, 0, *A4, -1, ""]]
     for number, (left, top, confidence, line) in enumerate(lines):
+        rows.append([4, 1, number, 1, 1, 0, left, top, 10 * len(line), 20, -1, ""])
         for place, word in enumerate(line.split()):
             rows.append([5, 1, number, 1, 1, place, left, top, 10 * len(word), 20, confidence, word])
             left += 10 * len(word) + 10

@@ -25,6 +25,7 @@ from local_rag.core.errors import FileSkipped, UsageError, reason_of
 from local_rag.index.names import name_date
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
+from local_rag.index.parse.ocr import load_image
 from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
 from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
 from local_rag.index.parse.parsed_file import (
@@ -38,6 +39,7 @@ from local_rag.index.parse.parsed_file import (
     load_zip,
 )
 from local_rag.index.parse.pdf import load_pdf
+from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.parse.properties import iso_date, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
@@ -134,6 +136,7 @@ _SUFFIXES: dict[Loader, str] = {
     load_jsonl: ".jsonl .ndjson",
     load_text: " ".join(TEXTS),
     load_unknown: " ".join(CONVERTED),
+    load_image: " ".join(IMAGES),
     load_code: " ".join(CODE),
 }
 LOADERS: Mapping[str, Loader] = MappingProxyType(

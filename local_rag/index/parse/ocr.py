@@ -12,18 +12,19 @@ import shutil
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core import child_process
 from local_rag.core.documents import LoadedDocument, ReadLine
-from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.core.errors import FileSkipped
 from local_rag.index.names import name_date
 from local_rag.index.parse.parsed_file import ParsedFile, clean
 from local_rag.index.parse.pdf import full_line, goes_on
-from local_rag.index.parse.pdf_page import drawn, opened_image
+from local_rag.index.parse.pdf_page import IMAGES, drawn, opened_image
 from local_rag.index.parse.properties import iso_date
 
 if TYPE_CHECKING:
@@ -41,32 +42,18 @@ MEMORY = 8 << 30
 PAGES = 16
 """Pages after which a fresh worker reads on: OpenVINO keeps what it has prepared for each size of a line."""
 
-INSTALL = "pip install 'local-rag[ocr]'"
-
 _LONG = 0.25
 """Share of the width of its text that a line of a column has at least; the cells of most tables are shorter."""
 
 _COLUMN = 3
 """Such lines on both sides of a gap that make columns of them."""
 
-Found = tuple[Any, Sequence[str], Sequence[float]]
-"""The lines of a picture in any order: corners (n, 4, 2) in pixels, clockwise from the upper left; texts; scores."""
 
-
-def is_installed() -> bool:
-    """Whether anything here reads pictures."""
-    return bool(find_spec("rapidocr") or shutil.which("tesseract"))
-
-
-def must_be_installed(languages: Sequence[str]) -> None:
-    """Raises UsageError where nothing can read pages in these languages of tesseract, or in none that are named."""
-    if languages and not shutil.which("tesseract"):
-        named = ", ".join(languages)
-        raise UsageError(
-            f"ocr.languages ({named}) are read by tesseract, which is not installed", hint="apt install tesseract-ocr"
-        )
-    if not is_installed():
-        raise UsageError("OCR is not installed", hint=f"{INSTALL}   then the same command again")
+def missing(languages: Sequence[str] = ()) -> str:
+    """The command that installs what reads pages, in these languages if some are named; empty where it is here."""
+    if shutil.which("tesseract") or (find_spec("rapidocr") and not languages):
+        return ""
+    return "apt install tesseract-ocr" if languages else "pip install 'local-rag[ocr]'"
 
 
 def load_image(path: Path) -> ParsedFile:
@@ -77,18 +64,37 @@ def load_image(path: Path) -> ParsedFile:
     return ParsedFile((), more, scans=(1,))
 
 
+READERS = dict.fromkeys(IMAGES, load_image)
+"""Of images, by suffix: they are taken into an index only by who asks for OCR."""
+
+
+class _Line(NamedTuple):
+    """A line as OCR finds it, a cell of a table too: its sides on the page set upright, and its place as it is.
+
+    All are in pixels; the place is left, top, width and height.
+    """
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    place: tuple[float, float, float, float]
+    text: str
+    confidence: float
+
+
 def read_page(path: Path, number: int, languages: Sequence[str]) -> LoadedDocument:
     """What OCR reads on a page, counted from 1, of a PDF or an image. Raises FileSkipped, and what the libraries do."""
     picture, _ = drawn(path, number, DPI)
     found = _by_tesseract(picture, languages) if languages or not find_spec("rapidocr") else _by_rapidocr(picture)
-    text, lines = _written(found, picture.size) if len(found[1]) else ("", ())
+    text, lines = _written(found, picture.size)
     return LoadedDocument(text, title=path.name, page=number, date=iso_date(name_date(path.name)), lines=lines)
 
 
 # --- the two programs
 
 
-def _by_rapidocr(picture: Image) -> Found:
+def _by_rapidocr(picture: Image) -> list[_Line]:
     import numpy as np
     from rapidocr.inference_engine.openvino.main import OpenVINOError
 
@@ -96,7 +102,17 @@ def _by_rapidocr(picture: Image) -> Found:
         result = _rapidocr()(np.asarray(picture)[:, :, ::-1])
     except OpenVINOError as error:
         raise MemoryError from error  # pictures of this size are read where there is enough of it
-    return (result.boxes, result.txts, result.scores) if result.txts else ([], (), ())
+    if not result.txts:
+        return []
+    corners = result.boxes  # (n, 4, 2), clockwise from the upper left
+    edges = corners[:, 1] - corners[:, 0]
+    tilt = float(np.median(edges[:, 1] / np.maximum(edges[:, 0], 1)))
+    x, y = (corners @ np.array([[1, -tilt], [tilt, 1]])).transpose(2, 0, 1)
+    middle, half = y.mean(1), np.linalg.norm(corners[:, 3] - corners[:, 0], axis=1) / 2
+    sides, low = np.stack([x.min(1), middle - half, x.max(1), middle + half]), corners.min(1)
+    places = np.hstack([low, corners.max(1) - low])
+    told: Any = zip(*sides.tolist(), places.tolist(), map(_plain, result.txts), result.scores, strict=True)
+    return list(starmap(_Line, told))
 
 
 @cache
@@ -106,119 +122,95 @@ def _rapidocr() -> Any:
 
     child_process.limit_memory(MEMORY)
     models = Path(rapidocr.__file__).parent / "models"
-    files = {
-        "Det": "PP-OCRv6_det_small.onnx",
-        "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
-        "Rec": "PP-OCRv6_rec_small.onnx",
-    }
     options: dict[str, Any] = {"Global.log_level": "critical", "Global.max_side_len": 2400}
-    for part, file in files.items():
-        options |= {f"{part}.engine_type": rapidocr.EngineType.OPENVINO, f"{part}.model_path": str(models / file)}
+    for part, model in zip(("Det", "Cls", "Rec"), _MODELS, strict=True):
+        options |= {f"{part}.engine_type": rapidocr.EngineType.OPENVINO, f"{part}.model_path": f"{models / model}.onnx"}
     return rapidocr.RapidOCR(params=options)
 
 
-def _by_tesseract(picture: Image, languages: Sequence[str]) -> Found:
-    """By its table of words (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html, TSV output)."""
+_MODELS = "PP-OCRv6_det_small ch_ppocr_mobile_v2.0_cls_mobile PP-OCRv6_rec_small".split()
+"""They find lines, turn those that stand on their head, and read them."""
+
+
+def _by_tesseract(picture: Image, languages: Sequence[str]) -> list[_Line]:
+    """By its table of lines (level 4) and their words (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html)."""
     png = io.BytesIO()
     picture.save(png, "PNG", dpi=(DPI, DPI))
     command = ["tesseract", "-", "-", "-l", "+".join(languages or ("eng",)), "tsv"]
     done = child_process.run(command, png.getvalue(), SECONDS, os.environ)
-    if done.code:
+    if done.code != 0:
         said = done.errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise FileSkipped(f"tesseract failed: {said[-1]}", passing=True)
+        raise FileSkipped(f"is not read by tesseract: {said[-1]}", passing=True)
     table = csv.DictReader(done.output.decode(errors="replace").splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    words = [row for row in table if row["level"] == "5" and row["text"].strip()]
-    corners, texts, confidences = [], [], []
-    for _, group in groupby(words, key=itemgetter("block_num", "par_num", "line_num")):
-        line = list(group)
-        sides = [[float(word[side]) for side in ("left", "top", "width", "height")] for word in line]
-        left, top = (min(side) for side in list(zip(*sides, strict=True))[:2])
-        right, bottom = max(x + width for x, _, width, _ in sides), max(y + height for _, y, _, height in sides)
-        corners.append([(left, top), (right, top), (right, bottom), (left, bottom)])
-        texts.append(" ".join(word["text"] for word in line))
-        confidences.append(sum(float(word["conf"]) for word in line) / len(line) / 100)
-    return corners, texts, confidences
+    rows = [row for row in table if row["level"] in ("4", "5")]
+    lines = []
+    for _, (whole, *parts) in groupby(rows, key=itemgetter("block_num", "par_num", "line_num")):
+        left, top, width, height = (float(whole[side]) for side in ("left", "top", "width", "height"))
+        text = _plain(" ".join(part["text"] for part in parts))
+        if text:
+            sides, place = (left, top, left + width, top + height), (left, top, width, height)
+            lines.append(_Line(*sides, place, text, fmean(float(part["conf"]) for part in parts) / 100))
+    return lines
+
+
+def _plain(text: str) -> str:
+    return " ".join(clean(text).split())
 
 
 # --- the order of reading
 
 
-class _Piece(NamedTuple):
-    """A line as OCR finds it, a cell of a table too: its sides on the page set upright, in pixels, and its number."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-    number: int
-
-
-def _written(found: Found, size: tuple[int, int]) -> tuple[str, tuple[ReadLine, ...]]:
+def _written(found: Sequence[_Line], size: tuple[int, int]) -> tuple[str, tuple[ReadLine, ...]]:
     """The text of a page in paragraphs, and its lines in the order of reading."""
-    import numpy as np
-
-    corners, texts = np.asarray(found[0], float), [" ".join(clean(text).split()) for text in found[1]]
-    rows = _rows(_upright(corners))
-    plain = [" ".join(texts[piece.number] for piece in row) for row in rows]
-    full = full_line([len(line) for line in plain])
-    low, high = (np.clip(side / size, 0, 1).round(4) for side in (corners.min(1), corners.max(1)))
+    rows = _rows(found)
+    plain = [" ".join(line.text for line in row) for row in rows]
+    full = full_line(list(map(len, plain)))
     text, lines = "", list[ReadLine]()
-    for row, line, after in zip(rows, plain, [*plain[1:], ""], strict=True):
-        for piece in row:
-            at, start = piece.number, len(text)
-            text += f"{texts[at]} "
-            place = (*low[at].tolist(), *(high[at] - low[at]).round(4).tolist(), round(float(found[2][at]), 3))
+    for row, said, after in zip(rows, plain, [*plain[1:], ""], strict=False):
+        for line in row:
+            start, text = len(text), f"{text}{line.text} "
+            shares = (round(side / whole, 4) for side, whole in zip(line.place, size * 2, strict=True))
+            place: Any = (*shares, round(float(line.confidence), 3))
             lines.append(ReadLine(start, len(text) - 1, *place))
-        if line.endswith("-") and after[:1].islower():
+        if said.endswith("-") and after[:1].islower():
             text = text[:-2]  # a word that goes on in the next line
             lines[-1] = lines[-1]._replace(end=len(text))
-        elif not (after and goes_on(line, after, full)):
-            text = f"{text[:-1]}\n" if line[-1:] not in ".!?:" else f"{text[:-1]}\n\n"
+        elif not (after and goes_on(said, after, full)):
+            text = text[:-1] + ("\n\n" if said[-1:] in ".!?:" else "\n")
     return text.rstrip(), tuple(lines)
 
 
-def _upright(corners: Any) -> list[_Piece]:
-    """The lines on a page that is turned back by the angle that most of them have."""
-    import numpy as np
-
-    edges = corners[:, 1] - corners[:, 0]
-    tilt = float(np.median(edges[:, 1] / np.maximum(edges[:, 0], 1)))
-    turned = corners @ np.array([[1, -tilt], [tilt, 1]])
-    sides = np.hstack([turned.min(1), turned.max(1)]).tolist()
-    return [_Piece(left, top, right, bottom, at) for at, (left, top, right, bottom) in enumerate(sides)]
-
-
-def _rows(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
+def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
     """The rows of a page, each from left to right: column by column between the lines that cross the gap."""
-    gap, rows = _gap(pieces), list[list[_Piece]]()
+    gap, rows, band = _gap(lines), list[list[_Line]](), list[_Line]()
     if gap is None:
-        for piece in sorted(pieces, key=lambda piece: piece.top + piece.bottom):
-            if rows and piece.top + piece.bottom < 2 * rows[-1][0].bottom:
-                rows[-1].append(piece)
+        for line in sorted(lines, key=lambda line: line.top + line.bottom):
+            last = rows[-1][-1] if rows else line
+            beside = line.left >= last.right or line.right <= last.left
+            if beside and line.top + line.bottom < 2 * last.bottom:
+                rows[-1].append(line)
             else:
-                rows.append([piece])
+                rows.append([line])
         return [sorted(row) for row in rows]
-    band = list[_Piece]()
-    for each in (*sorted(pieces, key=lambda piece: piece.top), None):
+    for each in (*sorted(lines, key=lambda line: line.top), None):
         if each and not each.left <= gap < each.right:
             band.append(each)
             continue
         for side in (True, False):
-            rows += _rows([piece for piece in band if (piece.right <= gap) is side])
+            rows += _rows([line for line in band if (line.right <= gap) is side])
         rows += [[each]] if each else []
         band = []
     return rows
 
 
-def _gap(pieces: Sequence[_Piece]) -> float | None:
+def _gap(lines: Sequence[_Line]) -> float | None:
     """Where the gap between two columns begins: the most of their long lines that can be are on either side of it."""
-    if not pieces:
-        return None
-    long = _LONG * (max(piece.right for piece in pieces) - min(piece.left for piece in pieces))
-    lines = [piece for piece in pieces if piece.right - piece.left >= long]
+    width = max((line.right for line in lines), default=0.0) - min((line.left for line in lines), default=0.0)
+    long = [line for line in lines if line.right - line.left >= _LONG * width]
 
     def beside(gap: float) -> int:
-        return min(sum(line.right <= gap for line in lines), sum(line.left > gap for line in lines))
+        before, behind = sum(line.right <= gap for line in long), sum(line.left > gap for line in long)
+        return before + behind if min(before, behind) >= _COLUMN else 0
 
-    best = max((line.right for line in lines), key=beside, default=0.0)
-    return best if beside(best) >= _COLUMN else None
+    best = max((line.right for line in long), key=beside, default=0.0)
+    return best if beside(best) else None

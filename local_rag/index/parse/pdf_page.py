@@ -30,16 +30,11 @@ MAX_SIDE = 8_000
 MAX_IMAGE = 100_000_000
 """Pixels of an image that is opened: in memory they take 400 MB."""
 
-IMAGES = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-    ".bmp": "BMP",
-}
-"""Suffixes of images, and what Pillow calls each of them."""
+IMAGES = frozenset(".png .jpg .jpeg .tif .tiff .webp .bmp".split())
+"""Suffixes of images."""
+
+_FORMATS = "PNG JPEG TIFF WEBP BMP".split()
+"""What Pillow may try an image for, and nothing else."""
 
 MAX_CHARACTERS = 200_000
 """Of a page on which a quote is looked for; a dense page of a newspaper has 30,000."""
@@ -101,7 +96,7 @@ def opened_image(path: Path) -> Iterator[Image]:
 
     Image.MAX_IMAGE_PIXELS = MAX_IMAGE // 2  # Pillow refuses what has twice as many, and warns before
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=sorted({*IMAGES.values()})) as image:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=_FORMATS) as image:
             yield image
     except Image.DecompressionBombError as error:
         raise FileSkipped(f"has more than {MAX_IMAGE // 1_000_000} megapixels", hint="make it smaller") from error

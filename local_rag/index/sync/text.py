@@ -18,9 +18,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
-from local_rag.index.parse.ocr import load_image
 from local_rag.index.parse.parser import Parser
-from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root, of_scans
 from local_rag.index.store.store import Store
@@ -55,15 +53,12 @@ class TextSync:
         *,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
-        images: bool = False,
     ) -> None:
         """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
 
-        `loaders` of somebody's own are stronger than ours. `images` takes in those that are not in the index yet, too.
-        Raises UsageError for a loader that cannot be imported.
+        `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
-        self._loaders = names_of({**dict.fromkeys(IMAGES, load_image), **(loaders or {})})
-        self._wanted = self._loaders if images else loaders or {}
+        self._loaders = names_of(loaders or {})
         self._store, self._embedder, self._settings = store, embedder, settings
         self._progress = progress or (lambda told: None)
         self._report = GrowingReport()
@@ -80,7 +75,7 @@ class TextSync:
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
         self._prune, self._synced = prune, {root.path for root in roots}
-        walked = walk(roots, self._store.read(reads.roots), self._known, self._wanted)
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
         self._report.skipped += starmap(Skipped, walked.skipped.items())
         self._take_in(walked.files)
         self._take_out(walked)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from local_rag.core import cancel
 from local_rag.core.errors import reason_of
 from local_rag.index.parse.loaders import loader
+from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.store.schema import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked
 from local_rag.index.sync.roots import is_below
@@ -207,9 +208,12 @@ class _Search:
         return []
 
     def _is_wanted(self, place: _Place) -> bool:
-        """Whether a file is read; what one's own loader read stays when the loader is not given."""
-        own = place.real.suffix.lower() in self._own or str(place.real) in self._known
-        return own or any(loader(path) or is_secret_name(path.name) for path in (place.path, place.real))
+        """Whether a file is read; images by an own loader only; what one read stays without it, too."""
+        suffix = place.real.suffix.lower()
+        own = suffix in self._own or str(place.real) in self._known
+        return own or (
+            suffix not in IMAGES and any(loader(path) or is_secret_name(path.name) for path in (place.path, place.real))
+        )
 
     def _file(self, place: _Place) -> None:
         if self._is_wanted(place):

@@ -10,7 +10,7 @@ from PIL import Image
 from support.hostile import make_zip
 from support.scans import A4, drawn, scanned, stand_in, table
 
-from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import ocr, pdf_page
 from local_rag.index.parse.loaders import load, names_of
 from local_rag.index.parse.pdf import load_pdf
@@ -70,21 +70,16 @@ def test_a_line_keeps_its_place_and_how_sure_tesseract_is_of_it(says, tmp_path):
 @POSIX
 def test_what_tesseract_says_is_told(tmp_path, monkeypatch):
     stand_in(tmp_path / "bin", monkeypatch, code=1)
-    with pytest.raises(FileSkipped, match="tesseract failed") as raised:
+    with pytest.raises(FileSkipped, match="is not read by tesseract") as raised:
         ocr.read_page(scanned(tmp_path / "a.pdf", [""]), 1, ("xyz",))
     assert raised.value.passing
 
 
-def test_a_language_needs_tesseract(monkeypatch):
+def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(UsageError, match=r"rus.*tesseract, which is not installed"):
-        ocr.must_be_installed(("rus",))
-    ocr.must_be_installed(())
-    monkeypatch.setattr(sys, "path", [])
-    monkeypatch.delitem(sys.modules, "rapidocr", raising=False)
-    with pytest.raises(UsageError, match="OCR is not installed") as raised:
-        ocr.must_be_installed(())
-    assert "pip install 'local-rag[ocr]'" in raised.value.hint
+    assert (ocr.missing(["rus"]), ocr.missing()) == ("apt install tesseract-ocr", "")
+    monkeypatch.setattr(ocr, "find_spec", lambda name: None)
+    assert ocr.missing() == "pip install 'local-rag[ocr]'"
 
 
 def test_a_stamp_or_noise_is_no_text_layer(tmp_path):

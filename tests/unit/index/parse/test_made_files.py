@@ -384,7 +384,7 @@ def test_attachments_are_read_as_files_of_their_own(tmp_path):
         "costs (2).csv": "Item | June\nOil | June: 6",
         "Forwarded.eml": "Subject: Forwarded\nFrom: Bo <bo@example.org>\n\nTwo litres.",
     }
-    assert file.warnings == ("inside of it was not read: lamp.png (no loader for .png files)",)
+    assert file.warnings == ("inside of it was not read: lamp.png (is no image of a kind that is read, or is damaged)",)
 
 
 def test_members_of_a_zip_are_read_within_the_same_limits(tmp_path, monkeypatch):

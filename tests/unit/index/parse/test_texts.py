@@ -481,7 +481,7 @@ def test_what_is_stored_of_other_files(tmp_path, name, content, expected):
     ("name", "content", "why"),
     [
         ("a.nxt", b"PK\x03\x04" + bytes(200), "no loader for .nxt files; it reads .md .txt"),
-        ("a.png", b"GIF89a" + bytes(range(256)), "no loader for .png files"),
+        ("a.gif", b"GIF89a" + bytes(range(256)), "no loader for .gif files"),
         ("a.txt", bytes(range(256)) * 64, "is binary, not text"),
         ("a.md", " \n\t\r\n\n", "is empty"),
         ("a.eml", "just some words\n", "no header of a mail"),
