@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import singledispatch
 from pathlib import Path
-from sqlite3 import Connection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import UsageError
 from local_rag.index.store import folder, reads, vectors, writes
+from local_rag.index.store.database import Database
 from local_rag.index.store.schema import EMBEDDING_PACE, TEXT_PACE, Root
 from local_rag.text.display import LONGEST_ABOUT, is_page, printable, summary
 from local_rag.text.lexicon import STOP_WORDS
@@ -68,7 +69,7 @@ class IndexStatus:
     seconds_left: float | None
 
 
-def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
+def inspect(db: Database, path: Path, outlined: bool) -> IndexStatus:
     """Its summary is read only where it is `outlined`, for that looks at every path."""
     counts = reads.counts(db)
     made, meta, roots = reads.settings(db), reads.meta(db), reads.roots(db)
@@ -77,7 +78,7 @@ def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
     return IndexStatus(
         path=path,
         **counts._asdict(),
-        bytes=folder.size(path),
+        bytes=size(db, path),
         embedder=made.embedder,
         fingerprint=made.fingerprint,
         dimension=made.dimension,
@@ -95,7 +96,13 @@ def inspect(db: Connection, path: Path, outlined: bool) -> IndexStatus:
     )
 
 
-def catalog(db: Connection) -> Catalog:
+@singledispatch
+def size(db: Database, path: Path) -> int:
+    """Bytes on disk."""
+    return folder.size(path)
+
+
+def catalog(db: Database) -> Catalog:
     """The titles, the headings and the words that are most frequent in a sample, one word of each stem."""
     titles, headings, counts = Counter[str](), Counter[str](), Counter[str]()
     for passage in reads.passages(db, reads.sample(db, "chunks", _SAMPLE)):
@@ -113,7 +120,7 @@ def catalog(db: Connection) -> Catalog:
     )
 
 
-def outline(db: Connection) -> Catalog:
+def outline(db: Database) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
     files, pages, documents, chunks, _ = reads.counts(db)
     paths = reads.paths(db)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from local_rag.core.documents import Narrowing, first_day
 from local_rag.core.errors import UsageError
+from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.folder import index_name
-from local_rag.index.store.reads import IN, array
+from local_rag.index.store.full_text import phrases_in
 from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there
-from local_rag.text.words import WORD, words
+from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from local_rag.index.store.vectors import Ids
@@ -67,7 +67,7 @@ class Selection(NamedTuple):
     chunks: Ids | None
     share: float
 
-    def kept(self, db: Connection, chunks: Sequence[int]) -> list[int]:
+    def kept(self, db: Database, chunks: Sequence[int]) -> list[int]:
         """Those of these chunks that are left, in their order."""
         if self.chunks is not None:
             return _members(chunks, chunks, self.chunks)
@@ -86,34 +86,34 @@ def _members(chunks: Sequence[int], ids: Sequence[int], known: Ids) -> list[int]
     return [chunk for chunk, kept in zip(chunks, is_known.tolist(), strict=True) if kept]
 
 
-def selection(db: Connection, folder: Path, wanted: Narrowing) -> Selection:
+def selection(db: Database, folder: Path, wanted: Narrowing) -> Selection:
     """What a filter leaves. Raises NothingLeft where its files, types, dates or authors leave nothing; phrases that
     occur nowhere leave no chunk.
     """
     where, values = _conditions(db, folder, wanted)
     in_chunks = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
-    if phrases := _full_text(wanted.phrases):
-        matching = " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
-        return Selection(None, _ids(db, in_chunks + matching, [*values, phrases]), 1.0)
+    matching, phrases = phrases_in(db, wanted.phrases)
+    if matching:
+        return Selection(None, _ids(db, f"{in_chunks} AND {matching}", [*values, phrases]), 1.0)
     documents = _ids(db, f"SELECT d.id FROM documents d WHERE {where}", values)
     (count,) = db.execute("SELECT count(*) FROM documents").fetchone()
     chunks = _ids(db, in_chunks, values) if len(documents) <= LISTED else None
     return Selection(documents, chunks, len(documents) / count)
 
 
-def _ids(db: Connection, sql: str, values: Sequence[object]) -> Ids:
+def _ids(db: Database, sql: str, values: Sequence[object]) -> Ids:
     import numpy as np
 
     return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
 
 
-def selected_files(db: Connection, folder: Path, wanted: Narrowing) -> list[int]:
+def selected_files(db: Database, folder: Path, wanted: Narrowing) -> list[int]:
     """The ids of the files of which a filter leaves something. Raises NothingLeft."""
     where, values = _conditions(db, folder, wanted)
     return [row[0] for row in db.execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", values)]
 
 
-def _conditions(db: Connection, folder: Path, wanted: Narrowing) -> Condition:
+def _conditions(db: Database, folder: Path, wanted: Narrowing) -> Condition:
     """All conditions on documents as one. Raises NothingLeft for the first that leaves none, with what there is."""
     where, values, named = "true", list[object](), "no indexed document"
     for condition, part in (
@@ -135,7 +135,7 @@ def _conditions(db: Connection, folder: Path, wanted: Narrowing) -> Condition:
     return where, values
 
 
-def _of_patterns(db: Connection, wanted: Narrowing) -> Condition:
+def _of_patterns(db: Database, wanted: Narrowing) -> Condition:
     files = dict(db.execute("SELECT path, id FROM files"))
     chosen = matching(files, wanted.within)
     if not chosen:
@@ -143,7 +143,7 @@ def _of_patterns(db: Connection, wanted: Narrowing) -> Condition:
     return f"d.file {IN}", [array(files[path] for path in chosen)]
 
 
-def _of_types(db: Connection, wanted: Narrowing) -> Condition:
+def _of_types(db: Database, wanted: Narrowing) -> Condition:
     files = dict(db.execute("SELECT path, id FROM files"))
     suffixes = {suffix for kind in wanted.types for suffix in (f".{kind}", *KINDS.get(kind, ()))}
     pages = not {"html", "web"}.isdisjoint(wanted.types)
@@ -160,7 +160,7 @@ def _suffix(path: str) -> str:
     return PurePosixPath((urlsplit(path).path if is_page(path) else path).replace("\\", "/")).suffix.lower()
 
 
-def _by(db: Connection, wanted: Narrowing) -> Condition:
+def _by(db: Database, wanted: Narrowing) -> Condition:
     known = [row[0] for row in db.execute("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")]
     names = [set(words(name)) for name in wanted.authors]
     chosen = [author for author in known if any(name and name.issubset(words(author)) for name in names)]
@@ -174,20 +174,19 @@ def _there(names: Sequence[str]) -> str:
     return those_there(names[:SUGGESTED]) + " and others" * (len(names) > SUGGESTED)
 
 
-def _dated(db: Connection, wanted: Narrowing) -> Condition:
+@singledispatch
+def day_of(db: Database) -> str:
+    """SQL for the date of a document d."""
+    return _DAY
+
+
+def _dated(db: Database, wanted: Narrowing) -> Condition:
     """From `after` on and before `before`. Of a partial date any day of it counts: its last day is compared with the
     first border, its first with the last.
     """
     of_day = "day >= substr(?, 1, length(day)) AND day || substr('0000-01-01', length(day) + 1) < ?"
     borders: list[object] = [first_day(wanted.after or "0001"), first_day(wanted.before or "9999")]
-    return f"EXISTS (SELECT 1 FROM (SELECT {_DAY} AS day) WHERE {of_day})", borders
-
-
-def _full_text(phrases: Sequence[str]) -> str:
-    """A query of FTS5 for all phrases, each in the text, the heading or the title; "" for none."""
-    strings = [" ".join(WORD.findall(unicodedata.normalize("NFC", phrase))) for phrase in phrases]
-    joint = " AND ".join(f'"{string}"' for string in strings if string)
-    return f"{{text heading title}} : ({joint})" if joint else ""
+    return f"EXISTS (SELECT 1 FROM (SELECT {day_of(db)} AS day) AS dated WHERE {of_day})", borders
 
 
 # --- patterns of paths

@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from sqlite3 import Connection
 
-from local_rag.index.store.full_text import is_rare_elsewhere
+from local_rag.index.store.database import Database
+from local_rag.index.store.full_text import is_rare_elsewhere, named_like
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import stem, words
@@ -32,7 +32,7 @@ FRONT = 3
 """Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
 
 _READ = 50
-"""Names that are compared, of those that FTS5 ranks first."""
+"""Names that are compared, of those that are ranked first."""
 
 _OPENING = 30
 """Passages of a document among which its abstract is looked for."""
@@ -69,7 +69,7 @@ class NamedDocument:
     titled: tuple[str, ...]
     said: tuple[str, ...] = ()
 
-    def chunks(self, db: Connection) -> list[tuple[int, str]]:
+    def chunks(self, db: Database) -> list[tuple[int, str]]:
         """(chunk, heading) of all its passages, in the order of the text."""
         sql = (
             "SELECT chunks.id, heading FROM documents JOIN chunks ON document = documents.id"
@@ -78,7 +78,7 @@ class NamedDocument:
         return db.execute(sql, (self.file, self.title)).fetchall()
 
 
-def named_documents(db: Connection, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
+def named_documents(db: Database, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
     """The documents that a question names, and its form where it asks about one."""
     form = document_question(question)
     if form and (named := _best(db, form.name)):
@@ -95,7 +95,7 @@ def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
     return list(dict.fromkeys([*opening[:1], *abstract, *opening]))[:FRONT] if content else opening[:1]
 
 
-def _best(db: Connection, name: str) -> list[NamedDocument]:
+def _best(db: Database, name: str) -> list[NamedDocument]:
     """The documents that have the most of a name's words, and the least besides; several of "PEP 451 and PEP 669"."""
     spoken = _spoken(name)
     kinds = {word for word in spoken if word in _KINDS or stem(word) in _KINDS}
@@ -115,7 +115,7 @@ def _best(db: Connection, name: str) -> list[NamedDocument]:
     return best if is_name and len(best) <= MOST else []
 
 
-def _mentioned(db: Connection, question: str) -> list[NamedDocument]:
+def _mentioned(db: Database, question: str) -> list[NamedDocument]:
     """The documents whose whole name or title is said, else those with a telling word of their file's name.
 
     Single words of titles are what passages are about (SciFact: preferring them costs .08 of nDCG@10).
@@ -147,15 +147,10 @@ def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
     return fullest if len(fullest) <= MOST else []
 
 
-def _candidates(db: Connection, spoken: Sequence[str]) -> list[NamedDocument]:
-    """Documents whose name or title has one of these words; FTS5 ranks those with the rarest first."""
+def _candidates(db: Database, spoken: Sequence[str]) -> list[NamedDocument]:
+    """Documents whose name or title has one of these words."""
     terms = dict.fromkeys([*spoken, *map("".join, pairwise(spoken))])
-    query = " OR ".join(f'"{term}"' for term in terms)
-    sql = (
-        "SELECT file, documents.title, names.name, names.title FROM names JOIN documents ON documents.id = names.rowid"
-        " WHERE names MATCH ? ORDER BY bm25(names) LIMIT ?"
-    )
-    rows = db.execute(sql, (f"{{name title}} : ({query})", _READ)) if query else ()
+    rows = named_like(db, terms, _READ)
     return [NamedDocument(file, title, _stems(name), _stems(titled)) for file, title, name, titled in rows]
 
 
@@ -182,6 +177,6 @@ def _written_as_names(question: str) -> set[str]:
     return {word for each in written if not each.islower() or any(map(str.isdigit, each)) for word in _spoken(each)}
 
 
-def _is_rare(db: Connection, word: str, documents: Sequence[NamedDocument]) -> bool:
+def _is_rare(db: Database, word: str, documents: Sequence[NamedDocument]) -> bool:
     """Whether the passages of other files than these hardly hold a word."""
     return is_rare_elsewhere(db, f'"{word}"', {document.file for document in documents}, ORDINARY)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.core import cancel
@@ -19,8 +18,9 @@ from local_rag.index.filters import Selection, selection
 from local_rag.index.named_documents import front, named_documents
 from local_rag.index.store import reads, vectors
 from local_rag.index.store.checks import check_settings
-from local_rag.index.store.full_text import Frequencies, Ranking, Words
-from local_rag.index.store.vectors import VectorIndex
+from local_rag.index.store.database import Database
+from local_rag.index.store.full_text import Frequencies, Ranking, Words, words_of
+from local_rag.index.store.vectors import Candidates
 from local_rag.text.display import is_page
 from local_rag.text.near_duplicates import Distinct
 
@@ -84,14 +84,14 @@ class Searcher:
         cancel.check()
         return self._store.search(self._passages, request)
 
-    def _passages(self, db: Connection, meta: dict[str, str], index: VectorIndex, request: Request) -> list[Document]:
+    def _passages(self, db: Database, meta: dict[str, str], index: Candidates, request: Request) -> list[Document]:
         if meta.get("fingerprint") != self._settings.fingerprint:
             check_settings(db, self._store.folder, self._settings)
-        words = partial(Words, db, self._frequencies, meta["generation"])
+        words = partial(words_of, db, self._frequencies, meta["generation"])
         selected = self._selection(db, meta["generation"], request.wanted)
         return _Snapshot(db, index, request, selected, words, self._embedder).passages()
 
-    def _selection(self, db: Connection, generation: str, wanted: Narrowing) -> Selection | None:
+    def _selection(self, db: Database, generation: str, wanted: Narrowing) -> Selection | None:
         """What a filter leaves, None without one. That of the last filter is kept: the searches of a question have the
         same.
         """
@@ -111,8 +111,8 @@ class _Snapshot:
     those of the chunks that were scored so far.
     """
 
-    db: Connection
-    index: VectorIndex
+    db: Database
+    index: Candidates
     request: Request
     selection: Selection | None
     words: Callable[[str], Words]
@@ -245,7 +245,7 @@ class _Snapshot:
         shares = dict.fromkeys(chunks, 0.0)
         if chunks and self.request.mode != "dense":
             words = self.words(query)
-            shares |= self._shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
+            shares |= self._shares(words, words.within(chunks))
         return self._combined(chunks, {chunk: shares[chunk] for chunk in chunks}, vector)
 
     # --- passages

@@ -12,6 +12,7 @@ import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from pathlib import Path
 
 from local_rag.core import cancel
@@ -28,6 +29,7 @@ from local_rag.core.private_files import is_full
 from local_rag.core.protocols import Embedder
 from local_rag.index.store import full_text, reads, schema
 from local_rag.index.store.connection import Connection, primary_code
+from local_rag.index.store.database import Database
 from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, index_name, our_files
 from local_rag.text.display import plural
 
@@ -118,7 +120,7 @@ def must_be_index(folder: Path) -> None:
         raise IndexMissing(f"there is no index of local-rag at {folder}", hint=anew(folder))
 
 
-def check_settings(db: sqlite3.Connection, folder: Path, wanted: schema.IndexSettings) -> None:
+def check_settings(db: Database, folder: Path, wanted: schema.IndexSettings) -> None:
     """Raises IndexMismatch unless these settings made the index; the name of the embedder does not matter."""
     made = reads.settings(db)
     if (made.size, made.overlap) != (wanted.size, wanted.overlap):
@@ -175,7 +177,7 @@ def verify(db: sqlite3.Connection, folder: Path, deep: bool) -> None:
     except sqlite3.DatabaseError as error:
         if primary_code(error) == sqlite3.SQLITE_CORRUPT:
             raise _mendable(folder, f"the full-text index: {error}") from error
-    if paths := _changed(db) if deep else []:
+    if paths := changed(db) if deep else []:
         which = index_name(folder)
         raise IndexDamaged(
             f"the index at {folder} holds text that has changed in {plural(len(paths), 'file')}, such as {paths[0]}",
@@ -183,7 +185,8 @@ def verify(db: sqlite3.Connection, folder: Path, deep: bool) -> None:
         )
 
 
-def unusable_vectors(db: sqlite3.Connection) -> tuple[list[int], list[int]]:
+@singledispatch
+def unusable_vectors(db: Database) -> tuple[list[int], list[int]]:
     """The chunks and the headers that should have a unit vector, and have none; not those that wait for one."""
     dimension = reads.settings(db).dimension
     of_chunks = " FROM embedded JOIN chunks ON chunks.id = embedded.chunk"
@@ -203,10 +206,10 @@ def _is_unit(stored: bytes | None, dimension: int) -> bool:
     return bool(abs(np.dot(vector, vector) - 1) <= _UNIT)
 
 
-def _changed(db: sqlite3.Connection) -> list[str]:
+def changed(db: Database) -> list[str]:
     """The paths of the files with a passage whose text has another digest."""
     changed: set[str] = set()
-    chunks = "SELECT digest, start, end FROM chunks WHERE document = ?"
+    chunks = 'SELECT digest, start, "end" FROM chunks WHERE document = ?'
     documents = "SELECT documents.id, path, text FROM documents JOIN files ON files.id = file"
     for number, path, text in db.execute(documents):
         cancel.check()

@@ -11,10 +11,10 @@ import math
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from functools import singledispatch
 from itertools import accumulate
-from sqlite3 import Connection
 
-from local_rag.index.store.reads import IN, array
+from local_rag.index.store.database import IN, Database, array
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD, stem, words
 
@@ -70,7 +70,7 @@ class Frequencies:
     def __init__(self) -> None:
         self._known: tuple[str | None, int, dict[str, int]] = (None, 0, {})
 
-    def of(self, db: Connection, generation: str, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def of(self, db: Database, generation: str, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """The number of chunks, and for each term with its field in how many it occurs; for a frequent one about."""
         if self._known[0] != generation:
             self._known = (generation, int(db.execute("SELECT count(*) FROM chunks").fetchone()[0]), {})
@@ -81,13 +81,15 @@ class Frequencies:
         return chunks, {term: known[term] for term in terms}
 
 
-def _in_names(db: Connection, term: str, chunks: int) -> int:
+@singledispatch
+def _in_names(db: Database, term: str, chunks: int) -> int:
     """The table of names is small: to find there that no name has a word takes less than among all chunks."""
     (count,) = db.execute("SELECT count(*) FROM names WHERE names MATCH ?", (term,)).fetchone()
     return int(-(-count * chunks // db.execute("SELECT count(*) FROM names").fetchone()[0])) if count else 0
 
 
-def _in_text(db: Connection, term: str, chunks: int) -> int:
+@singledispatch
+def _in_text(db: Database, term: str, chunks: int) -> int:
     """FTS5 goes through the chunks by their ids: where the last of COUNTED lies tells how many there are in all."""
     sql = "SELECT count(*), max(rowid) FROM (SELECT rowid FROM full_text WHERE full_text MATCH ? LIMIT ?)"
     count, last = db.execute(sql, (term, COUNTED)).fetchone()
@@ -101,7 +103,7 @@ def _in_text(db: Connection, term: str, chunks: int) -> int:
 class Words:
     """The words of a query, ranked in one snapshot of an index."""
 
-    def __init__(self, db: Connection, frequencies: Frequencies, generation: str, query: str) -> None:
+    def __init__(self, db: Database, frequencies: Frequencies, generation: str, query: str) -> None:
         terms = terms_of(query)
         every = [field + term for field in (CONTENT, *NAMES) for term in terms]
         self._db = db
@@ -134,9 +136,10 @@ class Words:
             budget *= 4
         return ranking
 
-    def within(self, first: int, last: int, limit: int) -> Ranking:
-        """The best of the chunks from one id to another, both included."""
-        return self._matching(" OR ".join(self._counts), "AND rowid BETWEEN ? AND ?", [first, last], limit)
+    def within(self, chunks: Sequence[int]) -> Ranking:
+        """These chunks, which follow each other."""
+        span = [chunks[0], chunks[-1]]
+        return self._matching(" OR ".join(self._counts), "AND rowid BETWEEN ? AND ?", span, len(chunks))
 
     def among(self, chunks: Sequence[int], limit: int) -> Ranking:
         """The best of these chunks. The + keeps SQLite from asking FTS5 once for each of them."""
@@ -165,7 +168,14 @@ class Words:
         return self._db.execute(every, [query, *values, limit]).fetchall() if query else []
 
 
-def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:
+@singledispatch
+def words_of(db: Database, frequencies: Frequencies, generation: str, query: str) -> Words:
+    """The words of a query, as this kind of database ranks them."""
+    return Words(db, frequencies, generation, query)
+
+
+@singledispatch
+def is_rare_elsewhere(db: Database, query: str, files: Collection[int], share: float) -> bool:
     """Whether at most this share of the chunks of other files, or one of them, match an FTS5 query."""
     own = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {IN}"
     values = array(files)
@@ -176,7 +186,8 @@ def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share:
     return int(count) <= most
 
 
-def document_frequency(db: Connection, terms: Sequence[str]) -> dict[str, int]:
+@singledispatch
+def document_frequency(db: Database, terms: Sequence[str]) -> dict[str, int]:
     """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
 
     def count(form: str) -> int:
@@ -184,6 +195,31 @@ def document_frequency(db: Connection, terms: Sequence[str]) -> dict[str, int]:
         return int(row[0]) if row else 0
 
     return {term: min((max(count(word), count(stem(word))) for word in words(term)), default=0) for term in terms}
+
+
+@singledispatch
+def phrases_in(db: Database, phrases: Sequence[str]) -> tuple[str, str]:
+    """A condition on `chunks`: each phrase stands in the text, the heading or the title; and its parameter.
+
+    The condition is empty where no phrase has a word.
+    """
+    strings = [" ".join(WORD.findall(unicodedata.normalize("NFC", phrase))) for phrase in phrases]
+    joint = " AND ".join(f'"{string}"' for string in strings if string)
+    matching = "chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
+    return (matching, f"{CONTENT}({joint})") if joint else ("", "")
+
+
+@singledispatch
+def named_like(db: Database, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
+    """(file, title, words of the file's name, title as it was indexed) of the documents whose name or title has one of
+    these words, those with the rarest first.
+    """
+    query = " OR ".join(f'"{term}"' for term in terms)
+    sql = (
+        "SELECT file, documents.title, names.name, names.title FROM names JOIN documents ON documents.id = names.rowid"
+        " WHERE names MATCH ? ORDER BY bm25(names) LIMIT ?"
+    )
+    return db.execute(sql, (f"{{name title}} : ({query})", limit)).fetchall() if query else []
 
 
 # --- writing
@@ -197,17 +233,18 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=12).digest()
 
 
-def add(db: Connection, documents: Collection[int]) -> None:
+def add(db: Database, documents: Collection[int]) -> None:
     """Take the chunks of these documents in."""
     _write(db, documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_MARKS})")
 
 
-def remove(db: Connection, documents: Collection[int]) -> None:
+def remove(db: Database, documents: Collection[int]) -> None:
     """Take the chunks of these documents out: FTS5 needs all their words again."""
     _write(db, documents, f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_MARKS})")
 
 
-def restore(db: Connection) -> None:
+@singledispatch
+def restore(db: Database) -> None:
     """Make the full text anew from what is stored."""
     db.execute("INSERT INTO full_text (full_text) VALUES ('delete-all')")
     add(db, [document for (document,) in db.execute("SELECT id FROM documents")])
@@ -216,8 +253,8 @@ def restore(db: Connection) -> None:
 _MARKS = ", ".join("?" * (len(COLUMNS) + 1))
 
 
-def _write(db: Connection, documents: Collection[int], sql: str) -> None:
-    of_chunks = "SELECT id, start, end, heading FROM chunks WHERE document = ? ORDER BY id"
+def _write(db: Database, documents: Collection[int], sql: str) -> None:
+    of_chunks = 'SELECT id, start, "end", heading FROM chunks WHERE document = ? ORDER BY id'
     of_documents = f"SELECT id, text, {', '.join(COLUMNS[2:])} FROM documents WHERE id {IN} ORDER BY id"
     for document, text, *names in db.execute(of_documents, (array(documents),)):
         chunks = db.execute(of_chunks, (document,))

@@ -6,13 +6,14 @@ import hashlib
 import json
 import random
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from functools import singledispatch
 from itertools import zip_longest
-from sqlite3 import Connection
 from typing import NamedTuple
 
 from local_rag.core.documents import PLACE, Heading, ReadLine
+from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.schema import (
     Failure,
     FileName,
@@ -36,28 +37,19 @@ class UnusableVector(Exception):
     """A vector that is missing, or none: it is made anew from the text."""
 
 
-IN = "IN (SELECT value FROM json_each(?))"
-"""SQL behind a column: its value is among those of `array`. SQLite takes a limited number of parameters."""
-
-
-def array(values: Iterable[int | str]) -> str:
-    """The parameter of `IN`, of Python's numbers or NumPy's, or of texts."""
-    return json.dumps(list(values), default=int)
-
-
 # --- the index as a whole
 
 
-def tables(db: Connection) -> set[str]:
+def tables(db: Database) -> set[str]:
     return {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
-def meta(db: Connection) -> dict[str, str]:
+def meta(db: Database) -> dict[str, str]:
     """The rows of `meta`; what the next commit renews may be missing."""
     return {"generation": "", "epoch": "", **dict(db.execute("SELECT name, value FROM meta"))}
 
 
-def settings(db: Connection) -> IndexSettings:
+def settings(db: Database) -> IndexSettings:
     """What made the index. Raises UnusableRow."""
     known = meta(db)
     try:
@@ -77,7 +69,7 @@ class Counts(NamedTuple):
     embedded: int
 
 
-def counts(db: Connection) -> Counts:
+def counts(db: Database) -> Counts:
     page = "(path LIKE 'http://%' OR path LIKE 'https://%')"
     numbers = db.execute(
         f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}"
@@ -88,108 +80,108 @@ def counts(db: Connection) -> Counts:
     return Counts(*numbers)
 
 
-def content(db: Connection) -> str:
+def content(db: Database) -> str:
     """16 hex digits of the keys of all chunks, which name their file, position and text."""
-    sql = "SELECT group_concat(key || char(10), '') FROM (SELECT key FROM chunks ORDER BY key)"
-    (keys,) = db.execute(sql).fetchone()
-    return hashlib.sha256((keys or "").encode()).hexdigest()[:16]
+    known = sorted(key for (key,) in db.execute("SELECT key FROM chunks"))
+    return hashlib.sha256("".join(f"{key}\n" for key in known).encode()).hexdigest()[:16]
 
 
 # --- roots, files and pages
 
 
-def roots(db: Connection) -> list[Root]:
+def roots(db: Database) -> list[Root]:
     rows = db.execute("SELECT path, excludes, secrets, follow_links FROM roots ORDER BY path")
     return [
         Root(path, tuple(json.loads(excludes)), bool(secrets), bool(links)) for path, excludes, secrets, links in rows
     ]
 
 
-def excluded(db: Connection) -> dict[str, tuple[str, ...]]:
+def excluded(db: Database) -> dict[str, tuple[str, ...]]:
     """What was excluded from roots that were forgotten, by their paths."""
     return {path: tuple(json.loads(excludes)) for path, excludes in db.execute("SELECT path, excludes FROM excluded")}
 
 
-def reported(db: Connection) -> set[tuple[str, str]]:
+def reported(db: Database) -> set[tuple[str, str]]:
     """What earlier syncs reported as skipped: (path, reason)."""
     return set(db.execute("SELECT path, reason FROM reported"))
 
 
-def failures(db: Connection) -> dict[str, Failure]:
+def failures(db: Database) -> dict[str, Failure]:
     """Path -> why its content could not be read."""
     return {row[0]: Failure(*row) for row in db.execute("SELECT path, sha256, parser, reason FROM failures")}
 
 
-def files(db: Connection) -> list[FileRow]:
+def files(db: Database) -> list[FileRow]:
     """All files and pages, without what lies inside of a file."""
     return _file_rows(db, "WHERE container = ''")
 
 
-def file_row(db: Connection, path: str) -> FileRow | None:
+def file_row(db: Database, path: str) -> FileRow | None:
     """The file or page that is stored under a path."""
     return next(iter(_file_rows(db, "WHERE path = ?", path)), None)
 
 
-def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
+def pages(db: Database, urls: Sequence[str]) -> list[FileRow]:
     """The pages that are stored under one of these URLs, or were indexed through one."""
     return _file_rows(db, f"WHERE path {IN} OR root {IN}", array(urls), array(urls))
 
 
-def _file_rows(db: Connection, where: str, *values: str) -> list[FileRow]:
+def _file_rows(db: Database, where: str, *values: object) -> list[FileRow]:
     names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container, scans"
     rows = db.execute(f"SELECT {names} FROM files {where} ORDER BY path", values)
     return [FileRow(*(*row[:7], tuple(json.loads(row[7])), *row[8:-1], tuple(json.loads(row[-1])))) for row in rows]
 
 
-def scanned(db: Connection) -> list[FileRow]:
+def scanned(db: Database) -> list[FileRow]:
     """The files with pages that wait for OCR, those with the fewest first."""
     return sorted(_file_rows(db, "WHERE scans != '[]' AND sha256 != ''"), key=lambda file: len(file.scans))
 
 
-def paths(db: Connection) -> list[str]:
+def paths(db: Database) -> list[str]:
     """The paths of all files, and the URLs of pages."""
     return [row[0] for row in db.execute("SELECT path FROM files ORDER BY path")]
 
 
-def named(db: Connection) -> list[str]:
+def named(db: Database) -> list[str]:
     """All that was asked to be indexed: roots, then the URLs of pages."""
     urls = db.execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root")
     paths = db.execute("SELECT path FROM roots ORDER BY path")
     return [*(path for (path,) in paths), *(url for (url,) in urls if is_page(url))]
 
 
-def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
+def addresses(db: Database, paths: Collection[str]) -> dict[str, str]:
     """Where these files were saved from, as far as that is known."""
     sql = f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {IN}"
     return dict(db.execute(sql, (array(paths),)))
 
 
-def file_names(db: Connection) -> list[FileName]:
+def file_names(db: Database) -> list[FileName]:
     """Every file with what its first document says of itself; no row of a chunk is read."""
     rows = db.execute(
         "SELECT files.id, path, coalesce(title, ''), coalesce(author, '') FROM files"
-        " LEFT JOIN (SELECT min(id), file, title, author FROM documents GROUP BY file) AS first"
-        " ON first.file = files.id ORDER BY path"
+        " LEFT JOIN (SELECT min(id) AS first, file FROM documents GROUP BY file) AS of_file ON of_file.file = files.id"
+        " LEFT JOIN documents ON documents.id = first ORDER BY path"
     )
     return [FileName(*row) for row in rows]
 
 
-def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[IndexedFile]:
+def indexed_files(db: Database, files: Collection[int] | None = None) -> list[IndexedFile]:
     """These files by their ids, or all of them."""
     chosen = "" if files is None else f"WHERE files.id {IN}"
-    rows = db.execute(  # with min() SQLite gives title, author and date of that document
-        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings, coalesce(title, ''),"
-        " mtime_ns / 1e9, coalesce(author, ''), coalesce(date, ''), count(embedded.chunk), scans, min(documents.id)"
-        " FROM files"
+    rows = db.execute(
+        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
+        " coalesce(max(first.title), ''), mtime_ns / 1e9, coalesce(max(first.author), ''),"
+        " coalesce(max(first.date), ''), count(embedded.chunk), scans FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
+        " LEFT JOIN documents AS first ON first.id = (SELECT min(id) FROM documents WHERE file = files.id)"
         " LEFT JOIN chunks ON chunks.document = documents.id"
         f" LEFT JOIN embedded ON embedded.chunk = chunks.id {chosen} GROUP BY files.id ORDER BY path",
         () if files is None else (array(files),),
     )
-    return [IndexedFile(*(*row[:5], (*json.loads(row[5]), *of_scans(json.loads(row[-2]))), *row[6:-2])) for row in rows]
+    return [IndexedFile(*(*row[:5], (*json.loads(row[5]), *of_scans(json.loads(row[-1]))), *row[6:-1])) for row in rows]
 
 
-def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
+def headed(db: Database, most: int) -> list[tuple[str, str, list[str]]]:
     """Path, title and headings of some documents that have headings, those that came last first."""
     rows = db.execute(
         "SELECT path, title, headings FROM documents JOIN files ON files.id = file WHERE headings != '[]'"
@@ -202,7 +194,7 @@ def headed(db: Connection, most: int) -> list[tuple[str, str, list[str]]]:
 # --- the stored texts of one file
 
 
-def documents(db: Connection, path: str) -> list[StoredDocument]:
+def documents(db: Database, path: str) -> list[StoredDocument]:
     """The documents of a file in their order."""
     rows = db.execute(
         "SELECT documents.id, page, title, text, author, date, headings, lines FROM documents"
@@ -226,7 +218,7 @@ def _begin(stored: str) -> frozenset[int]:
     return frozenset(heading.start for heading in headings if heading.level < PLACE)
 
 
-def document_of(db: Connection, key: str) -> int:
+def document_of(db: Database, key: str) -> int:
     """The id of the document that a chunk is of, 0 where the chunk is gone."""
     row = db.execute("SELECT document FROM chunks WHERE key = ?", (key,)).fetchone()
     return row[0] if row else 0
@@ -243,7 +235,7 @@ class Section(NamedTuple):
     level: int
 
 
-def chunks_by_file(db: Connection) -> dict[int, list[int]]:
+def chunks_by_file(db: Database) -> dict[int, list[int]]:
     """The chunks of every file that has any, in the order of the files' paths and of the text."""
     rows = db.execute(
         "SELECT files.id, chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
@@ -255,7 +247,7 @@ def chunks_by_file(db: Connection) -> dict[int, list[int]]:
     return chunks
 
 
-def in_turns(db: Connection, seed: int) -> list[int]:
+def in_turns(db: Database, seed: int) -> list[int]:
     """Every chunk in an order that the seed decides: the files take turns, each with its next one."""
     turns = list(chunks_by_file(db).values())
     dice = random.Random(seed)
@@ -265,26 +257,26 @@ def in_turns(db: Connection, seed: int) -> list[int]:
     return [chunk for row in zip_longest(*turns) for chunk in row if chunk is not None]
 
 
-def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
+def chunks_by_key(db: Database, keys: Collection[str]) -> dict[str, int]:
     """The ids of the chunks with these keys."""
     return dict(db.execute(f"SELECT key, id FROM chunks WHERE key {IN}", (array(keys),)))
 
 
-def vectors_of(db: Connection, digests: Sequence[bytes]) -> list[bytes | None]:
+def vectors_of(db: Database, digests: Sequence[bytes]) -> list[bytes | None]:
     """The vectors of the texts with these digests, None where there is none."""
     rows = (db.execute("SELECT vector FROM vectors WHERE digest = ?", (digest,)).fetchone() for digest in digests)
     return [row[0] if row else None for row in rows]
 
 
-def headers(db: Connection, ids: Collection[int]) -> dict[int, str]:
+def headers(db: Database, ids: Collection[int]) -> dict[int, str]:
     """The headers of those of these chunks that have one."""
     sql = f"SELECT chunks.id, text FROM chunks JOIN headers ON headers.id = header WHERE chunks.id {IN}"
     return dict(db.execute(sql, (array(ids),))) if ids else {}
 
 
-def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
+def passages(db: Database, ids: Sequence[int]) -> list[Passage]:
     """The chunks with their text, in the order of `ids`. Each document is read once, however long it is."""
-    sql = f"SELECT document, id, key, start, end, heading FROM chunks WHERE id {IN}"
+    sql = f'SELECT document, id, key, start, "end", heading FROM chunks WHERE id {IN}'
     chunks = db.execute(sql, (array(ids),)).fetchall()
     sql = (
         "SELECT documents.id, path, mtime_ns, title, page, author, date, headings, lines, text FROM documents"
@@ -294,6 +286,8 @@ def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     outlines = {document: _outline(row[6]) for document, row in documents.items()}
     by_id = {}
     for document, number, key, start, end, heading in chunks:
+        if document not in documents:  # on another server, whose half of a commit shows first
+            continue
         path, changed, title, page, author, date, _, lines, text = documents[document]
         sections = _within(outlines[document], start, end)
         if places := [section.path for section in sections if section.level == PLACE]:
@@ -323,14 +317,15 @@ def _moment(mtime_ns: int) -> str:
     return f"{datetime.fromtimestamp(mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%MZ}" if mtime_ns > 0 else ""
 
 
-def sample(db: Connection, table: str, limit: int) -> list[int]:
+@singledispatch
+def sample(db: Database, table: str, limit: int) -> list[int]:
     """Up to `limit` ids of a table, spread evenly."""
     ids = [row[0] for row in db.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
     count = min(limit, len(ids))
     return [ids[len(ids) * step // count] for step in range(count)]
 
 
-def titles(db: Connection, limit: int) -> list[tuple[str, str]]:
+def titles(db: Database, limit: int) -> list[tuple[str, str]]:
     """(title, path) of up to `limit` documents, spread evenly over the files, each title of a file once."""
     sql = f"SELECT documents.title, path FROM documents JOIN files ON files.id = file WHERE documents.id {IN}"
     return db.execute(sql, (array(sample(db, "names_content", limit)),)).fetchall()
@@ -339,17 +334,17 @@ def titles(db: Connection, limit: int) -> list[tuple[str, str]]:
 # --- what waits for its vectors
 
 
-def without_vectors(db: Connection) -> list[tuple[int, int]]:
+def without_vectors(db: Database) -> list[tuple[int, int]]:
     """(chunk, length in code points) of the chunks that vector search does not see, those of the newest files first."""
     return db.execute(
-        "SELECT chunks.id, end - start FROM chunks JOIN documents ON documents.id = chunks.document"
+        'SELECT chunks.id, "end" - start FROM chunks JOIN documents ON documents.id = chunks.document'
         " JOIN files ON files.id = documents.file"
         " WHERE NOT EXISTS (SELECT 1 FROM embedded WHERE embedded.chunk = chunks.id)"
         " ORDER BY files.mtime_ns DESC, files.id, chunks.id"
     ).fetchall()
 
 
-def to_embed(db: Connection, chunks: Collection[int]) -> tuple[dict[int, str], dict[int, str]]:
+def to_embed(db: Database, chunks: Collection[int]) -> tuple[dict[int, str], dict[int, str]]:
     """Texts that lack their vector: by chunk those of these chunks, by their numbers those of their headers."""
     lacking = f"SELECT id FROM chunks WHERE id {IN} AND NOT EXISTS (SELECT 1 FROM vectors WHERE digest = chunks.digest)"
     ids = [row[0] for row in db.execute(lacking, (array(chunks),))]

@@ -32,6 +32,7 @@ from local_rag.index.store.connection import (
     writable,
     write_lock,
 )
+from local_rag.index.store.database import Database
 from local_rag.index.store.folder import (
     EARLIER,
     anew,
@@ -129,7 +130,7 @@ class Store:
             yield
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[Database]:
         """One transaction for the statements of `writes`: all of it, or nothing.
 
         Raises DiskFull and IndexBusy; what was committed before stays.
@@ -254,12 +255,12 @@ def destroy(folder: Path) -> None:
             folder.rmdir()
 
 
-def must_forget(db: sqlite3.Connection) -> bool:
+def must_forget(db: Database) -> bool:
     """Whether something was removed that the files may still hold."""
     return writes.FORGET in reads.meta(db)
 
 
-def _made_of(db: sqlite3.Connection) -> tuple[list[str], str]:
+def _made_of(db: Database) -> tuple[list[str], str]:
     """What an index of an earlier version was made of, and its excludes as options."""
     rows = db.execute("SELECT excludes FROM roots ORDER BY path")
     excludes = dict.fromkeys(pattern for (listed,) in rows for pattern in json.loads(listed))

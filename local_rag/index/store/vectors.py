@@ -15,15 +15,16 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import singledispatch
 from pathlib import Path
-from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from local_rag.core import cancel
 from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store import reads
+from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.folder import vectors_file
-from local_rag.index.store.reads import IN, UnusableVector, array
+from local_rag.index.store.reads import UnusableVector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,15 @@ class VectorFile(NamedTuple):
         return max(FEW, min(TAIL, self.rows // 16))
 
 
+class Candidates(Protocol):
+    """What names the vectors that are probably the nearest."""
+
+    def candidates(self, query: Vectors, count: int, among: Ids | None) -> tuple[Ids, bool]:
+        """Ids of up to `count` vectors that are probably the nearest to a unit vector (d,), best first, and whether all
+        were compared. `among` are the only ids that count, where they are given.
+        """
+
+
 class VectorIndex(NamedTuple):
     """The vectors of a commit: `index` is FAISS's with those of `file`, `ids` (n,) and `tail` (n, d) came later.
 
@@ -106,9 +116,6 @@ class VectorIndex(NamedTuple):
         return self.index is not None and not self.file.token
 
     def candidates(self, query: Vectors, count: int, among: Ids | None) -> tuple[Ids, bool]:
-        """Ids of up to `count` vectors that are probably the nearest to a unit vector (d,), best first, and whether all
-        were compared. `among` are the only ids that count, where they are given.
-        """
         import numpy as np
 
         chosen = slice(None) if among is None else np.isin(self.ids, among)
@@ -122,8 +129,8 @@ class VectorIndex(NamedTuple):
 
 
 def nearest(
-    db: Connection,
-    vectors: VectorIndex,
+    db: Database,
+    vectors: Candidates,
     query: Vectors,
     k: int,
     among: Ids | None = None,
@@ -149,7 +156,7 @@ def nearest(
         count *= 4
 
 
-def exact(db: Connection, query: Vectors, chunks: Sequence[int]) -> list[tuple[int, float]]:
+def exact(db: Database, query: Vectors, chunks: Sequence[int]) -> list[tuple[int, float]]:
     """(chunk, cosine), best first; chunks that are gone or have no vector are left out.
 
     Summed in float64, so that each cosine is the same whichever chunks it is computed with.
@@ -173,7 +180,7 @@ def matrix_of(blobs: Sequence[bytes], dimension: int) -> Vectors:
     return matrix
 
 
-def sample(db: Connection, limit: int, dimension: int) -> tuple[Ids, Vectors]:
+def sample(db: Database, limit: int, dimension: int) -> tuple[Ids, Vectors]:
     """The ids (n,) and vectors (n, d) of up to `limit` chunks, spread evenly over the index."""
     return _combined(db, f"e.seq {IN}", array(reads.sample(db, "embedded", limit)), dimension)
 
@@ -181,7 +188,7 @@ def sample(db: Connection, limit: int, dimension: int) -> tuple[Ids, Vectors]:
 # --- the file
 
 
-def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | None) -> VectorIndex:
+def load(db: Database, folder: Path, meta: dict[str, str], old: VectorIndex | None) -> VectorIndex:
     """The vectors of this commit: what came since the file was written is read.
 
     Where that is much, all of them are loaded as for a new file. Raises UnusableVector.
@@ -196,34 +203,35 @@ def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | 
     return VectorIndex(meta["generation"], meta["epoch"], file, index, *tail)
 
 
-def is_due(db: Connection) -> bool:
+@singledispatch
+def is_due(db: Database) -> bool:
     """Whether the file lacks much, or holds much that is gone."""
     file = VectorFile.of(reads.meta(db))
     return max(gone(db), _later(db, file)) > file.may_lack()
 
 
-def gone(db: Connection) -> int:
+def gone(db: Database) -> int:
     """How many vectors of the file are gone from the index."""
     file = VectorFile.of(reads.meta(db))
     return file.rows - (_rows(db) - _later(db, file))
 
 
-def _later(db: Connection, file: VectorFile) -> int:
+def _later(db: Database, file: VectorFile) -> int:
     (count,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (file.last,)).fetchone()
     return int(count)
 
 
-def _rows(db: Connection) -> int:
+def _rows(db: Database) -> int:
     return int(db.execute("SELECT count(*) FROM embedded").fetchone()[0])
 
 
-def is_whole(db: Connection, folder: Path) -> bool:
+def is_whole(db: Database, folder: Path) -> bool:
     """Whether the file that the database names, if any, is as it was written."""
     file = VectorFile.of(reads.meta(db))
     return not file.token or _opened(folder, file, mapped=True) is not None
 
 
-def renewed(db: Connection, folder: Path) -> VectorIndex:
+def renewed(db: Database, folder: Path) -> VectorIndex:
     """All vectors, as a new file holds them; FAISS is not used where they are few.
 
     Where the old file has learnt from enough vectors, only what is new is read: to read 1,000,000 takes 12 s instead of
@@ -267,7 +275,7 @@ def save(folder: Path, vectors: VectorIndex, token: str) -> VectorFile:
     return vectors.file._replace(token=token, checksum=_checksum(path))
 
 
-def _batches(db: Connection, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
+def _batches(db: Database, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
     """What came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
     sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > ? ORDER BY seq LIMIT ?)"
     while until := db.execute(sql, (last, _BATCH)).fetchone()[0]:
@@ -319,7 +327,8 @@ def _checksum(path: Path) -> str:
     return f"{value:08x}"
 
 
-def _combined(db: Connection, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
+@singledispatch
+def _combined(db: Database, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
     """Ids (n,) and unit vectors (n, d) of the chunks that vector search sees, as far as a condition holds."""
     import numpy as np
 

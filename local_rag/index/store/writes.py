@@ -7,15 +7,15 @@ import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple
+from functools import singledispatch
 from pathlib import Path
-from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from local_rag.index import names
 from local_rag.index.names import document_header, passage_header
 from local_rag.index.store import full_text
+from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.full_text import digest
-from local_rag.index.store.reads import IN, array
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings, Root
 
 if TYPE_CHECKING:
@@ -28,41 +28,46 @@ FORGET = "forget"
 """The row of `meta` that stands from a removal until no file holds a byte of what was removed."""
 
 
-def set_meta(db: Connection, values: Mapping[str, str]) -> None:
-    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+def set_meta(db: Database, values: Mapping[str, str]) -> None:
+    sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    db.executemany(sql, list(values.items()))
 
 
-def set_settings(db: Connection, settings: IndexSettings) -> None:
+def set_settings(db: Database, settings: IndexSettings) -> None:
     """Say what makes the index from now on; vectors in memory or in a file are those of another one."""
     set_meta(db, {name: str(value) for name, value in asdict(settings).items()} | {"epoch": secrets.token_hex(8)})
     db.execute("DELETE FROM meta WHERE name = 'vectors'")
 
 
-def set_roots(db: Connection, roots: Sequence[Root]) -> None:
+def set_roots(db: Database, roots: Sequence[Root]) -> None:
     rows = [(root.path, json.dumps(root.excludes), root.secrets, root.follow_links) for root in roots]
-    db.executemany("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", rows)
+    db.executemany("DELETE FROM roots WHERE path = ?", [(root.path,) for root in roots])
+    db.executemany("INSERT INTO roots VALUES (?, ?, ?, ?)", rows)
     db.executemany("DELETE FROM excluded WHERE path = ?", [(root.path,) for root in roots])
 
 
-def forget_roots(db: Connection, paths: Iterable[str]) -> None:
+def forget_roots(db: Database, paths: Iterable[str]) -> None:
     """Forget roots, but not what a person excluded from them."""
     listed = array(paths)
     kept = f"SELECT path, excludes FROM roots WHERE path {IN} AND excludes != '[]'"
-    db.execute(f"INSERT OR REPLACE INTO excluded (path, excludes) {kept}", (listed,))
+    db.execute(f"DELETE FROM excluded WHERE path IN (SELECT path FROM roots WHERE path {IN})", (listed,))
+    db.execute(f"INSERT INTO excluded (path, excludes) {kept}", (listed,))
     db.execute(f"DELETE FROM roots WHERE path {IN}", (listed,))
 
 
-def set_reported(db: Connection, warnings: Iterable[tuple[str, str]]) -> None:
+def set_reported(db: Database, warnings: Iterable[tuple[str, str]]) -> None:
     """Remember the (path, reason) pairs that were reported, and no others."""
     db.execute("DELETE FROM reported")
-    db.executemany("INSERT OR IGNORE INTO reported VALUES (?, ?)", warnings)
+    db.executemany("INSERT INTO reported VALUES (?, ?) ON CONFLICT DO NOTHING", list(warnings))
 
 
-def set_failures(db: Connection, failures: Iterable[Failure]) -> None:
-    db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", map(astuple, failures))
+def set_failures(db: Database, failures: Iterable[Failure]) -> None:
+    rows = [astuple(failure) for failure in failures]
+    db.executemany("DELETE FROM failures WHERE path = ?", [row[:1] for row in rows])
+    db.executemany("INSERT INTO failures VALUES (?, ?, ?, ?)", rows)
 
 
-def forget_unread(db: Connection, paths: Iterable[str], *, reported: bool = False) -> None:
+def forget_unread(db: Database, paths: Iterable[str], *, reported: bool = False) -> None:
     """Forget that files could not be read, and where `reported` is set, that it was reported."""
     db.execute(f"DELETE FROM failures WHERE path {IN}", (listed := array(paths),))
     if reported:
@@ -72,7 +77,8 @@ def forget_unread(db: Connection, paths: Iterable[str], *, reported: bool = Fals
 # --- files
 
 
-def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, more: bool = False) -> int:
+@singledispatch
+def write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, more: bool = False) -> int:
     """Store a file in place of what was stored under its path; how many of its chunks have the vector of their text.
 
     A document comes with its chunks. `more`: they follow those that are stored of the file already. A chunk whose text
@@ -113,14 +119,15 @@ def _below(file: FileRow) -> str:
     return str(Path(root.name, path.relative_to(root))) if is_below else file.path
 
 
-def _insert(db: Connection, table: str, values: Mapping[str, object]) -> int:
+def _insert(db: Database, table: str, values: Mapping[str, object]) -> int:
     """The id of the new row."""
     sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    return int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+    db.execute(sql, tuple(values.values()))
+    return int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
 
 
 def _write_chunks(
-    db: Connection, number: int, path: str, position: int, document: LoadedDocument, chunks: Sequence[Chunk]
+    db: Database, number: int, path: str, position: int, document: LoadedDocument, chunks: Sequence[Chunk]
 ) -> None:
     header = document_header(path, document.title)
     headers = _headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
@@ -131,7 +138,7 @@ def _write_chunks(
         db.execute(sql, (number, name, digest(text), *chunk, named))
 
 
-def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
+def _headers(db: Database, texts: Sequence[str]) -> list[int | None]:
     """The numbers of headers, new ones where needed; None for an empty one."""
     distinct = [text for text in dict.fromkeys(texts) if text]
     db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
@@ -139,20 +146,21 @@ def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
     return [known.get(text) for text in texts]
 
 
-def finish(db: Connection, file: FileRow) -> None:
+def finish(db: Database, file: FileRow) -> None:
     """All parts of a file are stored: it has this content. Until then a later sync reads it again."""
     values = (file.sha256, json.dumps(file.warnings), json.dumps(file.scans), file.path)
     db.execute("UPDATE files SET sha256 = ?, warnings = ?, scans = ? WHERE path = ?", values)
 
 
-def touch(db: Connection, files: Iterable[FileRow]) -> None:
+def touch(db: Database, files: Iterable[FileRow]) -> None:
     """The same content with another time of change, or found from another root."""
     rows = [(f.root, f.size, f.mtime_ns, f.ctime_ns, f.inode, f.indexed_at, f.path, f.path) for f in files]
     columns = "root = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, indexed_at = ?"
     db.executemany(f"UPDATE files SET {columns} WHERE path = ? OR container = ?", rows)
 
 
-def remove(db: Connection, paths: Iterable[str]) -> None:
+@singledispatch
+def remove(db: Database, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them and of what lies inside of them.
 
     The vectors of their texts stay until `drop_unused`: what left one file may come in another.
@@ -167,7 +175,7 @@ def remove(db: Connection, paths: Iterable[str]) -> None:
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
 
 
-def drop_unused(db: Connection) -> None:
+def drop_unused(db: Database) -> None:
     """Forget what only a text that is gone needed: vectors and headers. What is compared lies in indexes."""
     unused = "(SELECT digest FROM vectors EXCEPT SELECT digest FROM chunks)"
     db.execute(f"DELETE FROM vectors WHERE digest IN {unused}")
@@ -183,7 +191,8 @@ def key(path: str, position: int, start: int, end: int, text: str) -> str:
 # --- vectors
 
 
-def set_vectors(db: Connection, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
+@singledispatch
+def set_vectors(db: Database, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
     """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see them.
 
     Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
@@ -202,7 +211,7 @@ _SHARING = (
 """The chunks whose text is that of one of these chunks, or whose header is one of these headers."""
 
 
-def _show(db: Connection, where: str, *values: str) -> None:
+def _show(db: Database, where: str, *values: object) -> None:
     """Let vector search see those of these chunks that have all their vectors."""
     db.execute(
         "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM chunks CROSS JOIN vectors USING (digest)"
@@ -212,7 +221,8 @@ def _show(db: Connection, where: str, *values: str) -> None:
     )
 
 
-def drop_vectors(db: Connection, chunks: Collection[int] | None = None, headers: Collection[int] = ()) -> None:
+@singledispatch
+def drop_vectors(db: Database, chunks: Collection[int] | None = None, headers: Collection[int] = ()) -> None:
     """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others.
 
     Without chunks all are forgotten.

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from sqlite3 import Connection
 
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.store import reads, writes
+from local_rag.index.store.database import Database
 from local_rag.index.store.schema import FileRow, IndexSettings
 from local_rag.index.store.store import Store
 from local_rag.index.sync.read import chunks_of
@@ -124,7 +124,7 @@ def _whole(text: LoadedDocument) -> list[Chunk]:
 
 
 def _put(
-    db: Connection,
+    db: Database,
     report: GrowingReport,
     old: FileRow | None,
     row: FileRow,

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from sqlite3 import Connection
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
@@ -20,6 +19,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
+from local_rag.index.store.database import Database
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root, of_scans
 from local_rag.index.store.store import Store
 from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, chunks_of, looks_unchanged
@@ -65,7 +65,7 @@ class TextSync:
         self._known = {file.path: file for file in store.read(reads.files)}
         self._failures = store.read(reads.failures)
         self._unreadable = {} if retry else self._failures
-        self._waiting: list[Callable[[Connection], object]] = []
+        self._waiting: list[Callable[[Database], object]] = []
         self._chunks = self._stored = 0
         """Chunks that wait, and those of the file in hand."""
 
@@ -153,7 +153,7 @@ class TextSync:
         ]
         count, more = sum(len(chunks) for _, documents in files for _, chunks in documents), self._stored > 0
 
-        def store(db: Connection) -> None:
+        def store(db: Database) -> None:
             for row, documents in files:
                 unfinished = replace(row, sha256="")
                 self._report.reused += writes.write(db, unfinished, documents, more=more and not row.container)
