@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from local_rag.runtime.history import History
     from local_rag.terminal.console import TerminalDisplay
 
-IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
+IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use.")]
 IndexesOption = Annotated[
     list[str] | None,
-    typer.Option("--index", metavar="NAME|PATH", help="The index to use; several are asked as one: repeatable."),
+    typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use; several are asked as one: repeatable."),
 ]
 EmbedderOption = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")

@@ -15,6 +15,7 @@ from typing import Any, Unpack
 from platformdirs import PlatformDirs
 from pydantic import BaseModel, ValidationError
 
+from local_rag.config.server_index import Server, ServerIndex, is_server, redacted
 from local_rag.config.values import Flags, Values
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError, mistake_of
@@ -93,14 +94,18 @@ class Settings:
     @property
     def index_path(self) -> Path:
         """The folder of the index."""
-        return index_path(self.values.index, self.data_folder)
+        return self.path_of(self.values.index)
+
+    def path_of(self, index: str) -> Path:
+        """Where an index of that name, path or URL lies."""
+        return index_path(index, self.data_folder, self.values.postgres.allow_hosts)
 
     @property
     def index_paths(self) -> dict[str, Path]:
         """The folders of all indexes that are asked, each once, by what tells them apart: a name, or else the path."""
         folders: dict[str, Path] = {}
         for index in (self.values.index, *self.values.also):
-            folder = index_path(index, self.data_folder)
+            folder = self.path_of(index)
             if not any(_is_same_folder(folder, known) for known in folders.values()):
                 folders[folder.name if folder.parent == self.data_folder / "indexes" else str(folder)] = folder
         return folders
@@ -112,8 +117,8 @@ class Settings:
 
     def keeps_from_the_web(self, folder: str) -> bool:
         """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
-        never = [index_path(name, self.data_folder) for name in self.values.web.never]
-        return any(not folder or _is_same_folder(Path(folder), kept) for kept in never)
+        never = [self.path_of(name) for name in self.values.web.never]
+        return any(not folder or _is_same_folder(self.path_of(folder), kept) for kept in never)
 
     def how_to_set(self, name: str, value: str) -> str:
         """What to type or to write for another value of a setting that is also an option, by where it comes from."""
@@ -137,8 +142,10 @@ def data_folder() -> Path:
     return _folder(DATA_DIR, _DIRS.user_data_dir)
 
 
-def index_path(index: str, data_folder: Path) -> Path:
-    """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
+def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ()) -> Path:
+    """Where an index of that name, path or URL lies. Raises UsageError for a name that is no file name."""
+    if is_server(index):
+        return ServerIndex.of(index, allow_hosts)
     if "/" in index or os.sep in index or index.startswith((".", "~")):
         return Path(index).expanduser().resolve()
     if not all(character.isalnum() or character in "-_." for character in index):
@@ -213,6 +220,9 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     known = names()
     tree: dict[str, Any] = {}
     for name, value in merged.items():
+        for each in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
+            if is_server(str(each)):
+                Server.of(str(each))  # one with a password goes no further
         if name not in known:
             hint = _nearest(name, known) or f"the settings are {', '.join(known)}"
             raise ConfigError(f"{origin[name]}: there is no setting '{name}'", hint=hint)
@@ -224,6 +234,6 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         raise ConfigError(
-            f"{name} = {first['input']!r} ({origin.get(name, '?')}): {mistake_of(first)}",
+            redacted(f"{name} = {first['input']!r} ({origin.get(name, '?')}): {mistake_of(first)}"),
             hint=f"{name}: {known[name]}" if name in known else "local-rag config show lists every setting",
         ) from error

@@ -193,6 +193,10 @@ class Serve(_Section):
     port: int = Field(8321, ge=1, le=65_535, description="where local-rag serve listens; the next free port if taken")
 
 
+class Postgres(_Section):
+    allow_hosts: Names = Field((), description="hosts besides this machine on which PostgreSQL may hold an index")
+
+
 class Api(_Section):
     allow_origins: Names = Field(
         (),
@@ -232,7 +236,9 @@ class History(_Section):
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
-    index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
+    index: str = Field(
+        "default", min_length=1, description="the index to use: a name, a folder, or postgresql://HOST/DB#NAME"
+    )
     also: Names = Field((), description="further indexes that are asked as one with it, by name or path")
     graph: GraphName = Field("self-rag", description="the graph that answers")
     engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
@@ -261,6 +267,7 @@ class Values(_Section):
     history: History = History()
     serve: Serve = Serve()
     api: Api = Api()
+    postgres: Postgres = Postgres()
 
 
 class Flags(TypedDict, total=False):
@@ -325,3 +332,4 @@ class Flags(TypedDict, total=False):
     history__keep_days: int | None
     serve__port: int | None
     api__allow_origins: str | Sequence[str] | None
+    postgres__allow_hosts: str | Sequence[str] | None

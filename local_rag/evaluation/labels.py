@@ -59,7 +59,7 @@ def keep_case(
     note = f"from the run {run.id}"
     case = Case(named(question), question, tuple(answers), not unanswerable, tuple(relevant), note=note)
     file.append(case)
-    enter(settings.data_folder, "cases", file.path, index=Path(run.folder) if run.folder else None)
+    enter(settings.data_folder, "cases", file.path, index=settings.path_of(run.folder) if run.folder else None)
     return case, file
 
 
@@ -158,6 +158,6 @@ def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
 def _files_of(folder: str) -> list[str]:
     """The files of the index in a folder; none where it cannot be read."""
     if folder:
-        with suppress(LocalRagError), Index.open(Path(folder)) as index:
+        with suppress(LocalRagError), Index.open(Settings.load().path_of(folder)) as index:
             return index.read(reads.paths)
     return []

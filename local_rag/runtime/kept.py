@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from local_rag.core.answer import Answer, Status
@@ -278,6 +277,7 @@ class RunPassages:
     @classmethod
     def of(cls, run: KeptRun) -> RunPassages:
         """Read them from the index of the run, or from all that it asked as one."""
+        from local_rag.config.settings import Settings
         from local_rag.index.index import Index
         from local_rag.index.joint import JointIndex
 
@@ -285,8 +285,9 @@ class RunPassages:
         if not run.folder:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
         try:
+            path_of = Settings.load().path_of
             with ExitStack() as opened:
-                indexes = {each: opened.enter_context(Index.open(Path(each))) for each in (run.folder, *run.others)}
+                indexes = {each: opened.enter_context(Index.open(path_of(each))) for each in (run.folder, *run.others)}
                 index = JointIndex(indexes) if run.others else indexes[run.folder]
                 return cls(index.stored(places), index.path_labels(), places=places)
         except IndexMissing:

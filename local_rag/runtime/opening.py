@@ -198,7 +198,7 @@ def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSea
     asked = settings.folders if folders is None else folders
     if kept := [folder for folder in asked if settings.keeps_from_the_web(folder)]:
         if settings.origin["web.enabled"] == "flag":
-            what = f"the index {Path(kept[0]).name}" if kept[0] else "a corpus of one's own"
+            what = f"the index {settings.path_of(kept[0]).name}" if kept[0] else "a corpus of one's own"
             raise UsageError(
                 f"questions about {what} never go to the web ({settings.origin['web.never']})",
                 hint="take the index out of web.never, or ask without --web",

@@ -1,0 +1,160 @@
+"""An index on a PostgreSQL server: its address, what may stand in it, and whom it may be asked from."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Mapping
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from os import environ
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from local_rag.core.address import Address
+from local_rag.core.errors import ConfigError, NotLocal, UsageError, reason_of
+
+FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE#INDEX"
+PORT = 5432
+_URL = re.compile(r"postgres(?:ql)?:/", re.IGNORECASE)
+_HOST = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+|/[\w./-]+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
+_PASSWORD = re.compile(r"(postgres(?:ql)?:/+[^/?#\s@]*?):[^/?#\s]*@|((?:ssl)?password=)[^&#\s'\"]+", re.IGNORECASE)
+_KEYS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert")
+"""What a URL or a service may say, besides the service's `password`; everything else is left to local-rag."""
+
+_SOCKETS = Path("/var/run/postgresql")
+_REMOTE = "verify-full"
+
+
+def is_server(index: str) -> bool:
+    """Whether an index is named by the URL of a server."""
+    return _URL.match(index) is not None
+
+
+def redacted(text: str) -> str:
+    """A text that is shown, without the passwords of URLs in it."""
+    return _PASSWORD.sub(lambda match: f"{match[1]}:***@" if match[1] else f"{match[2]}***", text)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where an index is: libpq's parameters that its URL gives, and its name there. No password is among them."""
+
+    parameters: Mapping[str, str]
+    name: str
+    allowed: Collection[str] = ()
+
+    @classmethod
+    def of(cls, url: str, allowed: Collection[str] = ()) -> Server:
+        """Read a URL. Raises UsageError for one of another form, and for one that holds a password."""
+        wrong = UsageError(f"an index on a server is {FORM}, not {redacted(url)}", hint="docs/scale.md has examples")
+        try:
+            parts = urlsplit(url)
+            port, query = parts.port, dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+        except ValueError:
+            raise wrong from None
+        if parts.password is not None or {"password", "sslpassword", "passfile"} & query.keys():
+            raise UsageError(
+                f"{redacted(url)} holds a password, which others can see and histories keep",
+                hint="put it into ~/.pgpass (chmod 600), or into a service: postgresql:///?service=NAME#INDEX",
+            )
+        host = unquote(parts.hostname or "")
+        given = {"host": host, "port": str(port or ""), "dbname": unquote(parts.path.lstrip("/"))}
+        given |= {"user": unquote(parts.username or "")}
+        name = parts.fragment or "default"
+        known = {*_KEYS, "service"}
+        if not (_NAME.fullmatch(name) and known >= query.keys() and all(map(str.isprintable, url))):
+            raise wrong
+        return cls({key: value for key, value in (given | query).items() if value}, name, tuple(allowed))
+
+    @property
+    def schema(self) -> str:
+        """The schema of the database that holds the index."""
+        return f"local_rag_{self.name}"
+
+    def connection(self) -> dict[str, Any]:
+        """What libpq connects with: nothing of it is left to the environment.
+
+        Raises NotLocal for another machine that is not allowed, UsageError for one without its certificate verified,
+        ConfigError for a service that is not there.
+        """
+        given = dict(self.parameters)
+        service = given.pop("service", "")
+        given = (_service(service) if service else {}) | given
+        host = given.get("host") or (str(_SOCKETS) if _SOCKETS.is_dir() else "localhost")
+        if not _HOST.fullmatch(host):
+            raise UsageError(f"{host!r} is no host: name one", hint=FORM)
+        is_socket = host.startswith("/")
+        is_local = is_socket or Address("", host, 0).is_local
+        if not is_local and host not in self.allowed:
+            raise NotLocal(
+                f"the server {host} is not this machine, so nothing was sent to it",
+                hint=f"if it is yours, allow it by name: LOCAL_RAG_POSTGRES_ALLOW_HOSTS={shlex.quote(host)}",
+            )
+        if not is_local and (mode := given.get("sslmode", _REMOTE)) != _REMOTE:
+            raise UsageError(
+                f"the server {host} is another machine, and sslmode={mode} does not verify that it is the right one",
+                hint=f"leave sslmode out, or write sslmode={_REMOTE}",
+            )
+        secure = {} if is_local else {"sslmode": _REMOTE, "sslrootcert": given.get("sslrootcert", "system")}
+        address = {"hostaddr": "127.0.0.1" if host == "localhost" else ""}
+        nothing = {"password": "", "options": "", "gssencmode": "disable"}
+        return {**nothing, "port": PORT, "dbname": "postgres", **given, "host": host, **address, **secure}
+
+
+class ServerIndex(Path if TYPE_CHECKING else type(Path())):  # type: ignore[misc]
+    """An index on a server, where the folder of an index is expected: no part of it is ever looked for on the disk."""
+
+    server: Server
+    url: str
+
+    @classmethod
+    def of(cls, url: str, allowed: Collection[str] = ()) -> Self:
+        """Raises UsageError as `Server.of` does."""
+        path = cls(url)
+        path.server, path.url = Server.of(url, allowed), url
+        return path
+
+    def __str__(self) -> str:
+        return self.url
+
+    def resolve(self, strict: bool = False) -> Self:
+        return self
+
+    def absolute(self) -> Self:
+        return self
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        return False
+
+    @property
+    def name(self) -> str:
+        """Its own name, without the server's."""
+        return self.server.name
+
+    @property
+    def parent(self) -> Path:  # type: ignore[override]
+        """No folder holds it."""
+        return Path()
+
+    def with_name(self, name: str) -> Self:
+        """Another index in the same database."""
+        return self.of(f"{self.url.partition('#')[0]}#{name}", self.server.allowed)
+
+
+def _service(name: str) -> dict[str, str]:
+    """What a service file says: https://www.postgresql.org/docs/current/libpq-pgservice.html
+
+    Raises ConfigError where there is no such service.
+    """
+    file = Path(environ.get("PGSERVICEFILE") or "~/.pg_service.conf").expanduser()
+    known = ConfigParser(interpolation=None, delimiters="=", comment_prefixes="#")
+    try:
+        known.read_string(file.read_text(encoding="utf-8"))
+        section = known[name]
+    except (OSError, UnicodeError, Error, KeyError) as error:
+        reason = f"it has no section [{name}]" if isinstance(error, KeyError) else reason_of(error)
+        raise ConfigError(f"the service {name!r} cannot be read from {file}: {reason}", hint=FORM) from None
+    return {key: value for key, value in section.items() if key in (*_KEYS, "password")}
