@@ -135,7 +135,7 @@ class ServerIndex(Path if TYPE_CHECKING else type(Path())):  # type: ignore[misc
         return self.server.name
 
     @property
-    def parent(self) -> Path:  # type: ignore[override]
+    def parent(self) -> Path:
         """No folder holds it."""
         return Path()
 

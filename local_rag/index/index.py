@@ -19,7 +19,8 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode, Request, Searcher
 from local_rag.index.store import checks, full_text, reads, vectors, writes
 from local_rag.index.store.schema import IndexedFile, IndexSettings, Passage, Stored
-from local_rag.index.store.store import Store, destroy, is_current, must_forget
+from local_rag.index.store.store import Store, must_forget
+from local_rag.index.stores import created, destroy, is_current, opened
 from local_rag.text.display import waiting_line
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Index:
         path = path.absolute()
         made = None
         if not create or is_current(path):
-            store = Store(path)
+            store = opened(path)
             made = store.read(reads.settings)
             if embedder is None:
                 return cls(store, made, None)
@@ -84,7 +85,7 @@ class Index:
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
         checks.check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
-        index = cls(store if made else Store.create(path, settings), settings, embedder)
+        index = cls(store if made else created(path, settings), settings, embedder)
         if not reembed:
             index._check()
         return index
@@ -263,10 +264,13 @@ class Index:
         suffix; `parse.ocr.READERS` take images in, which wait for `read_scans` as pages without a text layer do.
         Raises UsageError for a path or a pattern that says nothing.
         """
-        from local_rag.index.sync.roots import WalkOptions, remember_roots
+        from local_rag.index.sync.roots import WalkOptions, real_path, remember_roots
         from local_rag.index.sync.text import TextSync
 
-        with self._locked():
+        named = (
+            [str(real_path(path)) for path in paths] if paths else [root.path for root in self._store.read(reads.roots)]
+        )
+        with self._locked(named):
             taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, taken, follow_links)
             roots = remember_roots(self._store, paths or (), options)
@@ -351,7 +355,7 @@ class Index:
         """
         from local_rag.index.sync.embed import prepare_reembedding
 
-        with self._store.locked():
+        with self._store.locked(alone=True):
             made = self._store.read(reads.settings)
             if (made.size, made.overlap) != (self._settings.size, self._settings.overlap):
                 self._check()
@@ -406,8 +410,8 @@ class Index:
         return count
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._store.locked():
+    def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:
+        with self._store.locked(roots):
             self._check()
             yield
 

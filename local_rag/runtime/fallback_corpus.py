@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.settings import Settings, index_path
+from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
-from local_rag.index.store.folder import has_database
+from local_rag.index.stores import has_index
 from local_rag.text.display import joined, plural, short_path
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def place(settings: Settings) -> tuple[Path, bool]:
     source = settings.values.web.source
     folder = Path(source).expanduser().absolute()
     try:
-        index = index_path(source, settings.data_folder)
+        index = settings.path_of(source)
     except UsageError:  # no name of an index, so it can only be a folder
         index = folder
-    if has_database(index):
+    if has_index(index):
         return index, True
     if folder.is_dir():
         return folder, False
@@ -70,7 +70,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
     from local_rag.index.index import Index
     from local_rag.web.search import FallbackCorpus
 
-    if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
+    if any(path == asked or (asked.exists() and path.samefile(asked)) for asked in settings.index_paths.values()):
         raise UsageError(
             f"the fallback corpus is the index that is asked, {short_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",

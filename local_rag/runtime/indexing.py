@@ -19,7 +19,7 @@ from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
 from local_rag.index.parse.ocr import READERS, missing
-from local_rag.index.store.folder import has_database
+from local_rag.index.stores import has_index
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
@@ -138,7 +138,7 @@ def command_of(settings: Settings) -> str:
 def _index_files(
     settings: Settings, request: Request, display: Display, read_page: ReadPage | None
 ) -> tuple[SyncReport, int]:
-    roots, urls, is_new = request.roots, request.urls, not has_database(settings.index_path)
+    roots, urls, is_new = request.roots, request.urls, not has_index(settings.index_path)
     with _opened(settings, request, display) as index:
         if request.about is not None:
             index.set_about(request.about)
@@ -241,7 +241,7 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
     check_patterns(request.excludes)
     if settings.values.ocr.enabled and (command := missing(settings.values.ocr.languages)):
         raise UsageError("what reads pages by OCR is not installed", hint=command)
-    if not (settings.index_path / "index.sqlite").exists():
+    if not has_index(settings.index_path):
         if roots and not any(path.exists() for path in roots):
             raise _no_such_path(roots[0])
         if request.no_excludes:

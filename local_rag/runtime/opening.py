@@ -167,19 +167,19 @@ def status_of(settings: Settings) -> IndexStatus | None:
 
 def existing_index(settings: Settings) -> Path:
     """The folder of the configured index. Raises IndexMissing."""
-    from local_rag.index.store.folder import has_database
+    from local_rag.index.stores import has_index
 
-    if not has_database(settings.index_path):
+    if not has_index(settings.index_path):
         raise missing(settings)
     return settings.index_path
 
 
 def check_named_indexes(settings: Settings) -> None:
     """Raises IndexMissing for an index that somebody named and that is not there; the default one may be made later."""
-    from local_rag.index.store.folder import has_database
+    from local_rag.index.stores import has_index
 
     for name, folder in settings.index_paths.items():
-        if name != "default" and not has_database(folder):
+        if name != "default" and not has_index(folder):
             raise missing(settings, name, folder)
 
 

@@ -75,20 +75,22 @@ class Frequencies:
         if self._known[0] != generation:
             self._known = (generation, int(db.execute("SELECT count(*) FROM chunks").fetchone()[0]), {})
         _, chunks, known = self._known
-        for term in terms:
-            if term not in known:
-                known[term] = _in_text(db, term, chunks) if term.startswith(CONTENT) else _in_names(db, term, chunks)
+        known |= counted(db, [term for term in terms if term not in known], chunks)
         return chunks, {term: known[term] for term in terms}
 
 
 @singledispatch
+def counted(db: Database, terms: Sequence[str], chunks: int) -> dict[str, int]:
+    """In how many of so many chunks terms with their fields occur; of a frequent one about."""
+    return {term: (_in_text if term.startswith(CONTENT) else _in_names)(db, term, chunks) for term in terms}
+
+
 def _in_names(db: Database, term: str, chunks: int) -> int:
     """The table of names is small: to find there that no name has a word takes less than among all chunks."""
     (count,) = db.execute("SELECT count(*) FROM names WHERE names MATCH ?", (term,)).fetchone()
     return int(-(-count * chunks // db.execute("SELECT count(*) FROM names").fetchone()[0])) if count else 0
 
 
-@singledispatch
 def _in_text(db: Database, term: str, chunks: int) -> int:
     """FTS5 goes through the chunks by their ids: where the last of COUNTED lies tells how many there are in all."""
     sql = "SELECT count(*), max(rowid) FROM (SELECT rowid FROM full_text WHERE full_text MATCH ? LIMIT ?)"

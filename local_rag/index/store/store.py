@@ -13,7 +13,7 @@ import shlex
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -122,8 +122,11 @@ class Store:
             raise IndexBusy(f"the index at {self.folder} changes all the time", hint="type the same command again")
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Be the only writer of this index. Raises IndexBusy."""
+    def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> Iterator[None]:
+        """Be the only writer of this index. Raises IndexBusy.
+
+        On a server there may be others, but none of the same `roots`; none at all where this one is `alone`.
+        """
         with contextlib.ExitStack() as held:
             with translated_errors(self.folder):
                 held.enter_context(write_lock(self.folder))

@@ -328,16 +328,19 @@ def _checksum(path: Path) -> str:
 
 
 @singledispatch
+def embedded(db: Database) -> str:
+    """SQL for (chunk, vector of its text, vector of its header) of what vector search sees."""
+    return (
+        "SELECT e.chunk, vectors.vector, headers.vector FROM embedded AS e CROSS JOIN chunks ON chunks.id = e.chunk"
+        " LEFT JOIN vectors USING (digest) LEFT JOIN headers ON headers.id = chunks.header"
+    )
+
+
 def _combined(db: Database, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
     """Ids (n,) and unit vectors (n, d) of the chunks that vector search sees, as far as a condition holds."""
     import numpy as np
 
-    rows = db.execute(
-        "SELECT e.chunk, vectors.vector, headers.vector FROM embedded AS e CROSS JOIN chunks ON chunks.id = e.chunk"
-        " LEFT JOIN vectors USING (digest) LEFT JOIN headers ON headers.id = chunks.header"
-        f" WHERE {where} ORDER BY e.seq",
-        (value,),
-    ).fetchall()
+    rows = db.execute(f"{embedded(db)} WHERE {where} ORDER BY e.seq", (value,)).fetchall()
     nothing = bytes(4 * dimension)
     texts, headers = (
         matrix_of(blobs, dimension) for blobs in ([row[1] or b"" for row in rows], [row[2] or nothing for row in rows])

@@ -84,7 +84,7 @@ def write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, more
     A document comes with its chunks. `more`: they follow those that are stored of the file already. A chunk whose text
     the index has already, in this file or another, gets the vector of that; the vectors of the others come later.
     """
-    below = " ".join(names.folder_words(_below(file)))
+    folders = " ".join(names.folder_words(below(file)))
     if not more:
         remove(db, [file.path])
         values = {name: getattr(file, name) for name in FileRow.__dataclass_fields__}
@@ -97,7 +97,7 @@ def write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, more
     titles = {row[0] for row in db.execute("SELECT DISTINCT title FROM documents WHERE file = ?", (number,))}
     numbers = []
     for position, (document, chunks) in enumerate(documents, start=stored):
-        said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": below}
+        said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": folders}
         headings = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
         whole = {"page": document.page, "url": document.url, "headings": headings, "lines": json.dumps(document.lines)}
         name = names.name_text(file.path)
@@ -112,7 +112,7 @@ def write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, more
     return int(db.execute(sql, (listed,)).fetchone()[0])
 
 
-def _below(file: FileRow) -> str:
+def below(file: FileRow) -> str:
     """The path of a file from its root on: what lies above says nothing about it."""
     path, root = Path(file.path), Path(file.root)
     is_below = path != root and path.is_relative_to(root)
@@ -198,9 +198,9 @@ def set_vectors(db: Database, chunks: Sequence[int], texts: Mapping[int, Any], h
     Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
     """
     digests = db.execute(f"SELECT digest, id FROM chunks WHERE id {IN}", (array(texts),)).fetchall()
-    rows = [(digest, _blob(texts[chunk])) for digest, chunk in digests]
+    rows = [(digest, blob(texts[chunk])) for digest, chunk in digests]
     db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-    db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(_blob(v), number) for number, v in headers.items()])
+    db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(blob(v), number) for number, v in headers.items()])
     _show(db, f"chunks.id IN ({_SHARING})", array([*chunks, *texts]), array(headers))
 
 
@@ -236,7 +236,7 @@ def drop_vectors(db: Database, chunks: Collection[int] | None = None, headers: C
     db.execute(f"UPDATE headers SET vector = NULL WHERE id {IN}", (array(headers),))
 
 
-def _blob(vector: Any) -> bytes:
+def blob(vector: Any) -> bytes:
     """A vector (d,) as it is stored."""
     stored: bytes = vector.astype("<f4").tobytes()
     return stored

@@ -1,0 +1,165 @@
+"""Connections to the server of an index: what they may reach, what a transaction sees, errors of PostgreSQL as ours."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import errors
+from psycopg.types.numeric import FloatLoader
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMissing, LocalRagError
+from local_rag.index.postgres.schema import quoted
+from local_rag.index.store.database import IN, Rows
+from local_rag.index.store.reads import UnusableRow, UnusableVector
+
+if TYPE_CHECKING:
+    from local_rag.config.server_index import ServerIndex
+
+SECONDS = 5.0
+"""How long a connection is waited for."""
+
+CONNECTIONS = 8
+"""Of one process, at most."""
+
+
+class Database:
+    """A connection that takes the SQL of `reads` and `writes`."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+        return self.connection.execute(_translated(sql), parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+        self.connection.cursor().executemany(_translated(sql), list(parameters))
+
+
+@lru_cache(maxsize=500)
+def _translated(sql: str) -> bytes:
+    return sql.replace("%", "%%").replace(IN, "= ANY(?)").replace("?", "%s").encode()
+
+
+class _Connection(psycopg.Connection[Any]):
+    """One that Python's audit hooks see, as they see a socket: libpq's own calls raise no event."""
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **parameters: Any) -> _Connection:
+        where = parameters["hostaddr"] or parameters["host"]
+        if not where.startswith("/"):
+            with socket.socket() as unused:
+                sys.audit("socket.connect", unused, (where, int(parameters["port"])))
+        made = super().connect(conninfo, **parameters)
+        made.adapters.register_loader("numeric", FloatLoader)
+        return made
+
+
+def pool(index: ServerIndex) -> ConnectionPool[Any]:
+    """Connections that are made when they are needed. Raises as `Server.connection` does."""
+    given = index.server.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
+    made: ConnectionPool[Any] = ConnectionPool(
+        kwargs=given | {"autocommit": True, "prepare_threshold": None},  # a pooler between may lend another session
+        connection_class=_Connection,
+        min_size=0,
+        max_size=CONNECTIONS,
+        max_idle=60,
+        timeout=SECONDS,
+        reconnect_timeout=SECONDS,
+        open=True,
+        check=ConnectionPool.check_connection,
+    )
+    return made
+
+
+@contextmanager
+def transaction(connections: ConnectionPool[Any], index: ServerIndex, *, writes: bool = False) -> Iterator[Database]:
+    """One transaction on the tables of an index; one that only reads sees one snapshot from its first row to its last.
+
+    What it sets ends with it, so that poolers may stand between.
+    """
+    mode = "" if writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    path = f"SET LOCAL search_path TO {quoted(index.server.schema)}, public"
+    with connections.connection() as connection:
+        connection.execute(f"BEGIN {mode}; {path}; SET LOCAL hnsw.iterative_scan = strict_order".encode())
+        try:
+            yield Database(connection)
+            connection.execute(b"COMMIT")
+        except BaseException:
+            if not connection.broken and not connection.closed:
+                connection.execute(b"ROLLBACK")
+            raise
+
+
+@contextmanager
+def translated_errors(index: ServerIndex) -> Iterator[None]:
+    """Errors of PostgreSQL as ours, each in one line."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout, UnusableRow, UnusableVector) as error:
+        raise _translated_error(index, error) from error
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection ended, and another may do: the server was restarted, say."""
+    ended = isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "57P03")
+    return ended and not isinstance(error, PoolTimeout)
+
+
+def _translated_error(index: ServerIndex, error: Exception) -> LocalRagError:
+    which = f"--index {shlex.quote(str(index))}"
+    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    match error:
+        case UnusableRow() | UnusableVector():
+            return IndexDamaged(f"the index at {index} is damaged: {said}", hint=f"local-rag doctor {which}")
+        case errors.DiskFull():
+            return DiskFull(
+                f"no space left on the server of the index {index}; what it already holds is kept",
+                hint="free some space on that server, then type the same command again: it continues where it stopped",
+            )
+        case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
+            hint = f"local-rag doctor {which}   prints the roles and what they may do"
+            return LocalRagError(f"you may not do that with the index {index}: {said}", hint=hint)
+        case errors.UndefinedTable() | errors.InvalidSchemaName():
+            return missing(index)
+        case errors.DeadlockDetected() | errors.SerializationFailure() | errors.UniqueViolation():
+            return IndexBusy(
+                f"another process wrote the same file of the index {index}", hint="type the same command again"
+            )
+        case errors.SqlclientUnableToEstablishSqlconnection():
+            return LocalRagError(
+                f"a server that holds a part of the index {index} does not answer: {said}",
+                hint="start that server again, then type the same command again",
+            )
+    if isinstance(error, PoolTimeout) or is_lost(error) or isinstance(error, errors.CannotConnectNow):
+        return unreachable(index, _why(index))
+    return LocalRagError(f"the index at {index} cannot be used: {said}", hint=f"local-rag doctor {which}")
+
+
+def missing(index: ServerIndex) -> IndexMissing:
+    """That there is no such index on the server, or that this role may not see it."""
+    hint = f"local-rag index FOLDER --index {shlex.quote(str(index))}"
+    return IndexMissing(f"there is no index at {index}, or you may not see it", hint=hint)
+
+
+def unreachable(index: ServerIndex, why: str) -> LocalRagError:
+    return LocalRagError(
+        f"the server of the index {index} does not answer{why and f' ({why})'}; what was committed is kept",
+        hint="start it, then type the same command again: it continues where it stopped",
+    )
+
+
+def _why(index: ServerIndex) -> str:
+    """What one attempt more says: a pool keeps that to itself."""
+    try:
+        _Connection.connect(**index.server.connection(), connect_timeout=2).close()
+    except psycopg.Error as error:
+        return str(error).strip().splitlines()[-1].strip()
+    return ""
