@@ -7,12 +7,14 @@ locks end with their connection.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg_pool import ConnectionPool
 
 from local_rag.config.server_index import ServerIndex
 from local_rag.core import cancel
@@ -38,13 +40,18 @@ _ATTEMPTS, _PAUSE = 3, 1.0
 """How often, and after how many seconds, a read is repeated whose connection ended: a server that is restarted."""
 
 
+_BUSY = 2
+"""Seconds that a lock is waited for."""
+
+
 class ServerStore(Store):
     """The tables of one index. Any thread may call any method."""
 
     def __init__(self, index: ServerIndex) -> None:
         """Open what is there. Raises IndexMissing, IndexDamaged, IndexMismatch for another version, NotLocal."""
         self.folder = self._index = index
-        self._pool = pool(index)
+        self._opened: ConnectionPool[Any] | None = None
+        self._opening = threading.Lock()
         try:
             made_with = int(self.read(reads.meta).get("schema", 0))
             if not made_with:
@@ -70,9 +77,19 @@ class ServerStore(Store):
                         connection.execute(statement.encode())
         return cls(index)
 
+    @property
+    def _pool(self) -> ConnectionPool[Any]:
+        with self._opening:
+            if self._opened is None:
+                self._opened = pool(self._index)
+            return self._opened
+
     def close(self) -> None:
-        """Close all connections."""
-        self._pool.close(timeout=1)
+        """Close all connections; the next call opens new ones."""
+        with self._opening:
+            connections, self._opened = self._opened, None
+        if connections is not None:
+            connections.close(timeout=1)
 
     # --- transactions
 
@@ -163,7 +180,10 @@ def _alone(index: ServerIndex) -> Iterator[psycopg.Connection[Any]]:
     """A connection that is the only writer of an index."""
     with _connected(index) as connection:
         _take(connection, index, (), alone=True)
-        yield connection
+        try:
+            yield connection
+        finally:
+            _unlock(connection)
 
 
 def _is_there(connection: psycopg.Connection[Any], index: ServerIndex) -> bool:
@@ -172,20 +192,20 @@ def _is_there(connection: psycopg.Connection[Any], index: ServerIndex) -> bool:
 
 
 def _take(connection: psycopg.Connection[Any], index: ServerIndex, roots: Collection[str], alone: bool) -> None:
-    shared = "" if alone else "_shared"
-    names = {index.server.schema: f"pg_try_advisory_lock{shared}"}
-    names |= {f"{index.server.schema}\n{root}": "pg_try_advisory_lock" for root in sorted(roots)}
+    names = {index.server.schema: "pg_advisory_lock" if alone else "pg_advisory_lock_shared"}
+    names |= {f"{index.server.schema}\n{root}": "pg_advisory_lock" for root in sorted(roots)}
+    connection.execute(f"SET lock_timeout = '{_BUSY}s'".encode())
     for name, lock in names.items():
-        sql = f"SELECT {lock}(hashtextextended(%s, 0))".encode()
-        (taken,) = connection.execute(sql, (name,)).fetchone() or (False,)
-        if not taken:
+        try:
+            connection.execute(f"SELECT {lock}(hashtextextended(%s, 0))".encode(), (name,))
+        except psycopg.errors.LockNotAvailable as error:
             what = name.partition("\n")[2]
             raise IndexBusy(
                 f"another process {f'syncs {what} in' if what else 'writes to'} the index {index}",
                 hint="wait until it is done, then type the same command again",
-            )
+            ) from error
 
 
 def _unlock(connection: psycopg.Connection[Any]) -> None:
     if not (connection.closed or connection.broken):
-        connection.execute("SELECT pg_advisory_unlock_all()")
+        connection.execute("SELECT pg_advisory_unlock_all(); SET lock_timeout = 0")

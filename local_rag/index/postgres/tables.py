@@ -15,7 +15,7 @@ from local_rag.index.postgres.schema import partitions
 from local_rag.index.store import checks, reads, vectors, writes
 from local_rag.index.store.database import IN, array
 from local_rag.index.store.full_text import digest
-from local_rag.index.store.schema import FileRow
+from local_rag.index.store.schema import FileRow, IndexSettings
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
@@ -250,6 +250,14 @@ def _set_vectors(db: Database, chunks: Sequence[int], texts: Mapping[int, Any], 
     missing = [row[2] for row in rows if row[2] not in known]
     known |= dict(db.execute("SELECT digest, vector FROM vectors WHERE digest = ANY(?)", (missing,)))
     _show(db, [(row[0], row[1], known[row[2]], row[3]) for row in rows if row[2] in known])
+
+
+@writes.set_settings.register(Database)
+def _set_settings(db: Database, settings: IndexSettings) -> None:
+    """The column of vectors, too, gets another size; only the owner of the index may do that."""
+    writes.set_settings.dispatch(object)(db, settings)
+    if db.execute("SELECT NOT EXISTS (SELECT FROM embedded)").fetchone()[0]:
+        db.execute(f"ALTER TABLE embedded ALTER COLUMN near TYPE public.halfvec({settings.dimension:d})")
 
 
 @writes.drop_vectors.register(Database)

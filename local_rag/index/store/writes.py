@@ -33,6 +33,7 @@ def set_meta(db: Database, values: Mapping[str, str]) -> None:
     db.executemany(sql, list(values.items()))
 
 
+@singledispatch
 def set_settings(db: Database, settings: IndexSettings) -> None:
     """Say what makes the index from now on; vectors in memory or in a file are those of another one."""
     set_meta(db, {name: str(value) for name, value in asdict(settings).items()} | {"epoch": secrets.token_hex(8)})

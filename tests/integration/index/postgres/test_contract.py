@@ -1,0 +1,244 @@
+"""What an index promises holds in both stores: in a folder, and on a PostgreSQL server."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from support.fakes_index import HashingEmbedder, add, indexed, markdown
+
+from local_rag.core.documents import LoadedDocument, Narrowing
+from local_rag.core.errors import FileSkipped, IndexMismatch, IndexMissing, LocalRagError, UsageError
+from local_rag.index import stores
+from local_rag.index.index import Index
+from local_rag.index.store import reads, writes
+from local_rag.index.store.schema import FileRow
+from local_rag.index.sync.read import chunks_of
+
+STATION = "\n\n".join(
+    f"## {name}\n\n" + " ".join(f"The {name} number {place} is kept in room {place}." for place in range(9))
+    for name in ("lamp", "horn", "boat", "rope", "coal", "bread")
+)
+TEXTS = {
+    "/files/station.md": markdown(f"# Station\n\n{STATION}", "Station", author="Ada Lovelace", date="2021-03-31"),
+    "/files/tax.txt": LoadedDocument("Income tax is due in May. Boats pay none; self-rag does.", date="2022-05"),
+    "/files/more/naïve %_?'.html": LoadedDocument("Größe und Maß: the naïve café's 'lamp' \\ 100 % ? end."),
+    "/other/empty.txt": LoadedDocument("..."),
+}
+QUERIES = ("income tax", "lamp number 3", "self-rag", "groesse café", "room of the boat", "station", "' OR 1=1 --")
+
+
+@pytest.fixture
+def index(place):
+    with indexed(place, TEXTS) as made:
+        yield made
+
+
+def opened(index, embedder=None, **options):
+    return Index.open(index.path, embedder or HashingEmbedder(), **{"chunk_size": 40} | options)
+
+
+def writing(index):
+    """A transaction that writes, as a sync has it."""
+    return stores.opened(index.path).writing()
+
+
+def sources(documents):
+    return [document.metadata["source"].rpartition("/")[2] for document in documents]
+
+
+def test_it_says_what_it_holds(index):
+    status = Index.inspect(index.path, outlined=True)
+    assert (status.files, status.documents, status.chunks, status.embedded) == (4, 4, index.count(), index.count())
+    assert status.bytes > 0 and status.summary and str(status.path) == str(index.path)
+    assert [file.path for file in index.files()] == sorted(TEXTS)
+    first = index.files()[1]
+    assert (first.title, first.author, first.date) == ("Station", "Ada Lovelace", "2021-03-31")
+    assert {passage.key for passage in index.passages(seed=3)} == {p.key for p in index.passages()}
+    assert index.document_frequency(["boats", "whale", "self-rag"]) == {"boats": 4, "whale": 0, "self-rag": 1}
+    assert "Station" in index.catalog().titles and index.verify(deep=True) and index.has_forgotten()
+
+
+@pytest.mark.slow
+def test_both_stores_answer_alike(tmp_path, on_server):
+    both = [indexed(place, TEXTS) for place in (tmp_path / "index", on_server)]
+    assert both[0].content() == both[1].content()
+    assert both[0].catalog() == both[1].catalog()
+    told = [[file.path for file in index.files(Narrowing(after="2022", types=("txt",)))] for index in both]
+    assert told[0] == told[1] != []
+    for mode in ("dense", "words", "hybrid"):
+        for query in QUERIES:
+            ours, theirs = (index.search(query, 5, mode=mode) for index in both)
+            keys = [[document.metadata["chunk_id"] for document in found] for found in (ours, theirs)]
+            assert sources(ours) == sources(theirs), (mode, query)
+            if mode != "dense":  # BM25 weighs lengths and names a little otherwise: passages alike change places
+                continue
+            assert keys[0] == keys[1], query
+            for one, other in zip(ours, theirs, strict=True):
+                assert one.page_content == other.page_content
+                assert one.metadata["score"] == pytest.approx(other.metadata["score"], abs=1e-6)
+                assert (one.metadata["sparse"] or 0) == pytest.approx(other.metadata["sparse"] or 0, abs=0.25)
+                assert {*one.metadata} == {*other.metadata}
+    for index in both:
+        index.close()
+
+
+@pytest.mark.parametrize(
+    ("narrowing", "found"),
+    [
+        ({"within": ("/files/tax.txt",)}, {"tax.txt"}),
+        ({"within": ("/files/more",)}, {"naïve %_?'.html"}),
+        ({"within": ("/files/*.md",)}, {"station.md"}),
+        ({"types": ("txt",)}, {"tax.txt", "empty.txt"}),
+        ({"authors": ("lovelace",)}, {"station.md"}),
+        ({"after": "2022", "before": "2023"}, {"tax.txt"}),
+        ({"phrases": ("tax is due",)}, {"tax.txt"}),
+        ({"without": ("number",)}, {"tax.txt", "naïve %_?'.html", "empty.txt"}),
+        ({"phrases": ("is tax due",)}, set()),
+    ],
+)
+def test_a_filter_leaves_what_it_says(index, narrowing, found):
+    documents = index.search("tax and the lamp number in the room", 30, within=Narrowing(**narrowing))
+    assert {*sources(documents)} == found
+
+
+def test_what_leaves_nothing_is_said(index):
+    for narrowing in ({"within": ("'; DROP TABLE chunks; --",)}, {"types": ("pdf",)}, {"authors": ("nobody",)}):
+        with pytest.raises(UsageError, match="no indexed"):
+            index.search("tax", 3, within=Narrowing(**narrowing))
+    assert index.search("tax", 3, exclude=[d.metadata["chunk_id"] for d in index.search("tax", 50)]) == []
+
+
+def test_a_document_that_is_named_comes_first_with_its_context(index):
+    first = index.search("What does the Station say about bread?", 3)[0]
+    assert (first.metadata["source"], first.metadata["named"]) == ("/files/station.md", "station")
+    heading = next(d for d in index.search("coal", 3)).metadata
+    assert heading["heading"].endswith("coal") and heading["author"] == "Ada Lovelace"
+
+
+def test_stored_vectors_are_those_of_the_texts(index):
+    (document,) = index.search("income tax", 1)
+    vector, other = index.vectors([document, Document("another text")])
+    assert other is None
+    np.testing.assert_allclose(vector, HashingEmbedder().embed_documents([document.page_content])[0], atol=1e-6)
+
+
+def test_a_folder_is_kept_up_to_date(place, tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.txt").write_text(f"The text of {name} tells of {name * 5}. " * 12)
+    with Index.open(place, HashingEmbedder(), chunk_size=40, create=True) as index:
+        report = index.sync([folder])
+        assert (len(report.new), report.unchanged, report.not_embedded) == (3, 0, 0)
+        assert index.sync([folder]).unchanged == 3
+        (folder / "a.txt").write_text("Now it tells of whales.")
+        (folder / "b.txt").unlink()
+        (folder / "c.txt").rename(folder / "d.txt")
+        report = index.sync()
+        assert ([*map(len, (report.new, report.updated, report.removed))], report.not_embedded) == ([1, 1, 2], 0)
+        assert sources(index.search("whales", 1)) == ["a.txt"]
+        assert {*sources(index.search("text tells of", 20))} == {"a.txt", "d.txt"}
+        index.remove([folder / "a.txt"])
+        assert index.keep_out([folder / "a.txt"]) == ["/a.txt"]
+        assert index.sync().new == () and index.status().root_options[0].excludes == ("/a.txt",)
+        index.set_about("  What is\nkept. ")
+        assert index.status().about == "What is kept."
+    assert index.verify(deep=True)
+
+
+def test_text_alone_is_searched_until_it_is_embedded(place):
+    with indexed(place, TEXTS, HashingEmbedder()) as index:
+        add(index, {"/late.txt": "A zeppelin is late."}, embed=False)
+        assert index.embedded_count() == (index.count() - 1, index.count()) and index.waiting_notes()
+        assert sources(index.search("zeppelin", 1)) == ["late.txt"]
+        assert index.embed() == 1 and index.embedded_count()[0] == index.count()
+
+
+def test_pages_are_stored_under_their_last_url(place):
+    def read(url):
+        if "gone" in url:
+            raise FileSkipped("is gone")
+        return LoadedDocument("A page tells of a zeppelin.", "Page", url=url.replace("/old", "/new"))
+
+    with Index.open(place, HashingEmbedder(), chunk_size=40, create=True) as index:
+        report = index.sync_pages(["https://example.org/old", "https://example.org/gone"], read)
+        assert (report.new, len(report.skipped)) == (("https://example.org/new",), 1)
+        assert index.status().pages == 1 and index.search("zeppelin", 1)[0].metadata["url"].endswith("/new")
+        index.remove(["https://example.org/new"])
+        assert index.count() == 0
+
+
+def test_another_embedder_needs_new_vectors(index):
+    other = HashingEmbedder(dimension=32, salt="b")
+    with pytest.raises(IndexMismatch, match="was made with the embedder"):
+        opened(index, other)
+    with pytest.raises(IndexMismatch, match="passages of 40 tokens"):
+        opened(index, chunk_size=30)
+    with opened(index, other, reembed=True) as again:
+        assert again.reembed() == again.count()
+    with opened(index, other) as again:
+        assert sources(again.search("income tax", 1, mode="dense")) == ["tax.txt"]
+    with pytest.raises(IndexMismatch):
+        index.search("tax", 1)
+
+
+def test_an_index_of_another_version_is_refused(index):
+    with writing(index) as db:
+        db.execute("UPDATE meta SET value = '999' WHERE name = 'schema'")
+    with pytest.raises(IndexMismatch, match=r"newer version|has version 999"):
+        opened(index)
+
+
+def test_an_index_is_deleted_and_nothing_else(place):
+    with pytest.raises(IndexMissing):
+        Index.open(place, HashingEmbedder())
+    indexed(place, TEXTS).close()
+    with indexed(place.with_name("neighbour"), TEXTS) as other:
+        Index.destroy(place)
+        with pytest.raises(IndexMissing):
+            Index.destroy(place)
+        assert other.count()
+        other.close()
+        Index.destroy(other.path)
+
+
+def test_a_reader_sees_a_file_whole_or_not_at_all(index):
+    """Versions of a file of many passages replace each other while it is read."""
+    versions = {letter: LoadedDocument(f"{letter * 4} is told. " * 300) for letter in "abc"}
+    done, seen = threading.Event(), []
+
+    def read():
+        with opened(index) as reader:
+            while not done.is_set():
+                keys = reader.read(lambda db: [*db.execute("SELECT id FROM chunks WHERE heading = '' ORDER BY id")])
+                passages = [p for p in reader.passages() if p.source == "/files/long.txt"] if keys else []
+                seen.append({p.text[:4] for p in passages})
+
+    def written(texts):
+        with suppress(LocalRagError), writing(index) as db:
+            text = texts[0]
+            cut = chunks_of(text, HashingEmbedder(), index.read(reads.settings))
+            writes.write(db, FileRow("/files/long.txt", "/files", text.text[:4], 1, 1), [(text, cut)])
+            if len(texts) > 1:
+                raise UsageError("stopped in the middle")
+
+    def counted():
+        sql = "SELECT count(*) FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
+        return index.read(lambda db: db.execute(f"{sql} WHERE path = '/files/long.txt'").fetchone()[0])
+
+    written([versions["a"]])
+    whole = counted()
+    thread = threading.Thread(target=read)
+    thread.start()
+    for letter in "bcabc":
+        written([versions[letter]])
+        written([versions[letter], "and stops"])
+        assert counted() == whole
+    done.set()
+    thread.join()
+    assert all(len(texts) <= 1 for texts in seen)
+    assert len(index.read(reads.documents, "/files/long.txt")) == 1
