@@ -21,7 +21,7 @@ from local_rag.cli.config import config_app, graph
 from local_rag.cli.demo import demo
 from local_rag.cli.doctor import doctor
 from local_rag.cli.eval import eval_app
-from local_rag.cli.index import files, index, remove, status
+from local_rag.cli.index import copy, files, index, remove, status
 from local_rag.cli.mcp import mcp
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_query, with_web
@@ -32,7 +32,7 @@ from local_rag.cli.threads import kept, threads_app
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError, mistake_of
 
-COMMANDS = (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo, serve, mcp)
+COMMANDS = (index, ask, chat, search, status, files, remove, copy, kept, calibrate, doctor, graph, demo, serve, mcp)
 GROUPS = {
     "threads": threads_app,
     "runs": runs_app,
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
-        goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
+        goes_on = arguments[:1] in (["index"], ["copy"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command continues where it stopped" if goes_on else ""
         return say("stopped", hint, process.INTERRUPTED)
     except TyperException as error:

@@ -133,7 +133,37 @@ def index(
     return 0
 
 
-def status(index: IndexOption = None, json: JsonOption = False) -> int:
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a name, a folder or a URL.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: a name, a folder or a URL.")],
+) -> int:
+    """Copy an index between a folder and a PostgreSQL server, vectors included; the same command goes on after a stop.
+
+    Both have the same `status --digest` then.
+    """
+    from local_rag.core import cancel
+    from local_rag.index.copying import copy as copied
+    from local_rag.runtime.indexing import sync_progress
+    from local_rag.runtime.opening import existing_index
+    from local_rag.terminal.console import write
+    from local_rag.text.display import plural
+
+    folder, target_folder = existing_index(settings_of(source)), settings_of(target).index_path
+    display = stderr_display()
+    with sync_progress(display) as progress:
+        stopping = "stopping: what is in hand is finished, nothing new begins…"
+        new, there = cancel.stoppable(lambda: copied(folder, target_folder, progress), lambda: display.say(stopping))
+    write(f"{plural(new, 'file')} copied, {there:,} there already: local-rag status --index {shlex.quote(target)}")
+    return 0
+
+
+def status(
+    index: IndexOption = None,
+    digest: Annotated[
+        bool, typer.Option("--digest", help="Show only what tells the passages of two indexes apart.")
+    ] = False,
+    json: JsonOption = False,
+) -> int:
     """Show what is indexed, where the index lies, how big it is, and which model made it."""
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import command_of
@@ -142,6 +172,10 @@ def status(index: IndexOption = None, json: JsonOption = False) -> int:
     from local_rag.terminal.index import status_table
 
     settings = settings_of(index)
+    if digest:
+        with Index.open(existing_index(settings)) as opened:
+            write_result({"digest": opened.content()}, [opened.content()], as_json=json)
+        return 0
     index_status = Index.inspect(existing_index(settings), outlined=True)
     runtime = served_by(settings, index_status.fingerprint)
     plain = to_plain(index_status) | {"runtime": runtime}

@@ -18,9 +18,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from local_rag.config.models import total_memory
+from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
+from local_rag.diagnostics.server import server_checks
 from local_rag.index.store.folder import DATABASE, index_name
 from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
 
@@ -69,6 +71,8 @@ def _problem(requirement: Requirement) -> str:
 
 def _disk(settings: Settings) -> Iterator[Check]:
     path = settings.index_path
+    if isinstance(path, ServerIndex):  # its disk is the server's
+        path = settings.data_folder
     folder = next(folder for folder in (path, *path.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
     details = f"{format_bytes(free)} free in {short_path(folder)}"
@@ -160,7 +164,8 @@ def _is_open(path: Path) -> bool:
 def _own_folders(settings: Settings) -> list[Path]:
     """Where the text of files lies: the data folder, and the index where that is elsewhere; what is there of them."""
     index = settings.index_path
-    folders = [settings.data_folder, *([] if index.is_relative_to(settings.data_folder) else [index])]
+    elsewhere = not (isinstance(index, ServerIndex) or index.is_relative_to(settings.data_folder))
+    folders = [settings.data_folder, *([index] if elsewhere else [])]
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -225,6 +230,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
         with open_index(settings) as index:
             codes_are_whole = index.verify(deep=deep)
             status, forgotten = index.status(), index.has_forgotten()
+            of_server = list(server_checks(index))
     except IndexMissing as error:
         yield Check("index", "note", str(error), error.hint)
         return
@@ -244,6 +250,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
         which = index_name(status.path)
         details = "bytes of what was removed are still in its files: a reader or a stop held that up"
         yield Check("forgetting", "note", details, f"local-rag index --index {which}")
+    yield from of_server
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 

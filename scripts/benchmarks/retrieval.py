@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.report import Cell, Report, Table
@@ -25,8 +24,10 @@ from local_rag.evaluation.sets import open_cases
 from local_rag.evaluation.statistics import bootstrap_interval, mean
 from local_rag.index.search import combined, document
 from local_rag.index.store import reads, vectors
-from local_rag.index.store.full_text import Frequencies, Words
+from local_rag.index.store.database import Database
+from local_rag.index.store.full_text import Frequencies, words_of
 from local_rag.index.store.store import Store
+from local_rag.index.stores import opened
 from local_rag.runtime.opening import open_embedder
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def run(options: Namespace, data: Path) -> Report:
     embedder = open_embedder(settings)
     cases = [case for case in open_cases(options.cases).cases if case.relevant]
     figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in ORDERS}
-    with closing(Store(settings.index_path)) as store:
+    with closing(opened(settings.index_path)) as store:
         for case in cases:
             known = _scores(store, embedder.embed_queries([case.question])[0], case.question)
             for name, order in ORDERS.items():
@@ -104,8 +105,8 @@ ORDERS: dict[str, Callable[[Scores], Order]] = {
 
 
 def _scores(store: Store, query: Vectors, question: str) -> Scores:
-    def scored(db: Connection, meta: dict[str, str], index: vectors.VectorIndex) -> Scores:
-        words = Words(db, Frequencies(), meta["generation"], question)
+    def scored(db: Database, meta: dict[str, str], index: vectors.Candidates) -> Scores:
+        words = words_of(db, Frequencies(), meta["generation"], question)
         dense, _ = vectors.nearest(db, index, query, DEEP)
         sparse = words.best(DEEP)
         cosines = dict(dense) | dict(vectors.exact(db, query, [chunk for chunk, _ in sparse]))

@@ -19,6 +19,7 @@ from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMissin
 from local_rag.index.postgres.schema import quoted
 from local_rag.index.store.database import IN, Rows
 from local_rag.index.store.reads import UnusableRow, UnusableVector
+from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
     from local_rag.config.server_index import ServerIndex
@@ -115,7 +116,7 @@ def is_lost(error: BaseException) -> bool:
 
 def _translated_error(index: ServerIndex, error: Exception) -> LocalRagError:
     which = f"--index {shlex.quote(str(index))}"
-    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    said = shorten((str(error).strip() or type(error).__name__).splitlines()[0], 200)
     match error:
         case UnusableRow() | UnusableVector():
             return IndexDamaged(f"the index at {index} is damaged: {said}", hint=f"local-rag doctor {which}")

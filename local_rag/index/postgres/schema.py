@@ -43,14 +43,15 @@ CREATE TABLE files (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     path text COLLATE "C" NOT NULL UNIQUE, container text COLLATE "C" NOT NULL, root text COLLATE "C" NOT NULL,
     sha256 text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL, ctime_ns bigint NOT NULL,
-    inode numeric NOT NULL, warnings text NOT NULL, indexed_at double precision NOT NULL
+    inode numeric NOT NULL, warnings text NOT NULL, indexed_at double precision NOT NULL, scans text NOT NULL
 );
 CREATE INDEX ON files (container);
 CREATE TABLE documents (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     file bigint NOT NULL REFERENCES files ON DELETE CASCADE,
     title text NOT NULL, page integer, url text NOT NULL, author text NOT NULL, date text NOT NULL,
-    subject text NOT NULL, name text NOT NULL, folders text NOT NULL, headings text NOT NULL, text text NOT NULL
+    subject text NOT NULL, name text NOT NULL, folders text NOT NULL, headings text NOT NULL, lines text NOT NULL,
+    text text NOT NULL
 );
 CREATE INDEX ON documents (file);
 CREATE TABLE names (rowid bigint PRIMARY KEY, name text NOT NULL, title text NOT NULL, words tsvector NOT NULL);

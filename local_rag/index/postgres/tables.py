@@ -116,7 +116,7 @@ def _write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, mor
     if not more:
         _remove(db, [file.path])
         _insert(db, "files", {n: getattr(file, n) for n in FileRow.__dataclass_fields__} | {
-            "warnings": json.dumps(file.warnings)
+            "warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)
         })  # fmt: skip
     number, stored = db.execute(
         "SELECT files.id, count(documents.id) FROM files LEFT JOIN documents ON file = files.id WHERE path = ?"
@@ -130,6 +130,7 @@ def _write(db: Database, file: FileRow, documents: Iterable[NewDocument], *, mor
         said = {name: getattr(document, name) for name in ("title", "author", "date", "subject")} | {"folders": below}
         headings = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
         whole = {"page": document.page, "url": document.url, "headings": headings, "text": document.text}
+        whole |= {"lines": json.dumps(document.lines)}
         name = names.name_text(file.path)
         of_file = words.lexemes(name, document.author, document.date, document.subject, prefix=words.NAMES)
         of_file = f"{of_file} {words.lexemes(below, prefix=words.FOLDERS)}"
@@ -149,9 +150,8 @@ _Known = tuple[dict[bytes, bytes], dict[str, bytes]]
 
 def _lock(db: Database, paths: Iterable[str]) -> None:
     """Two that write the same file come one after the other; the lock ends with the transaction."""
-    sql = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ?, 1))"
-    for path in sorted(paths):
-        db.execute(sql, (path,))
+    lock = "pg_advisory_xact_lock(hashtextextended(current_schema() || path, 1))"
+    db.execute(f"SELECT {lock} FROM unnest(?::text[]) AS files (path)", (sorted(paths),))
 
 
 def _known(db: Database, path: str, documents: Sequence[NewDocument]) -> _Known:
@@ -238,13 +238,14 @@ def _remove(db: Database, paths: Iterable[str]) -> None:
 def _set_vectors(db: Database, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
     of_headers = [(writes.blob(vector), number) for number, vector in sorted(headers.items())]
     db.executemany("UPDATE headers SET vector = ? WHERE id = ?", of_headers)
-    sharing = f"chunks.digest IN (SELECT digest FROM chunks WHERE id {IN})"
+    digests = [row[0] for row in db.execute(f"SELECT digest FROM chunks WHERE id {IN}", (array(texts),))]
+    sharing = [row[0] for row in db.execute("SELECT id FROM chunks WHERE digest = ANY(?)", (digests,))]
     rows = db.execute(
         "SELECT chunks.document, chunks.id, digest, headers.vector FROM chunks"
         " LEFT JOIN headers ON headers.document = chunks.document AND headers.id = header"
-        f" WHERE (chunks.id {IN} OR {sharing}) AND (header IS NULL OR headers.vector IS NOT NULL)"
+        f" WHERE chunks.id {IN} AND (header IS NULL OR headers.vector IS NOT NULL)"
         " AND NOT EXISTS (SELECT FROM embedded AS e WHERE e.document = chunks.document AND e.chunk = chunks.id)",
-        (array(chunks), array(texts)),
+        (array({*chunks, *sharing}),),
     ).fetchall()
     known: dict[bytes, bytes] = {row[2]: writes.blob(texts[row[1]]) for row in rows if row[1] in texts}
     missing = [row[2] for row in rows if row[2] not in known]

@@ -46,7 +46,7 @@ def lexemes(*texts: str, prefix: str = "", start: int = 1) -> str:
 
 
 def _lexeme(word: str) -> str:
-    return stem(word[:_LONGEST])
+    return stem(word[:_LONGEST]) or word  # of "s" nothing is left
 
 
 def query_of(term: str) -> str:
