@@ -157,6 +157,8 @@ def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
 
 def _files_of(folder: str) -> list[str]:
     """The files of the index in a folder; none where it cannot be read."""
+    from local_rag.config.settings import Settings
+
     if folder:
         with suppress(LocalRagError), Index.open(Settings.load().path_of(folder)) as index:
             return index.read(reads.paths)

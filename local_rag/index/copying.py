@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +127,7 @@ def _file(db: Database, path: str) -> _File:
         keys |= {chunk: key for chunk, key, *_ in rows}
         chunks = [Chunk(start, end, heading) for _, _, start, end, heading in rows]
         read = tuple(ReadLine(*line) for line in json.loads(lines))
-        documents.append((LoadedDocument(text, title, page, outline, *about, lines=read), chunks))
+        documents.append((replace(LoadedDocument(text, title, page, outline, *about), lines=read), chunks))
     known = db.execute(f"{vectors.embedded(db)} WHERE e.chunk {IN}", (array(keys),))
     found = {keys[chunk]: (of_text, of_header) for chunk, of_text, of_header in known}
     return _File(row, documents, found)
