@@ -416,5 +416,4 @@ class Index:
             yield
 
     def _check(self) -> None:
-        """Raises IndexMismatch unless this embedder and this chunking made the index."""
         self._store.read(checks.check_settings, self.path, self._settings)
