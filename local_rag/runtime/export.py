@@ -11,6 +11,7 @@ from local_rag.runtime.kept import Turn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import local_time, plural, printable, shorten
+from local_rag.text.markup import as_read, unmarked
 
 
 def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str:
@@ -39,7 +40,7 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield f"**{doubt}{f': {escaped(answer.reason)}' if answer.reason else ''}.**"
         yield ""
     if answer.status != "abstained":
-        yield "\n\n".join(escaped(paragraph) for paragraph in answer.text.splitlines() if paragraph.strip())
+        yield "\n\n".join(escaped(paragraph) for paragraph in unmarked(answer.text).splitlines() if paragraph.strip())
     for conflict in answer.conflicts:
         yield from ("", *_conflict(conflict, texts))
     if answer.citations:
@@ -59,7 +60,7 @@ def source_line(citation: Citation, texts: AnswerTexts = ENGLISH) -> str:
     doubt = "" if citation.verified else f" ({texts.not_verified})"
     where = location(citation, escaped, texts)
     document = f" ({escaped(line)})" if (line := document_line(citation)) else ""
-    return f"- \\[{citation.number}\\] {where}{document}: “{escaped(citation.quote)}”{doubt}"
+    return f"- \\[{citation.number}\\] {where}{document}: “{escaped(as_read(citation.quote))}”{doubt}"
 
 
 def _conflict(conflict: Conflict, texts: AnswerTexts) -> Iterator[str]:

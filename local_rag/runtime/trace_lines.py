@@ -10,6 +10,7 @@ from local_rag.core.events import Called, Event, Retrieved, Step
 from local_rag.core.verdicts import Call, Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.text.display import joined, plural, printable, short_path, shorten
+from local_rag.text.markup import as_read
 from local_rag.text.metadata import short_id
 
 _KINDS = {
@@ -35,7 +36,7 @@ def trace_line(event: Event, label: PathLabel = short_path) -> str:
         of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
         score = f"{of} {event.score:.2f}" if event.score is not None else ""
         passage = f" {label(event.source)} ({short_id(event.chunk_id)})" if event.chunk_id else ""
-        why = f" ({_line(event.why)})" if event.why else ""
+        why = f" ({_line(as_read(event.why))})" if event.why else ""
         return f"    {event.kind}{passage}: {_line(event.verdict)}{score}{why}"
     return ""
 

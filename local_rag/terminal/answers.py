@@ -95,6 +95,8 @@ def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: A
         said, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)
         for citation in position.citations:
             where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts))
+            if citation.title and not citation.source.endswith(citation.title):
+                where = Text.assemble(f"[{citation.number}] {citation.title} (", location(citation, label, texts), ")")
             if (citation.number, citation.quote) not in below:
                 quote = Text(f'"{shorten(as_read(citation.quote), QUOTE_WIDTH)}"', "dim")
                 quote.highlight_words([position.text], "bold")
@@ -231,5 +233,5 @@ def verdict_text(graded: Graded, label: PathLabel = short_path, where: str = "")
     if graded.source:
         text.append(f"  {label(graded.source)}{where}")
     if graded.why:
-        text.append(f" ({shorten(graded.why, LONGEST)})", "dim")
+        text.append(f" ({shorten(as_read(graded.why), LONGEST)})", "dim")
     return text

@@ -23,6 +23,7 @@ from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import COLOURS, LONGEST, QUOTE_WIDTH, answer_parts, location, verdict_text
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import is_url, joined, normal, plural, short_path, shorten
+from local_rag.text.markup import as_read, unmarked
 from local_rag.text.metadata import short_id
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
     content, why = passages.text(passage)
     if content is None:
         return text.append(f"({why})", "yellow")
-    return text.append(content if whole else f'"{shorten(content, QUOTE_WIDTH)}"', "dim")
+    return text.append(unmarked(content) if whole else f'"{shorten(as_read(content), QUOTE_WIDTH)}"', "dim")
 
 
 def _citation(passage: Line) -> Citation:
@@ -180,7 +181,7 @@ def _citation(passage: Line) -> Citation:
 
 
 def _draft(draft: Line, whole: bool) -> Text:
-    text = draft["text"] if whole else shorten(draft["text"], LONGEST)
+    text = unmarked(draft["text"]) if whole else shorten(as_read(draft["text"]), LONGEST)
     return Text.assemble(f'"{text}"', (f" ({shorten(draft['why'], LONGEST)})", "dim"))
 
 

@@ -23,6 +23,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.trace_lines import trace_line, usage_line
 from local_rag.terminal.console import TerminalDisplay
 from local_rag.text.display import joined, short_path
+from local_rag.text.markup import closed, unmarked
 
 if TYPE_CHECKING:
     from local_rag.config.values import Values
@@ -215,4 +216,4 @@ class QuestionDisplay:
         self.console.print(Text(line, "dim"))
 
     def _region(self) -> RenderableType:
-        return Group(self._spinner, Text(self.draft[-DRAFT:], "dim")) if self.draft else self._spinner
+        return Group(self._spinner, Text(unmarked(closed(self.draft))[-DRAFT:], "dim")) if self.draft else self._spinner

@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+_ON = r"\n(?!\s*\n)"
+"""The end of a line within a paragraph."""
 _TARGET = r"\((?:[^()\s]|\([^()\s]*\))*(?: +\"[^\"\n]*\")?\)"
 _PATTERNS = [
     re.compile(pattern, re.DOTALL)
@@ -17,15 +19,22 @@ _PATTERNS = [
         rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge
         rf"\[\s*\]{_TARGET}",
         rf"(?<![\w)\]])\[(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
-        r"(?:\{[a-z][\w:+-]*\}|:[a-z][\w:+-]*:)`(?P<kept>[^`<\n]*[^`<\s])(?:\s*<[^`>\n]*>)?`",
-        r"`(?P<kept>[^`<\n]*[^`<\s])\s*<[^`>\n]*>`__?",
-        r"(?<!`)(?P<ticks>`{1,2})(?!`)(?P<kept>[^`\n]+)(?P=ticks)(?!`)",
+        rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
+        rf"`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])\s*<[^`>]*>`__?",
+        rf"(?<!`)(?P<ticks>`{{1,2}})(?!`)(?P<kept>(?:[^`\n]|{_ON})+)(?P=ticks)(?!`)(?:__?(?!\w))?",
+        rf"(?<![\w*])\*\*(?=[^\s*])(?P<kept>(?:[^*\n]|\*(?!\*)|{_ON})*[^\s*]\*?)\*\*(?![\w*])",
         r"(?<![\w*])(?P<strong>\*{1,3})(?=[^\s*])(?P<kept>[^*\n]*[^\s*])(?P=strong)(?![\w*])",
         r"(?<![\w_])_(?=[^\s_])(?P<kept>[^_\n]*[^\s_])_(?![\w_])",  # __init__ is a name
         r"</?(?:a|b|br|code|details|div|em|i|img|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
     )
 ]
-_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|(?:```|~~~).*\n?)", re.MULTILINE)
+_OF_LINES = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|(?:```|~~~).*\n?|>[ \t]+)"
+    r"|^[ \t]*([=~^\"'+*.:_`-])\1{3,}[ \t]*(?:\n|\Z)"  # below a heading of reStructuredText
+    r"|[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*$|(?<=:):[ \t]*$",
+    re.MULTILINE,
+)
+_NUMBERED = re.compile(r":(pep|rfc):`(?=\d+`)")
 _SIGNS = re.compile(r"[\[`*_<]")
 
 
@@ -57,8 +66,18 @@ def plain(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """A text without its markup, the signs of its headings and the fences of its code."""
-    return _HEADING.sub("", plain(text))
+    """A text without its markup, the signs of its headings and quotes and the fences of its code."""
+    numbered = _NUMBERED.sub(lambda role: f"{role[1].upper()} `", text)
+    return _OF_LINES.sub("", plain(numbered))
+
+
+def closed(draft: str) -> str:
+    """A text that is still written: what is bold, or code, up to now ends."""
+    last = draft.rpartition("\n\n")[2].replace("```", "")
+    for sign in ("`", "**"):
+        if last.count(sign) % 2:
+            draft = draft.removesuffix(sign) if draft.endswith(sign) else draft.rstrip() + sign
+    return draft
 
 
 def as_read(text: str) -> str:

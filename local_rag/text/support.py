@@ -96,13 +96,20 @@ def evidence(sentence: str, passage: str) -> Evidence:
     for copy in _copies(sentence, passage) if words(sentence) else ():
         within = _inner(passage, copy)
         if (within.start in starts and within.end in ends) or _stands_alone(copy, passage, spans):
-            return Evidence(copy, "fully", exact=True)
+            return Evidence(_with_markup(copy, passage), "fully", exact=True)
     plain = _plain(_LEAD.sub("", sentence, count=1))
     sizes = product(range(1, QUOTE_SENTENCES + 1), range(len(spans)))
     quotes = [_compared(plain, passage, spans[first : first + size]) for size, first in sizes]
     best = max(quotes, key=lambda quote: (_RANK.index(quote.support), quote.covered))
     turned = any(quote.covered >= TURNED and quote.support == "no" for quote in quotes)
     return Evidence(best.span, best.support, turned=turned)
+
+
+def _with_markup(copy: Span, passage: str) -> Span:
+    """A copy with the markup at its ends, of which the other half may stand inside: of **FastAPI** is fast."""
+    around = markup(passage)
+    start = next((start for start, end in around if end == copy.start), copy.start)
+    return Span(start, next((end for start, end in around if start == copy.end), copy.end))
 
 
 class _Quote(NamedTuple):

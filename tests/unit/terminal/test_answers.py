@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from support.fakes import passage
 from support.screen import shown
 
-from local_rag.core.answer import Answer, Citation, Highlight, Sentence
+from local_rag.core.answer import Answer, Citation, Conflict, Highlight, Position, Sentence
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.verdicts import Call, Graded, Usage
@@ -194,6 +194,14 @@ def test_markdown_of_a_model_is_drawn():
         "  pay --now",
         "",
     ]
+
+
+def test_a_side_of_a_disagreement_is_named_by_title_and_date_of_its_document():
+    old, new = (citation(number, f"It is {price}.", title=f"Lease {price}") for number, price in ((1, 900), (2, 950)))
+    sides = (Position("950", "2024-03-01", (new,), "document"), Position("900", "2020-01-01", (old,), "document"))
+    rows = [line.split(maxsplit=3) for line in lines(answer(conflicts=(Conflict(sides),))) if line.startswith(" ")]
+    assert [row[:3] for row in rows] == [["2024-03-01", "950", "[2]"], ["2020-01-01", "900", "[1]"]]
+    assert rows[0][3] == 'Lease 950 (/notes/plan.pdf, p. 4), "It is 950."'
 
 
 def test_sentences_that_were_taken_out_are_named():

@@ -11,7 +11,7 @@ from local_rag.core.documents import Catalog
 from local_rag.runtime.export import conflict_line, position_date
 from local_rag.text.display import local_iso, local_time, summary, those_there, waiting_line
 from local_rag.text.document_questions import document_question
-from local_rag.text.markup import markup, plain, view_of
+from local_rag.text.markup import as_read, closed, markup, plain, view_of
 from local_rag.text.near_duplicates import Distinct
 from local_rag.text.support import evidence
 
@@ -75,6 +75,32 @@ def test_every_letter_of_the_view_stands_in_the_text(text):
     view, hidden = view_of(text), {place for start, end in markup(text) for place in range(start, end)}
     assert "".join(text[place] for place in view.positions) == view.text
     assert "".join(letter for place, letter in enumerate(text) if place not in hidden) == view.text
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("## Price { #price }\n\nIt is **900 *euros***.", "Price It is 900 euros."),
+        ("The ``first\nline`` and **bold\nwords**.", "The first line and bold words."),
+        (
+            "Title\n-----\nSee :pep:`8` and `Type Objects`_::",
+            "Title See PEP 8 and Type Objects:",
+        ),
+        ("> quoted\n\n```python\nf(**options)\n```", "quoted f(**options)"),
+    ],
+)
+def test_what_a_person_reads_of_a_text_on_a_line(text, read):
+    assert as_read(text) == read
+
+
+def test_a_quote_holds_both_halves_of_its_markup():
+    passage = "# Why\n\n**It** is always `fast`"
+    assert evidence("It is always fast.", passage).span.of(passage) == "**It** is always `fast`"
+
+
+@pytest.mark.parametrize("draft", ["It is **ver", "It is **very** `fas", "It is **", "Why\n\n**It** is", "```\nx = 1"])
+def test_a_draft_is_read_without_its_markup_at_any_time(draft):
+    assert not {*"*`"} & {*as_read(closed(draft))}
 
 
 def test_a_plain_quote_of_a_text_with_markup_is_word_for_word_and_stands_where_it_stood():
