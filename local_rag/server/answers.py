@@ -14,7 +14,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
 from local_rag.text.answer_texts import AnswerTexts, texts_in
 from local_rag.text.display import is_url, local_iso, short_path
-from local_rag.text.markup import as_read
+from local_rag.text.markup import as_read, unmarked
 from local_rag.text.nodes import answer_tree, same_length
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
     for citations in (view["citations"], view["nearest"]):
         originals = answer.citations if citations is view["citations"] else answer.nearest
         _place(citations, originals, label, texts)
+    for graded in view["decisions"]:
+        graded["why"] = as_read(graded["why"])
     for conflict, plain in zip(answer.conflicts, view["conflicts"], strict=True):
         plain["line"] = conflict_line(conflict, texts)
         for side, position in zip(conflict.positions, plain["positions"], strict=True):
@@ -107,7 +109,7 @@ PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "u
 def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
-    `start` and `end` are code points of its document.
+    `start` and `end` are code points of its document, `read` is its text without markup.
     """
     known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
     url, source = known["url"], known.get("source", "")
@@ -115,6 +117,7 @@ def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, 
         "file_id": id_of(source, known["origin"], known.get("fallback_corpus", "")),
         "label": url if is_url(url) else label(source),
         "text": passage.page_content,
+        "read": unmarked(passage.page_content),
         "score": known.get("rank_score"),
         "dense": known.get("score"),
         "sparse": known.get("sparse"),
@@ -131,6 +134,7 @@ def event_view(event: Event, label: PathLabel) -> tuple[str, dict[str, Any]]:
         fields = {"node": event.node, "seconds": event.seconds}
     else:
         fields = to_plain(event)
+        fields |= {"why": as_read(event.why)} if isinstance(event, Graded) else {}
     if isinstance(event, Graded) and event.source:
         fields["label"] = event.source if is_url(event.source) else label(event.source)
     return NAMES[type(event)], fields

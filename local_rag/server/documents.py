@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
+from pydantic import Field
 
 from local_rag.core.errors import FileSkipped, LocalRagError
 from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote, Rectangle
@@ -20,12 +21,15 @@ from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, shown
 from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
-from local_rag.server.responses import file_headers, file_response
+from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
-from local_rag.text.nodes import Node
+from local_rag.text.markup import closed
+from local_rag.text.nodes import Node, tree
 
 MOST = 2**53
 """Of a number: SQLite and a page can count that far."""
+LONGEST_DRAFT = 100_000
+"""Characters of a draft that is drawn."""
 LONGEST_TEXT = 20_000
 """Code points of a document that are given at once."""
 
@@ -43,6 +47,12 @@ Opens = Literal["pdf", "text", "attachment", ""]
 Number = Annotated[int, Query(ge=0, le=MOST)]
 
 router = APIRouter()
+
+
+class Draft(Body):
+    """The text of a draft, in Markdown."""
+
+    text: str = Field(max_length=LONGEST_DRAFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,12 @@ def text(
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
     return part(documents[document], path, start, min(end, start + LONGEST_TEXT))
+
+
+@router.post("/api/read")
+def read(draft: Draft) -> dict[str, Sequence[Node]]:
+    """A draft as an answer is read: `blocks`, its tree; what is not written to its end yet is closed."""
+    return {"blocks": tree(closed(draft.text))}
 
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)

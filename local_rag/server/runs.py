@@ -20,6 +20,7 @@ from local_rag.server.errors import NotFound
 from local_rag.server.responses import Body
 from local_rag.server.workspace import Here, Workspace
 from local_rag.text.display import is_url
+from local_rag.text.markup import unmarked
 
 RUN_ID = r"^[2-9a-z]{4}$"
 """The ID of a run, whole, or `last`."""
@@ -140,6 +141,7 @@ def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
         "file_id": id_of(source, passage["origin"], passage.get("fallback_corpus", "")),
         "label": url if is_url(url) else passages.label(source),
         "text": text or "",
+        "read": unmarked(text or ""),
         "why": why,
     }
 

@@ -27,6 +27,8 @@ from starlette.staticfiles import StaticFiles
 
 import local_rag
 from local_rag.server.auth import POLICY
+from local_rag.text.markup import closed
+from local_rag.text.nodes import tree
 
 PAGE = Path(local_rag.__file__).parent / "server" / "page"
 HOLD = object()
@@ -66,13 +68,21 @@ def passage(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
     """A passage as the API shows it."""
     scores = {"score": 0.9 / number, "dense": 0.81, "sparse": 4.2}
     where = {"page": number, "heading": "", "url": "", "start": 0, "end": len(text)}
-    return {"chunk_id": f"c{number}", "file_id": f"f{number}", "label": label, "text": text, **scores, **where}
+    return {
+        "chunk_id": f"c{number}",
+        "file_id": f"f{number}",
+        "label": label,
+        "text": text,
+        "read": text,
+        **scores,
+        **where,
+    }
 
 
 def quote(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
     """A citation as the API shows it."""
     place = {"file_id": f"f{number}", "label": label, "where": f"p. {number}", "line": "", "page": number}
-    span = {"heading": "", "quote": text, "start": 0, "end": len(text), "url": "", "verified": True}
+    span = {"heading": "", "quote": text, "read": text, "start": 0, "end": len(text), "url": "", "verified": True}
     return {"number": number, **place, **span, "origin": "files", "how": "word for word", "source": label}
 
 
@@ -168,6 +178,7 @@ class PageServer:
             Route("/api/ask", self._ask, methods=["POST"]),
             Route("/api/jobs/{id}/events", self._events),
             Route("/api/jobs/{id}/stop", self._stop, methods=["POST"]),
+            Route("/api/read", self._read, methods=["POST"]),
             Route("/api/{path:path}", self._api, methods=["GET", "POST"]),
         ]
         config = uvicorn.Config(Starlette(routes=routes), log_config=None, timeout_graceful_shutdown=1)
@@ -195,6 +206,9 @@ class PageServer:
 
     def _serve(self):
         asyncio.run(self._server.serve(sockets=[self._socket]))
+
+    async def _read(self, request):
+        return JSONResponse({"blocks": tree(closed((await request.json())["text"]))})
 
     async def _api(self, request):
         path = request.path_params["path"]

@@ -26,7 +26,7 @@ def test_stages_drafts_and_the_answer(tab, server):
         HOLD,
         ended("retrieve"),
         started("generate", "writing the answer"),
-        token("The rent is 700"),
+        token("## Rent\n\nThe rent is **700"),
         HOLD,
         graded("grade_generation", "not supported", "no passage says 700"),
         started("generate", "writing the answer again"),
@@ -39,7 +39,8 @@ def test_stages_drafts_and_the_answer(tab, server):
     assert server.posted == [("ask", {"question": QUESTION, "thread": ""})]
     server.release()
     tab.see("Draft, not checked yet")
-    tab.see("The rent is 700")
+    tab.has(".draft h3", ["Rent"])
+    tab.has(".draft p", ["The rent is 700"])
     server.release()
     tab.see("Draft, taken back")
     tab.see("no passage says 700")

@@ -292,3 +292,9 @@ def test_what_is_not_in_the_index_is_not_there(there, tmp_path):
 def test_without_an_index_there_are_no_files_and_a_hint(serve, home):
     error = serve().get("/api/files").json()["error"]
     assert error["code"] == "index_missing" and error["hint"].startswith("local-rag index")
+
+
+def test_a_draft_is_read_as_an_answer_is(serve):
+    (heading, paragraph) = serve().post("/api/read", {"text": "## Rent\n\nIt is **900"}).json()["blocks"]
+    assert (heading["t"], paragraph["c"][1]["t"]) == ("h", "strong")
+    assert serve().post("/api/read", {"text": "x" * 100_001}).status_code in (400, 422)

@@ -1,5 +1,6 @@
 // The server's tree of an answer as elements. Only the kinds of this table are drawn, and nothing is ever markup.
-import { h, html, useState } from "../html.js";
+import { post } from "../api.js";
+import { h, html, useEffect, useRef, useState } from "../html.js";
 import { Dialog } from "./dialog.js";
 import { CopyButton } from "./problem.js";
 
@@ -12,6 +13,19 @@ const OF_THEIR_OWN_DIRECTION = new Set(["p", "li", "th", "td", "h", "quote"]);
 // `onCite(number)` opens the citation of a mark, `active` is the number of the one that is open.
 export function Blocks({ nodes, onCite, active = null }) {
   return (nodes || []).map((node) => html`<${Node} node=${node} onCite=${onCite} active=${active} />`);
+}
+
+// A text that may still be written, as the server reads it. One request at a time: what comes meanwhile is in the next.
+export function Written({ text }) {
+  const [read, setRead] = useState({ text: "", blocks: [] });
+  const asking = useRef(false);
+  useEffect(() => {
+    if (asking.current || read.text === text) return;
+    asking.current = true;
+    post("read", { text }).then(({ blocks }) => setRead({ text, blocks }), () => {})
+      .finally(() => (asking.current = false));
+  }, [text, read]);
+  return html`<${Blocks} nodes=${read.blocks} />`;
 }
 
 function Node({ node, onCite, active }) {

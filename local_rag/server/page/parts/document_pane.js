@@ -85,9 +85,9 @@ function Step({ icon, label, ...rest }) {
 }
 
 // A quote of the web, or of a source that is not indexed: its words, and the address, which nothing opens by itself.
-function Elsewhere({ citation: { quote, text, url } }) {
+function Elsewhere({ citation: { read, url } }) {
   return html`<div class="pane-body stack"><p class="muted">This is not from an indexed file.</p>
-    <blockquote class="stored"><mark>${quote || text}</mark></blockquote>
+    <blockquote class="stored"><mark>${read}</mark></blockquote>
     ${/^https?:/.test(url) && html`<p>A click leaves this machine:${" "}
       <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a></p>`}</div>`;
 }

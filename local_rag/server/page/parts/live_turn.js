@@ -1,6 +1,7 @@
 // The question that is being worked on: stages, drafts, and what asks for a person.
 import { consent, isUnderWay } from "../asking.js";
 import { html, useLater, useRef, useState } from "../html.js";
+import { Written } from "./blocks.js";
 import { How } from "./how.js";
 import { Problem } from "./problem.js";
 import { beginning, Question } from "./question.js";
@@ -68,7 +69,7 @@ function Draft({ draft, stopped }) {
   return html`<div>
     <p class="row"><span class="badge">${draft.withdrawn ? "Draft, taken back" : unchecked}</span>
       ${draft.why && html`<span class="small">${draft.why}</span>`}</p>
-    <div class=${draft.withdrawn ? "draft withdrawn" : "draft"}>${draft.text}</div></div>`;
+    <div class=${draft.withdrawn ? "draft withdrawn" : "draft"}><${Written} text=${draft.text} /></div></div>`;
 }
 
 function Consent({ query }) {

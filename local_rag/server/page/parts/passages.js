@@ -26,7 +26,7 @@ function Passage({ passage, scores, graded, onOpen }) {
       <bdi class="small">${joined([!label.endsWith(title) && title, date?.slice(0, 10)])}</bdi>
       ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
-    <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.text}</p>
+    <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.read}</p>
   </li>`;
 }
 

@@ -1,7 +1,7 @@
 // The questions that are recorded: a list, and one with the way to its answer.
 import { path } from "../api.js";
 import { html, useLater, useState } from "../html.js";
-import { Blocks } from "../parts/blocks.js";
+import { Blocks, Written } from "../parts/blocks.js";
 import { CaseDialog } from "../parts/case_dialog.js";
 import Feedback from "../parts/feedback.js";
 import { Graph } from "../parts/graph.js";
@@ -65,7 +65,7 @@ function Run({ value }) {
   const passages = value.passages.map(({ score, ...each }) => ({
     ...each,
     dense: score,
-    text: each.text || `(${each.why})`,
+    read: each.read || `(${each.why})`,
   }));
   return html`<p class="small"><a href="#/runs">The whole history</a></p>
     <${Question} level="h1" text=${run.question} />
@@ -78,7 +78,7 @@ function Run({ value }) {
     ${making && html`<${CaseDialog} run=${run} onClose=${() => setMaking(false)} />`}
     <h2>The way to it</h2><${Replay} value=${value} />
     <h2>Passages</h2><${Passages} passages=${passages} verdicts=${value.verdicts} onOpen=${open} />
-    ${value.drafts.map((draft) => html`<h2>Rejected draft</h2><p class="draft">${draft.text}</p>
+    ${value.drafts.map((draft) => html`<h2>Rejected draft</h2><div class="draft"><${Written} text=${draft.text} /></div>
       <p class="small">${draft.why}</p>`)}
     <${Facts} title="Conditions" facts=${conditions(value)} />`;
 }
