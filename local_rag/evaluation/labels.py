@@ -105,9 +105,9 @@ def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
 def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
     """The case of a feedback; None where nobody says what is right. `files` are those of the index.
 
-    Of a good answer the verified citations are relevant, and their quotes are the answers where nobody wrote another; a
-    good abstention means that the files do not answer. Of a bad answer only those are relevant that hold the expected
-    one; of a bad abstention is known that the files answer.
+    Of a good answer the verified citations are relevant, and where nobody wrote another its answering words and quotes
+    are the answers; a good abstention means that the files do not answer. Of a bad answer only those are relevant that
+    hold the expected one; of a bad abstention is known that the files answer.
     """
     abstained = feedback.answer.status == "abstained"
     unanswerable = feedback.unanswerable or (feedback.good and abstained and not feedback.expected)
@@ -115,11 +115,21 @@ def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
     cited = _cited(feedback.answer, files) if not unanswerable else ()
     relevant = cited if feedback.good else _holding(answers, cited)
     if feedback.good and not answers:
-        answers = tuple(dict.fromkeys(as_read(target.quote) for target in cited))
+        answers = _said(feedback.answer, cited)
     if not (answers or relevant or unanswerable or abstained):
         return None
     note = f"feedback on the run {feedback.run}" + (f": {feedback.note}" if feedback.note else "")
     return Case(named(feedback.question), feedback.question, answers, not unanswerable, relevant, note=note)
+
+
+def _said(answer: Answer, cited: Sequence[Target]) -> tuple[str, ...]:
+    """The answering words of an answer, and its quotes.
+
+    None where no such words are known: a right answer in other words would count as wrong for want of whole sentences.
+    """
+    short = [answer.short, *(answer.text[each.start : each.end] for each in answer.highlights)]
+    texts = map(as_read, [*short, *(target.quote for target in cited)])
+    return tuple(dict.fromkeys(filter(None, texts))) if any(short) else ()
 
 
 def _cited(answer: Answer, files: Sequence[str]) -> tuple[Target, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from support.garden import BEGIN, CUP, GREENHOUSE
 
 from local_rag.evaluation.cases import read_cases
+from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.labels import case_of_feedback
 from local_rag.runtime.history import History
 
@@ -65,7 +67,7 @@ def test_judged_answers_become_cases_without_a_word_where_the_judgement_says_eno
     assert "1 answer left out: say on the page what a right answer says" in text
     (first, second) = read_cases(here / "mine.jsonl")
     assert (first.question, first.answerable, first.relevant[0].file) == (GREENHOUSE, True, "plan.md")
-    assert first.answers == tuple(dict.fromkeys(target.quote for target in first.relevant)), "its quotes are right"
+    assert first.answers[-1] == first.relevant[-1].quote, "its quotes are right"
     assert first.note.startswith("feedback on the run ") and first.note.endswith(": with its price")
     assert (second.question, second.answerable, second.relevant) == (CUP, False, ())
     history.judge(ids[BEGIN], False, expected="3 May")
@@ -86,5 +88,13 @@ def test_what_is_relevant_by_what_a_person_says(here, history, ids):
     assert case(GREENHOUSE, False, unanswerable=True).answerable is False
     wrong = case(GREENHOUSE, False, expected="nothing like it")
     assert (wrong.answers, wrong.relevant) == (("nothing like it",), ()), "what a wrong answer cites is not relevant"
+    good = case(GREENHOUSE, True)
+    for text, right in (("It is 4,200 euros, all in all [1].", True), ("It costs 42 euros [1].", False)):
+        record = {"answer": {"status": "grounded", "text": text}}
+        assert is_right(good, record) is right, "other words with the same answer are right"
+    said = history.judgement(ids[GREENHOUSE])
+    wordless = replace(said, answer=replace(said.answer, short="", highlights=()))
+    of_list = case_of_feedback(wordless, [])
+    assert of_list.answers == () and of_list.relevant == good.relevant, "it is compared by what it cites alone"
     held = case(GREENHOUSE, False, expected="4,200 euros")
     assert [target.file[-7:] for target in held.relevant] == ["plan.md"]
