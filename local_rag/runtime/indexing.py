@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
@@ -149,7 +148,8 @@ def _index_files(
                 index.reembed(progress)
         report = SyncReport()
         if roots or not urls:
-            report = _synced(index, request, display, READERS if settings.values.ocr.enabled else {})
+            images = READERS if settings.values.ocr.enabled else {}
+            report = _synced(index, replace(request, loaders={**images, **request.loaders}), display)
             if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
                 raise NothingToIndex(report)
         if urls:
@@ -321,9 +321,7 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
     return _embedded(index, _synced(index, request, display), display)
 
 
-def _synced(
-    index: Index, request: Request, display: Display, images: Mapping[str, Loader] = MappingProxyType({})
-) -> SyncReport:
+def _synced(index: Index, request: Request, display: Display) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
@@ -333,7 +331,7 @@ def _synced(
             follow_links=request.follow_links,
             prune=request.prune,
             retry=request.retry,
-            loaders={**images, **request.loaders},
+            loaders=request.loaders,
             progress=progress,
             embed=False,
         )

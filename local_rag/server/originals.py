@@ -141,7 +141,7 @@ class PagePictures:
     def placed(self, path: Path, document: StoredDocument, start: int, end: int) -> PlacedQuote:
         """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped, OSError."""
         page = document.page or 1
-        if document.lines:
+        if document.lines or not document.text:
             drawn = self.picture(path, page)
             return PlacedQuote(tuple(_on_scan(document.lines, start, end)), drawn.width, drawn.height, drawn.pages)
         with self._working:

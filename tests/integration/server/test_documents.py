@@ -9,10 +9,12 @@ import pytest
 from support.fakes_index import HashingEmbedder
 from support.garden import enter
 from support.hostile import docx_members, docx_paragraph, make_pdf, make_zip
+from support.scans import drawn
 from support.serving import a_workspace, asking
 
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
+from local_rag.index.parse.ocr import READERS
 from local_rag.server.answers import file_id
 from local_rag.text.citations import quotation
 from local_rag.text.sentences import Span
@@ -298,3 +300,15 @@ def test_a_draft_is_read_as_an_answer_is(serve):
     (heading, paragraph) = serve().post("/api/read", {"text": "## Rent\n\nIt is **900"}).json()["blocks"]
     assert (heading["t"], paragraph["c"][1]["t"]) == ("h", "strong")
     assert serve().post("/api/read", {"text": "x" * 100_001}).status_code in (400, 422)
+
+
+def test_an_image_is_shown_as_a_page_before_ocr_has_read_it(notes):
+    drawn("A photograph", size=(900, 400)).save(notes / "photo.png")
+    with Index.open(Settings.load().index_path, HashingEmbedder(window=300), create=True) as index:
+        index.sync([notes], loaders=READERS)
+    with asking(a_workspace()) as client:
+        place = place_of(client, notes / "photo.png", page=1)
+        assert (place["kind"], place["image"], place["pages"]) == ("pdf", {"width": 900, "height": 400}, 1)
+        assert place["rectangles"] == [] and place["blocks"] == []
+        page = client.get(f"/api/documents/{place['file_id']}/pages/1")
+        assert page.content.startswith(b"\x89PNG")

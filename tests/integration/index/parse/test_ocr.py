@@ -7,7 +7,8 @@ import zlib
 
 import pytest
 from PIL import Image
-from support.hostile import make_zip
+from pypdf import PdfReader, PdfWriter
+from support.hostile import make_pdf, make_zip
 from support.scans import A4, drawn, scanned, stand_in, table
 
 from local_rag.core.errors import FileSkipped
@@ -82,10 +83,15 @@ def test_what_is_missing_is_named(monkeypatch):
     assert ocr.missing() == "pip install 'local-rag[ocr]'"
 
 
-def test_a_stamp_or_noise_is_no_text_layer(tmp_path):
-    """Text that a scanner adds, such as a page number, is kept; what is drawn waits for OCR."""
-    pages = load_pdf(scanned(tmp_path / "a.pdf", [""], [""]))
-    assert pages.scans == (1, 2) and not pages.documents
+def test_the_stamp_of_a_scanner_is_no_text_layer(tmp_path):
+    """It is kept; the picture beneath it waits for OCR. A page with a picture and more text does not."""
+    written, scan = PdfWriter(), scanned(tmp_path / "scan.pdf", ["The lamp."])
+    for text in ("Scanned at noon", "The keeper lights the lamp at dusk and sleeps by day."):
+        page = written.add_page(PdfReader(scan).pages[0])
+        page.merge_page(PdfReader(make_pdf(tmp_path / "text.pdf", [text])).pages[0])
+    written.write(tmp_path / "stamped.pdf")
+    file = load_pdf(tmp_path / "stamped.pdf")
+    assert (file.scans, [document.page for document in file.documents]) == ((1,), [1, 2])
 
 
 # --- images
