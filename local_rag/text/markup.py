@@ -25,7 +25,7 @@ _PATTERNS = [
         rf"(?<![\w*])\*\*(?=[^\s*])(?P<kept>(?:[^*\n]|\*(?!\*)|{_ON})*[^\s*]\*?)\*\*(?![\w*])",
         r"(?<![\w*])(?P<strong>\*{1,3})(?=[^\s*])(?P<kept>[^*\n]*[^\s*])(?P=strong)(?![\w*])",
         r"(?<![\w_])_(?=[^\s_])(?P<kept>[^_\n]*[^\s_])_(?![\w_])",  # __init__ is a name
-        r"</?(?:a|b|br|code|details|div|em|i|img|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
+        r"</?(?:a|abbr|b|br|code|details|div|em|i|img|kbd|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
     )
 ]
 _OF_LINES = re.compile(

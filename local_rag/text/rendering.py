@@ -32,6 +32,8 @@ _LOOKED_AT = 20
 _ITEM = re.compile(r"[ \t]*[-•][ \t]+")
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[a-z!?][^<>]*>", re.DOTALL | re.IGNORECASE)
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_ATTRIBUTES = re.compile(r"(?<=\S)[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*\Z")
+"""Of a heading in many dialects: "Price { #price }"."""
 _MARKUP = re.compile(r"[*_`~]+|!?\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|<[^<>\n]*>|\\.|&#?\w+;")
 """Markup of a line that a highlight must not part: it begins behind it and ends before it."""
 
@@ -244,7 +246,9 @@ class _Markdown:
             yield from self._table(token)
             return
         elif token.type == "inline":
-            token.content = _signed(self._placed(token), self._marks, inline=True)
+            view = self._placed(token)
+            attributes = _ATTRIBUTES.search(view.text)
+            token.content = _signed(_cut(view, 0, attributes and attributes.start()), self._marks, inline=True)
         yield token
 
     def _table(self, token: Token) -> Iterator[Token]:

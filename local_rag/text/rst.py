@@ -63,7 +63,8 @@ class _Writer:
             return self._heading(first)
         if _BORDER.match(line.strip()):
             borders = (n for n in range(first + 1, len(self._lines)) if _BORDER.match(self._line(n)))
-            return self._fenced(first, next((n + 1 for n in borders if not self._line(n + 1)), first + 1))
+            end = next((n + 1 for n in borders if not self._line(n + 1)), first + 1)
+            return self._fenced(first, end, is_table=True)
         if line.strip().startswith(">>>"):
             return self._fenced(first, self._end(first, indent))
         if _CODE.match(line.strip()):
@@ -130,13 +131,24 @@ class _Writer:
             end -= 1
         return self._fenced(begin, end) if begin < end else first
 
-    def _fenced(self, first: int, end: int) -> int:
+    def _columns(self, at: int, row: str) -> None:
+        """Write a row without the markup of code, whose columns stay below each other."""
+        end = 0
+        for match in re.finditer("``(.+?)``", row):
+            self._put(at + end, row[end : match.start()])
+            self._put(at + match.start(1), match[1])
+            self._put(at + match.end(), " " * 4, added=True)
+            end = match.end()
+        self._put(at + end, row[end:])
+
+    def _fenced(self, first: int, end: int, *, is_table: bool = False) -> int:
         around = " " * self._lists[-1][1]
         cut = min(self._indent(number) for number in range(first, end) if self._line(number))
         self._put(self._lines[first][0], around + _FENCE, added=True)
         for at, line in self._lines[first:end]:
             self._put(at, around, added=True)
-            self._put(at + min(cut, len(line) - 1), line[min(cut, len(line) - 1) :])
+            begin = min(cut, len(line) - 1)
+            self._columns(at + begin, line[begin:]) if is_table else self._put(at + begin, line[begin:])
         after = self._lines[end - 1][0] + len(self._lines[end - 1][1])
         self._put(after, f"\n{around}{_FENCE}" if not line.endswith("\n") else around + _FENCE, added=True)
         return end
