@@ -16,14 +16,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
-from local_rag.runtime.history_file import HistoryFile, not_ours
+from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, HistoryFile, not_ours
 from local_rag.runtime.kept import (
     LONGEST_NAME,
     STATUSES,
@@ -35,6 +36,7 @@ from local_rag.runtime.kept import (
     State,
     Thread,
     Turn,
+    Unanswered,
     in_words,
     thread_name,
 )
@@ -72,9 +74,11 @@ class History(HistoryFile):
         web_never: bool = False,
         conditions: Line | None = None,
         keep: int = 0,
+        state: Literal["waiting", "running"] = "running",
     ) -> str:
         """Write a question that starts, at the end of its thread if it is in one; its ID.
 
+        One that was `waiting` in the thread is this one: it gets another ID and stays as old as it is.
         With `conditions` it is recorded, and the oldest records go, so that there are at most `keep`.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -83,9 +87,12 @@ class History(HistoryFile):
             while (id_ := "".join(secrets.choice(LETTERS) for _ in range(4))) in known:
                 pass
             recorded = conditions and to_json(conditions, None)
-            about = (id_, at, question, index, json.dumps(indexes), web_never, recorded)
+            if state == "running" and (taken := self._rows(WAITING, question, thread)):
+                ((waiting, at),) = taken
+                self._run("DELETE FROM questions WHERE id = ?", waiting)
+            about = (id_, at, state, question, index, json.dumps(indexes), web_never, recorded)
             columns = "id, at, state, question, index_name, indexes, web_never, conditions"
-            self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, 'running', ?, ?, ?, ?, ?)", *about)
+            self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *about)
             if thread:
                 last = "(SELECT coalesce(max(position), 0) + 1 FROM turns WHERE thread = ?)"
                 self._run(f"INSERT INTO turns VALUES (?, {last}, ?)", thread, thread, id_)
@@ -95,12 +102,15 @@ class History(HistoryFile):
         return id_
 
     def add(self, run: str, line: Line | None, sources: Collection[str] = ()) -> None:
-        """Add a line to the record of a question, and the files that it names; it is there after a kill, too.
+        """Add a line to the record of a question, and the files that it names; it is there after a kill, too. A draft
+        takes the place of the one before.
 
         A question that was deleted meanwhile stays deleted.
         """
         with self._writing(), suppress(sqlite3.IntegrityError):
             if line is not None:
+                if line["event"] == "draft":
+                    self._run(NO_DRAFT, run)
                 self._run("INSERT INTO records VALUES (?, ?)", run, to_json(line, None))
             for source in sources:
                 self._run("INSERT OR IGNORE INTO cited VALUES (?, ?)", run, source)
@@ -109,16 +119,16 @@ class History(HistoryFile):
         self,
         run: str,
         state: State,
-        seconds: float,
+        seconds: float = 0.0,
         answer: Answer | None = None,
         *,
         shown: Sequence[str] = (),
         error: str = "",
         hint: str = "",
     ) -> None:
-        """Write how a question ended; the one that ends last comes last in its thread.
+        """Write how a question ended; the one that is answered last comes last in its thread.
 
-        What nobody asked to record and no chat can go on from leaves nothing.
+        What nobody asked to record and is in no chat leaves nothing; of an answered one no draft is left.
         """
         with self._writing():
             kept = answer and to_json(replace(answer, run="", thread=""), None)
@@ -127,7 +137,9 @@ class History(HistoryFile):
             if state == "done":
                 last = "(SELECT max(position) + 1 FROM turns AS others WHERE others.thread = turns.thread)"
                 self._run(f"UPDATE turns SET position = {last} WHERE question = ?", run)
-            unused = "(state <> 'done' OR id NOT IN (SELECT question FROM turns))"
+            if answer:
+                self._run(NO_DRAFT, run)
+            unused = "id NOT IN (SELECT question FROM turns)"
             self._run(f"DELETE FROM questions WHERE id = ? AND conditions IS NULL AND {unused}", run)
 
     def forget_record(self, run: str) -> None:
@@ -149,16 +161,12 @@ class History(HistoryFile):
 
     def threads(self, *, begun: bool = False) -> Sequence[Thread]:
         """Every chat, the one that was used last first; with `begun` also those of which no question was answered."""
-        sql = """SELECT thread, at, state, questions.question FROM turns JOIN questions ON questions.id = turns.question
-            ORDER BY thread, position"""
-        rows: dict[str, list[Any]] = {}
-        for name, *row in self._rows(sql):
-            rows.setdefault(name, []).append(row)
+        sql = """SELECT thread, questions.question, at, state = 'done' FROM turns
+            JOIN questions ON questions.id = turns.question ORDER BY thread, position"""
         threads = []
-        for name, questions in rows.items():
-            (_, _, first), (at, state, last) = questions[0], questions[-1]
-            turns = sum(state == "done" for _, state, _ in questions)
-            threads.append(Thread(name, turns, first, at, last, state))
+        for name, rows in groupby(self._rows(sql), itemgetter(0)):
+            _, questions, times, done = zip(*rows, strict=True)
+            threads.append(Thread(name, sum(done), questions[0], max(times)))
         kept = [thread for thread in threads if begun or thread.turns]
         return sorted(kept, key=lambda thread: thread.at, reverse=True)
 
@@ -169,6 +177,13 @@ class History(HistoryFile):
             if thread.name == name:
                 return thread
         raise UsageError(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
+
+    def unanswered(self) -> dict[str, list[Unanswered]]:
+        """By chat the questions that have no answer and were not asked again, the oldest first."""
+        found: dict[str, list[Unanswered]] = {}
+        for thread, *about in self._rows(UNANSWERED):
+            found.setdefault(thread, []).append(Unanswered(*about))
+        return found
 
     def names(self) -> Sequence[str]:
         """The names of all chats, sorted."""

@@ -50,6 +50,22 @@ PRAGMA user_version = {FORMAT};
 COMMIT;
 """
 
+WAITING = """SELECT id, at FROM turns JOIN questions ON id = turns.question
+    WHERE state = 'waiting' AND questions.question = ? AND thread = ? ORDER BY position LIMIT 1"""
+"""The first question with these words that waits in a chat."""
+
+_IS_DRAFT = "json_extract(line, '$.event') = 'draft'"
+NO_DRAFT = f"DELETE FROM records WHERE question = ? AND {_IS_DRAFT}"
+_DRAFT = f"SELECT json_extract(line, '$.text') FROM records WHERE question = id AND {_IS_DRAFT}"
+_ASKED_LATER = """SELECT * FROM turns AS others JOIN questions AS again ON again.id = others.question
+    WHERE others.thread = turns.thread AND again.question = questions.question AND again.at > questions.at"""
+
+UNANSWERED = f"""SELECT thread, questions.question, at, state,
+    coalesce(json_extract(answer, '$.reason'), error), hint, coalesce(({_DRAFT}), '')
+    FROM turns JOIN questions ON id = turns.question
+    WHERE state <> 'done' AND NOT EXISTS ({_ASKED_LATER}) ORDER BY at"""
+"""The questions of chats that have no answer and were not asked again."""
+
 
 class HistoryFile:
     """A database that several threads and processes read and write; close it, or use it in a `with`."""

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 """Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
 
-State = Literal["running", "done", "refused", "failed", "stopped"]
-"""Of a question. `running` is also what a process left that was ended; a question that cannot be asked so is `refused`;
-`stopped` has a person or the clock, `failed` everything else."""
+State = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
+"""Of a question. `waiting` and `running` are also what a process left that was ended; `refused` is one that cannot be
+asked so; `stopped` has a person or the clock, `failed` everything else."""
 
 STATUSES: tuple[str, ...] = (*get_args(Status), "running", "refused", "failed", "stopped")
 """The status of the answer, or where there is none the state."""
@@ -36,16 +36,24 @@ LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A chat as a list shows it: how many questions were answered, its first question, and the last one with its time
-    and state.
-    """
+    """A chat as a list shows it: how many questions were answered, its first question, and when the last was asked."""
 
     name: str
     turns: int
     first: str
     at: str
-    last: str = ""
-    state: State = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A question of a chat that has no answer: when it was asked, how it ended and why, and the draft that it left."""
+
+    question: str
+    at: str
+    state: State
+    error: str
+    hint: str
+    draft: str
 
 
 @dataclass(frozen=True, slots=True)

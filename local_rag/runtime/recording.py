@@ -1,8 +1,9 @@
-"""The record of a question: its events as lines of JSON, without drafts as they are streamed and texts of passages.
+"""The record of a question: its events as lines of JSON, without texts of passages.
 
 Every line has `event`, the kind, and `at`, the seconds since the question was asked; the rest are the fields of that
-event in `core.events`. Of a state after a node there is only what the node changed. A question that is asked outside of
-a chat never fails because its record cannot be written.
+event in `core.events`. Of a state after a node there is only what the node changed. A draft is kept in steps, as it is
+written, and goes once there is an answer. A question that is asked outside of a chat never fails because its record
+cannot be written.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
 ADDRESS = ("title", "url", "fallback_corpus")
+STEP = 1.0
+"""Seconds after which a draft is written anew: what a kill takes of it."""
 ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations", "conflicts"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
@@ -104,13 +107,16 @@ class _Entry:
         self._history, self._began = history, time.monotonic()
         self._state: Line = {}
         self._shown: Sequence[str] = ()
+        self._draft, self._attempt, self._kept = "", (0, 0), self._began
 
     def write(self, event: Event) -> None:
         if isinstance(event, Done):
             state: State = "stopped" if ran_out_of_time(event.answer.reason) else "done"
             self._history.add(self.run, None, _sources_of(event.answer))
             self._history.end(self.run, state, event.answer.seconds, event.answer, shown=self._shown)
-        elif not isinstance(event, Token):
+        elif isinstance(event, Token):
+            self._write_draft(event)
+        else:
             self._shown = event.state.get("shown", ()) if isinstance(event, Step) else self._shown
             found = event.documents if isinstance(event, Retrieved) else ()
             sources = {str(each.metadata.get("url") or each.metadata.get("source", "")) for each in found} - {""}
@@ -120,12 +126,22 @@ class _Entry:
 
     def end(self, error: BaseException) -> None:
         """Write that there is no answer, and why."""
-        if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
-            self._history.end(self.run, "stopped", self._seconds)
-        else:
-            state: State = "refused" if isinstance(error, UsageError) else "failed"
-            said, hint = str(error) or type(error).__name__, getattr(error, "hint", "")
-            self._history.end(self.run, state, self._seconds, error=said, hint=hint)
+        self._keep_draft()
+        self._history.end(self.run, seconds=self._seconds, **ended_by(error))
+
+    def _write_draft(self, token: Token) -> None:
+        """What the model writes; another attempt takes the place of what was written before."""
+        attempt = (token.attempt, token.candidate)
+        if token.restart or attempt != self._attempt:
+            self._draft, self._attempt = "", attempt
+        self._draft += token.text
+        if time.monotonic() - self._kept > STEP:
+            self._keep_draft()
+
+    def _keep_draft(self) -> None:
+        if self._draft and self.recorded:
+            self._history.add(self.run, {"event": "draft", "at": self._seconds, "text": self._draft})
+        self._kept = time.monotonic()
 
     def give_up(self) -> None:
         """Leave no half of a record."""
@@ -148,6 +164,14 @@ class _Entry:
         }
         self._state = state
         return {"node": event.node, "seconds": event.seconds, "state": changed}
+
+
+def ended_by(error: BaseException) -> dict[str, Any]:
+    """How a question ends that raises this, for `History.end`."""
+    if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
+        return {"state": "stopped"}
+    state: State = "refused" if isinstance(error, UsageError) else "failed"
+    return {"state": state, "error": str(error) or type(error).__name__, "hint": getattr(error, "hint", "")}
 
 
 def kind(event: Event) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends
@@ -15,21 +17,26 @@ from pydantic import Field
 from local_rag.config.settings import Settings
 from local_rag.config.values import EngineName, GraphName
 from local_rag.core.documents import Narrowing
-from local_rag.core.errors import ModelMissing
+from local_rag.core.errors import LocalRagError, ModelMissing
 from local_rag.core.events import Done, WebQuery
 from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
+from local_rag.runtime.recording import ended_by
 from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
-from local_rag.server.errors import ApiError
+from local_rag.server.errors import ApiError, Refused
 from local_rag.server.jobs import Event, Job, WebConsent
+from local_rag.server.listings import shown
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
 """What works, as a node does, before the first one: the index and the models are opened, once."""
+
+_NAMING = threading.Lock()
+"""Held while a thread gets its name, so that no two begin with the same."""
 
 router = APIRouter()
 
@@ -75,25 +82,76 @@ class JobView:
     about: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class UnfinishedView:
+    """An index whose indexing was cut off by the end of a server, and how far it was: "12 of 40 files"."""
+
+    index: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobsView:
+    """What is at work, and while nothing is indexed what was cut off."""
+
+    jobs: Sequence[JobView]
+    unfinished: Sequence[UnfinishedView]
+
+
 def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
-    """The question in the queue. Raises what is wrong with it, before anything begins."""
+    """The question in the queue; that of a thread is kept there from now on.
+
+    Raises what is wrong with it before anything begins: Refused where it is in a thread.
+    """
     return enter(asked, workspace, caller)
 
 
 def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
     """As `entered`; outside of a thread it follows these turns."""
     check_question(asked.question)
-    question, settings = asked.question.strip(), _settings(workspace, asked, caller)
+    question = asked.question.encode("utf-8", "replace").decode().strip()
+    if asked.thread is None:
+        return _queued(asked, workspace, caller, {"question": question, "thread": ""}, turns=turns)
+    with _NAMING:
+        thread = thread_name(asked.thread) if asked.thread else workspace.history.fresh(question)
+        waiting = workspace.history.begin(question, thread=thread, state="waiting")
+    try:
+        return _queued(asked, workspace, caller, {"question": question, "thread": thread}, waiting)
+    except LocalRagError as error:
+        workspace.history.end(waiting, **(ended_by(error) | {"state": "refused"}))
+        raise Refused(error, thread) from error
+
+
+def _queued(
+    asked: Ask,
+    workspace: Workspace,
+    caller: Caller,
+    about: dict[str, Any],
+    waiting: str = "",
+    turns: Sequence[Turn] = (),
+) -> Job:
+    """A job of it; `waiting` is its ID in the history until it begins."""
+    settings = _settings(workspace, asked, caller)
     index = asked.index if isinstance(asked.index, str) else None
     chosen = [file_of(workspace, identity, index)[1] for identity in asked.files]
     narrowing = replace(asked.narrowing, within=(*asked.within, *chosen))
     _check_model(workspace.settings_of(asked.index, **settings), asked.model)
-    thread = thread_name(asked.thread) if asked.thread else ""
-    graph = asked.graph or workspace.settings.values.graph
-    about = {"question": question, "thread": thread, "graph": graph}
-    return workspace.jobs.ask(
-        Job("question", caller, about, lambda job: _events(job, workspace, asked, narrowing, settings, turns))
-    )
+    about["graph"] = asked.graph or workspace.settings.values.graph
+
+    def end(**how: Any) -> None:
+        """Write how it ended before it began; what has begun is written by who answers it."""
+        if waiting:
+            with suppress(LocalRagError):
+                workspace.history.end(waiting, **how)
+
+    def events(job: Job) -> Generator[Event]:
+        try:
+            yield from _events(job, workspace, asked, narrowing, settings, turns)
+        except Exception as error:
+            end(**ended_by(error))
+            raise
+
+    return workspace.jobs.ask(Job("question", caller, about, events, at_stop=partial(end, state="stopped")))
 
 
 @router.post("/api/ask")
@@ -103,12 +161,13 @@ async def ask(asked: Ask, job: Annotated[Job, Depends(entered)], workspace: Here
 
 
 @router.get("/api/jobs")
-def jobs(workspace: Here) -> dict[str, list[JobView]]:
-    """The questions that run or wait, and the indexing that runs."""
+def jobs(workspace: Here) -> JobsView:
+    """The questions that run or wait, the indexing that runs, and what of it was cut off."""
     questions, indexing = workspace.jobs.questions(), workspace.jobs.indexing
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
-    return {"jobs": views}
+    left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
+    return JobsView(views, [UnfinishedView(shown(name), shown(each["line"])) for name, each in left.items()])
 
 
 @router.get("/api/jobs/{id}/events")
@@ -143,8 +202,6 @@ def _events(
     turns: Sequence[Turn],
 ) -> Generator[Event]:
     about = job.about
-    if asked.thread == "":
-        about["thread"] = workspace.history.fresh(about["question"])
     yield "begun", {"id": job.id, **about}
     began = time.monotonic()
     yield "started", {"node": OPENING, "doing": "opening the index"}

@@ -77,6 +77,16 @@ class ApiError(LocalRagError):
         self.status, self.code, self.headers, self.param = status, code, headers, param
 
 
+class Refused(ApiError):
+    """A question that cannot be asked, and the thread in which it is kept with the reason."""
+
+    def __init__(self, error: LocalRagError, thread: str) -> None:
+        said = error_object(error)
+        headers = getattr(error, "headers", None)
+        super().__init__(status_of(error), said["code"], said["message"], said["hint"], headers)
+        self.thread = thread
+
+
 class NotFound(ApiError):
     """What was named is not there."""
 
@@ -93,13 +103,19 @@ def status_of(error: Exception) -> int:
 
 def error_object(error: Exception) -> dict[str, str]:
     """{"code", "message", "hint"} of an error; of one that is none of ours nothing but that it happened."""
+    if isinstance(error, Refused):
+        return {**_shown(error.code, str(error), error.hint), "thread": error.thread}
     if isinstance(error, ApiError):
         return _shown(error.code, str(error), error.hint)
     for kind, (code, _) in STATUS.items():
         if isinstance(error, kind):
-            hint = WIDER if isinstance(error, NothingLeft) else getattr(error, "hint", "")
-            return _shown(code, in_fields(str(error)), hint if hint.startswith("local-rag ") else in_fields(hint))
+            return for_page(code, str(error), WIDER if isinstance(error, NothingLeft) else getattr(error, "hint", ""))
     return _shown(*INTERNAL)
+
+
+def for_page(code: str, message: str, hint: str) -> dict[str, str]:
+    """An error as it is said at a terminal, for who has fields in place of options."""
+    return _shown(code, in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint))
 
 
 def in_fields(text: str) -> str:

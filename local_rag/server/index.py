@@ -20,7 +20,7 @@ from local_rag.index.store import reads
 from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
-from local_rag.server.auth import Asking, Caller
+from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import NotFound
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
@@ -232,7 +232,8 @@ def _synced(
 
     def work(job: Job) -> Generator[Event]:
         yield "begun", {"id": job.id, **job.about}
-        report = yield from indexed(job, flags, paths, sample=sample)
+        with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
+            report = yield from indexed(job, flags, paths, told, sample=sample)
         workspace.pages.forget()
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
@@ -263,6 +264,13 @@ def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
 
 def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
     return _synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
+
+
+def _of_unfinished(request: OfIndex, workspace: Here, caller: Asking) -> Job:
+    begun = workspace.unfinished.all().get(request.index)
+    if begun is None:
+        raise NotFound("the indexing of this index has ended")
+    return _synced(workspace, caller, request.index, [*map(Path, begun["paths"])], sample=begun["sample"])
 
 
 def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
@@ -309,6 +317,12 @@ async def sample(request: Sample, job: Annotated[Job, Depends(_of_sample)], work
     return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
 
 
+@router.post("/api/index/resume", dependencies=[Depends(person_only)])
+async def resume(job: Annotated[Job, Depends(_of_unfinished)], workspace: Here) -> Any:
+    """Go on with the indexing that the end of a server has cut off."""
+    return await job_response(job, workspace.limits.heartbeat, stream=True)
+
+
 @router.post("/api/index/delete")
 def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
     """Delete an index with the records (`runs`) of questions about it, and the copies of what was dropped for it."""
@@ -320,6 +334,7 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
         workspace.let_go(settings.index_path)
         Index.destroy(settings.index_path)
         delete_copies(settings)
+        workspace.unfinished.drop(settings.values.index)
     workspace.pages.forget()
     return {"runs": workspace.history.delete_of_index(settings.index_path)}
 

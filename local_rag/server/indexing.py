@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -35,9 +35,11 @@ PATIENCE = 60.0
 
 
 def indexed(
-    job: Job, settings: Mapping[str, Any], paths: Sequence[Path], *, sample: bool = False
+    job: Job, settings: Mapping[str, Any], paths: Sequence[Path], told: Callable[[str], None], *, sample: bool = False
 ) -> Generator[Event, None, SyncReport]:
-    """Run the process: its events as they come; the report is returned. Raises what it ended with.
+    """Run the process: its events as they come; the report is returned. `told` gets each line of progress.
+
+    Raises what it ended with.
 
     The `sample` in place of paths is the handbook that ships with the package.
     """
@@ -61,6 +63,8 @@ def indexed(
                     return from_plain(SyncReport, value)
                 if name == "error":
                     raise getattr(errors, value[0])(*value[1:])
+                if name == "progress":
+                    told(value["line"])
                 yield name, value
         except (OSError, ValueError) as error:
             job.cancel.check()

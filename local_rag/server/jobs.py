@@ -193,7 +193,7 @@ class Jobs:
                 why = f"{self._waiting} questions are waiting already"
                 raise ApiError(429, "busy", why, "ask again when one has ended")
             self._keep(job)
-            job.add("queued", {"id": job.id, "position": waiting})
+            self._tell_position(job, waiting)
             self._asking.submit(self._answer, job)
         return job
 
@@ -207,8 +207,12 @@ class Jobs:
             finally:
                 self._writing.release()
 
+        try:
+            threading.Thread(target=work, name="local-rag-index", daemon=True).start()
+        except RuntimeError:  # there are too many threads
+            self._writing.release()
+            raise
         self._keep(job)
-        threading.Thread(target=work, name="local-rag-index", daemon=True).start()
         return job
 
     @contextmanager
@@ -236,9 +240,9 @@ class Jobs:
         """The job that writes to an index now."""
         return next((job for job in list(self._jobs.values()) if job.kind == "index" and not job.ended), None)
 
-    def in_thread(self, thread: str) -> Job | None:
-        """The question of a thread that is not answered yet."""
-        return next((job for job in self.questions() if job.about["thread"] == thread), None)
+    def in_thread(self, thread: str) -> list[Job]:
+        """The questions of a thread that are not answered yet, in their order."""
+        return [job for job in self.questions() if job.about["thread"] == thread]
 
     def stop(self, id_: str) -> None:
         """Stop a job. Raises NotFound for one that has ended."""
@@ -274,4 +278,8 @@ class Jobs:
         with self._lock:
             for position, job in enumerate(self.questions()):
                 if job.state == "waiting" and job.events[-1][1]["position"] != position > 0:
-                    job.add("queued", {"id": job.id, "position": position})
+                    self._tell_position(job, position)
+
+    @staticmethod
+    def _tell_position(job: Job, position: int) -> None:
+        job.add("queued", {"id": job.id, "position": position, "thread": job.about["thread"]})

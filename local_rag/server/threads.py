@@ -19,10 +19,10 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import markdown
-from local_rag.runtime.kept import Thread, Turn, thread_name
+from local_rag.runtime.kept import Turn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError, NotFound, for_page
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.workspace import Here, Workspace
 
@@ -43,13 +43,13 @@ class Rename(OfThread):
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A chat in a list. `at` is when its last question was answered; `stopped`: its last question was stopped."""
+    """A chat in a list. `at` is when its last question was asked; `unanswered`: there is no answer to it."""
 
     name: str
     turns: int
     first: str
     at: str
-    stopped: bool
+    unanswered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,51 +61,63 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A question without an answer: `stopped`, `failed`, `refused`, or `cut off` by the end of the server.
+
+    `error` says why, `draft` is what was written by then; it was not checked.
+    """
+
+    question: str
+    at: str
+    state: str
+    error: dict[str, str] | None
+    draft: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadTurns:
-    """A thread with its answers, oldest first, and the question that runs or waits after them, or that was stopped."""
+    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait."""
 
     name: str
     turns: Sequence[dict[str, Any]]
-    stopped: str | None
-    running: Running | None
+    unanswered: Sequence[Ended]
+    running: Sequence[Running]
 
 
 @router.get("/api/threads")
 def threads(workspace: Here) -> dict[str, list[ThreadView]]:
     """The threads, the one that was used last first."""
-    rows = ((thread, _stopped(workspace, thread)) for thread in workspace.history.threads(begun=True))
-    shown = [(thread, stopped) for thread, stopped in rows if thread.turns or stopped]
-    return {"threads": [ThreadView(each.name, each.turns, each.first, each.at, bool(last)) for each, last in shown]}
+    ended = _ended(workspace)
+    listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
+    last = {name: questions[-1].at for name, questions in ended.items()}
+    views = [ThreadView(each.name, each.turns, each.first, each.at, each.at == last.get(each.name)) for each in listed]
+    return {"threads": views}
 
 
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
-    """A thread with its answers; one that was left in its first question has none, and that question."""
-    job = workspace.jobs.in_thread(thread)
-    running = Running(job.id, job.about["question"]) if job else None
-    try:
-        kept = workspace.history.thread(thread)
-    except UsageError as error:
-        if running is None:
-            raise NotFound(str(error), error.hint) from error
-        return ThreadTurns(thread, [], None, running)
-    turns, stopped = workspace.history.turns(kept.name) if kept.turns else (), _stopped(workspace, kept)
-    if not (turns or running or stopped):
-        raise NotFound(f"no question of the thread {thread!r} is answered yet")
+    """A thread with its answers, the questions that ended without one, and those that run or wait."""
+    name = _named(workspace, thread)
+    running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
+    turns = workspace.history.turns(name)
     labels = _labels(turns)
     views = [answer_view(each.answer, labels, turn=number, at=each.at) for number, each in enumerate(turns, start=1)]
-    return ThreadTurns(kept.name, views if detail else [short(view) for view in views], stopped, running)
+    ended = _ended(workspace).get(name, [])
+    return ThreadTurns(name, views if detail else [short(view) for view in views], ended, running)
 
 
-def _stopped(workspace: Workspace, thread: Thread) -> str | None:
-    """The last question of a thread where it was stopped, refused, failed, or was cut off by the end of a process.
-
-    What runs and began after the server is being answered at a terminal.
-    """
-    ended = thread.state in ("stopped", "failed", "refused") or (
-        thread.state == "running" and thread.at < workspace.began
-    )
-    return thread.last if ended and not workspace.jobs.in_thread(thread.name) else None
+def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
+    """By thread the questions that ended without an answer, oldest first; what began after the server is at work."""
+    ended: dict[str, list[Ended]] = {}
+    for thread, questions in workspace.history.unanswered().items():
+        for each in questions:
+            cut_off = each.state in ("running", "waiting")
+            if cut_off and each.at >= workspace.began:
+                continue
+            error = for_page(each.state, each.error, each.hint) if each.error else None
+            view = Ended(each.question, each.at, "cut off" if cut_off else each.state, error, each.draft)
+            ended.setdefault(thread, []).append(view)
+    return ended
 
 
 def _labels(turns: Sequence[Turn]) -> PathLabels:

@@ -22,6 +22,7 @@ from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.jobs import Jobs
 from local_rag.server.listings import FileListings
 from local_rag.server.originals import PagePictures
+from local_rag.server.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
@@ -47,6 +48,7 @@ class Workspace:
         self.settings, self.access, self.flags, self.limits = settings, access, flags or {}, limits or Limits()
         self.roots = [root.expanduser().resolve() for root in roots]
         self.jobs, self.files, self.pages = Jobs(self.limits.waiting), FileListings(), PagePictures()
+        self.unfinished = Unfinished(settings.data_folder)
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._history: History | None = None
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
@@ -142,6 +144,7 @@ class Workspace:
 
     def close(self) -> None:
         """Stop every job and close what is open; what fails to close keeps nothing else open."""
+        self.unfinished.ending = True
         self.jobs.close()
         with ExitStack() as opened:
             for part in (self._history, self.pages, *self._rags.values()):

@@ -158,6 +158,11 @@ def now(days=0):
     return (datetime.now(UTC) - timedelta(days)).isoformat()
 
 
+def unanswered(question):
+    """A question that was stopped."""
+    return {"question": question, "at": now(), "state": "stopped", "error": None, "draft": ""}
+
+
 class PageServer:
     """One server; threads that its questions name are kept in `threads`."""
 
@@ -202,7 +207,8 @@ class PageServer:
         self._thread.join()
         self._socket.close()
         for thread in self.threads.values():
-            thread["running"] = None
+            thread["unanswered"] = [unanswered(each["question"]) for each in thread["running"]]
+            thread["running"] = []
 
     def _serve(self):
         asyncio.run(self._server.serve(sockets=[self._socket]))
@@ -220,7 +226,9 @@ class PageServer:
         if path == "threads":
             return JSONResponse({"threads": [self._row(thread) for thread in reversed(self.threads.values())]})
         if path == "jobs":
-            return JSONResponse({"jobs": [self._job(job) for job in self.jobs.values() if not job.ended]})
+            return JSONResponse(
+                {"jobs": [self._job(job) for job in self.jobs.values() if not job.ended], "unfinished": []}
+            )
         if path.partition("/")[0] == "thread":
             body = self.posted[-1][1] if request.method == "POST" else request.query_params
             return self._thread_reply(path, body)
@@ -243,14 +251,14 @@ class PageServer:
 
     def _row(self, thread):
         turns = thread["turns"]
-        stopped = thread["stopped"] or ""
-        first = turns[0]["question"] if turns else stopped
+        left = thread["unanswered"]
+        first = (turns or left or [{"question": ""}])[0]["question"]
         return {
             "name": thread["name"],
             "turns": len(turns),
             "first": first,
             "at": thread.get("at", now()),
-            "stopped": bool(stopped),
+            "unanswered": bool(left),
         }
 
     async def _ask(self, request):
@@ -261,9 +269,9 @@ class PageServer:
             status, value = self.answers["ask"]
             return JSONResponse(value, status)
         name = body["thread"] or f"2026-11-23 {body['question'][:40]}"
-        thread = self.threads.setdefault(name, {"name": name, "turns": [], "stopped": None, "running": None})
+        thread = self.threads.setdefault(name, {"name": name, "turns": [], "unanswered": [], "running": []})
         job = self.jobs[f"q{len(self.jobs) + 1}"] = Job(f"q{len(self.jobs) + 1}", body["question"], thread)
-        thread |= {"stopped": None, "running": {"job": job.id, "question": job.question}}
+        thread |= {"unanswered": [], "running": [{"job": job.id, "question": job.question}]}
         task = asyncio.create_task(self._work(job, self._scripts.popleft() if self._scripts else (answer(),)))
         self._tasks.add(task)
         return StreamingResponse(job.lines(), media_type="text/event-stream")
@@ -299,7 +307,7 @@ class PageServer:
                     thread["turns"].append(value)
                 job.events.append((name, value))
         if job.stopped:
-            thread["stopped"] = job.question
+            thread["unanswered"] = [unanswered(job.question)]
             job.events.append(("error", {"code": "stopped", "message": "stopped", "hint": ""}))
-        thread["running"] = None
+        thread["running"] = []
         job.ended = True

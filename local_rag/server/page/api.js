@@ -23,15 +23,16 @@ export const get = (path, signal) => json(path, { signal });
 
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
-// Hands each event of a job to onEvent(name, value) until its last one: of a job that `body` begins at a path, or
-// without a body of one that is there. An `error` is thrown with its code and hint, as is a stream that ends too early.
+// Hands each event of a job to onEvent(name, value) until its last one, or until that returns false: of a job that `body`
+// begins at a path, or without a body of one that is there. An `error` is thrown with its code and hint, as is a stream
+// that ends too early.
 export async function stream(path, body, onEvent, last) {
   const response = await answered(path, body ? posted(body) : {});
   let ended = false;
   for await (const { name, value } of events(response.body)) {
     if (name === "error") throw failure(value.code, value.message, value.hint);
     ended ||= name === last;
-    onEvent(name, value);
+    if (onEvent(name, value) === false) return;
   }
   if (!ended) throw gone();
 }
@@ -67,8 +68,8 @@ async function answered(path, options) {
   if (response.ok) return response;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
   const body = await response.json().catch(() => ({}));
-  const { code = String(response.status), message = response.statusText, hint = "" } = body.error || {};
-  throw failure(code, message || `the server answered ${response.status}`, hint);
+  const { code = String(response.status), message = response.statusText, hint = "", thread = "" } = body.error || {};
+  throw Object.assign(failure(code, message || `the server answered ${response.status}`, hint), { thread });
 }
 
 function gone() {

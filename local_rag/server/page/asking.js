@@ -16,11 +16,17 @@ const NOTHING = {
 const RUNNING = new Set(["sent", "queued", "running"]);
 export const isUnderWay = ({ phase }) => RUNNING.has(phase);
 
+// Whether nothing is known of it any more, for the server or the sign-in is gone.
+export const isLost = ({ error }) => ["unreachable", "unauthorized"].includes(error?.code);
+
 // While a model is loaded this node works; nothing says that it has ended, but that another one begins.
 const LOADING = "load";
 
 const EVENTS = {
-  queued: (state, { id, position }) => ({ phase: position > 0 ? "queued" : state.phase, id, position }),
+  queued: (state, { id, position, thread }) => ({
+    phase: position > 0 ? "queued" : state.phase, id, position,
+    thread: thread || state.thread,
+  }),
   begun: (state, { id, thread, graph, question }) => ({
     phase: "running", id, graph, position: 0,
     thread: thread || state.thread,
@@ -40,10 +46,10 @@ const EVENTS = {
   token: (state, value) => ({ drafts: written(state.drafts, value) }),
   web_query: (state, value) => ({ webQuery: value }),
   answer: (state, answer) => ({ phase: "answered", answer, thread: answer.thread || state.thread, webQuery: null }),
-  sent: (state, { question, thread }) => ({ ...NOTHING, phase: "sent", question, thread }),
+  sent: (state, { question, thread, id = "" }) => ({ ...NOTHING, phase: "sent", question, thread, id }),
   consented: () => ({ webQuery: null }),
   stopped: () => ({ phase: "stopped", webQuery: null }),
-  failed: (state, error) => ({ phase: "failed", error, webQuery: null }),
+  failed: (state, error) => ({ phase: "failed", error, thread: error.thread || state.thread, webQuery: null }),
   cleared: () => NOTHING,
 };
 
@@ -98,9 +104,12 @@ function flush() {
 // Asks, and shows what comes until the answer, an error, or the stop.
 export const ask = (request) => follow(request, "ask", { ...request, detail: true });
 
+// Puts a question in line behind the one that is shown: it is joined in its turn.
+export const queue = (request) => stream("ask", { ...request, detail: true }, (name) => name !== "queued", "answer");
+
 // Shows a question that is at work already, from its beginning on.
 export const join = ({ job, question }, thread) =>
-  follow({ question, thread }, path("jobs", job, "events", { detail: true }));
+  follow({ question, thread, id: job }, path("jobs", job, "events", { detail: true }));
 
 async function follow(request, address, body) {
   const mine = (shown = {});
@@ -128,3 +137,6 @@ export async function consent(send) {
 }
 
 export const clear = () => dispatch("cleared");
+
+// What the end of a server has cut off stands in its thread once there is another.
+window.addEventListener("server-back", () => isLost(asking.value) && clear());

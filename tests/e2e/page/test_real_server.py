@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from support.asking import Gated, scripted
+from support.asking import Gated, Recalling, scripted
 from support.garden import enter
 from support.serving import a_workspace, served
 
@@ -202,6 +202,49 @@ def test_the_second_tab_waits_for_the_first(browser):
             engine.gate.set()
             first.see("Supported by your files")
             second.see("Supported by your files")
+
+
+def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser):
+    engine = Gated()
+    with opened(browser, scripted(engine)) as tab:
+        tab.ask("What does the plan cost?")
+        assert engine.working.wait(60)
+        tab.page.wait_for_url("**/#/ask/*")
+        for question in ("And the other plan?", "And the third?"):
+            tab.ask(question)
+            tab.page.get_by_role("article", name=question).get_by_text("It is asked in its turn.").wait_for()
+        tab.page.reload()
+        tab.see("Draft, not checked yet")
+        third = tab.page.get_by_role("article", name="And the third?")
+        third.get_by_role("button", name="Stop").click()
+        third.get_by_text("Stopped").wait_for()
+        engine.gate.set()
+        tab.page.get_by_role("article", name="And the other plan?").get_by_text("Supported by your files").wait_for()
+        tab.see("understood as: And the other plan? (What does the plan cost?)")
+        tab.page.reload()
+        tab.has("article h2", ["What does the plan cost?", "And the other plan?", "And the third?"])
+
+
+def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_reason(browser):
+    engine = Recalling()
+    engine.broken = True
+    with opened(browser, scripted(engine)) as tab:
+        tab.expected.append("status of 404")
+        tab.ask("What does the plan cost?")
+        tab.see("The model fell over")
+        wrong = {"question": "And the other?", "thread": tab.page.get_by_role("heading", level=1).text_content()}
+        tab.page.route("**/api/ask", lambda route: route.continue_(post_data={**wrong, "index": "none"}))
+        tab.ask("And the other?")
+        tab.see("There is no index 'none' here")
+        tab.page.unroute("**/api/ask")
+        tab.page.reload()
+        tab.has("article .badge", ["Failed", "Refused"])
+        tab.see("The model fell over")
+        tab.see("There is no index 'none' here")
+        engine.broken = False
+        tab.page.get_by_role("article", name="And the other?").get_by_role("button", name="Ask again").click()
+        tab.see("Supported by your files")
+        tab.has("article h2", ["What does the plan cost?", "And the other?"])
 
 
 def test_the_address_with_the_key_signs_a_browser_in(browser):

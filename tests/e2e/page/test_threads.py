@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.page_server import HOLD, PageServer, answer, now, quote, started
+from support.page_server import HOLD, PageServer, answer, now, quote, started, unanswered
 
 QUESTION = "How much is the rent?"
 GROUNDED = "Quoted from your files"
@@ -16,7 +16,7 @@ def turns(count, thread="lease"):
         answer(f"Answer {n} [1] " + "and more " * 20, question=f"Question {n}", thread=thread, turn=n)[1]
         for n in range(1, count + 1)
     ]
-    return {"name": thread, "turns": answers, "stopped": None}
+    return {"name": thread, "turns": answers, "unanswered": [], "running": []}
 
 
 def test_threads_are_listed_renamed_saved_and_deleted(tab, server):
@@ -109,7 +109,7 @@ def test_keys_that_step_are_named_while_there_are_quotes_to_step_through(tab, se
 
 def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser, server):
     text = "The tenant moved out in May and wants the deposit back. " * 60 + "What is due?"
-    server.threads["lease"] = turns(1) | {"stopped": text}
+    server.threads["lease"] = turns(1) | {"unanswered": [unanswered(text)]}
     with browser.tab(f"{server.url}#/ask/lease", viewport={"width": 400, "height": 800}) as tab:
         heading = tab.page.locator("article h2").last
         heading.get_by_text("The tenant moved out").wait_for()
@@ -160,7 +160,7 @@ def test_a_server_that_is_killed_and_comes_back(browser):
             with PageServer(first.port) as second:
                 second.threads = first.threads
                 tab.gone("The server does not answer. It may")
-                tab.page.get_by_role("button", name="Try again").click()
+                tab.page.get_by_role("button", name="Ask again").click()
                 tab.see(GROUNDED)
 
 

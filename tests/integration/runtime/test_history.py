@@ -111,7 +111,7 @@ def test_only_its_owner_may_read_it_and_each_question_is_written_when_it_starts(
         (running,) = history.runs()
         assert (running.status, running.thread) == ("running", "plan")
         assert history.run(running.id).path == ["standalone_question", "retrieve", "grade_documents", "generate"]
-        assert history.threads() == [] and history.threads(begun=True)[0].state == "running"
+        assert history.threads() == [] and history.unanswered()["plan"][0].state == "running"
         for each in file().parent.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each
         events.close()
@@ -129,7 +129,11 @@ def test_nothing_is_recorded_where_nobody_wants_it(flags, record, history, monke
         until(events, "generate")
         events.close()
     assert [run.id for run in history.runs()] == [before.id], "what is there stays"
-    assert len(history.turns("plan")) == 1 and history.threads()[0].state == "done"
+    assert len(history.turns("plan")) == 1
+    (stopped,) = history.unanswered()["plan"]
+    assert (stopped.question, stopped.state, stopped.draft) == ("And the other?", "stopped", ""), (
+        "a chat keeps it alone"
+    )
 
 
 def test_so_many_records_are_kept_the_last_ones_and_chats_and_judgements_stay(history):

@@ -59,7 +59,7 @@ def deltas(events):
 
 
 def ended(client):
-    return eventually(lambda: client.got("/api/jobs") == {"jobs": []})
+    return eventually(lambda: client.got("/api/jobs")["jobs"] == [])
 
 
 def test_a_reply_has_where_its_sources_open_and_all_that_we_know_of_it(serve):

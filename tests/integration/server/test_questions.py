@@ -79,7 +79,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, given, co
     client = serve(workspace := scripted(), "key")
     error = client.posted("/api/ask", {"question": "Why?", **given}, status)
     assert error["code"] == code and hint in error["hint"]
-    assert client.got("/api/jobs") == {"jobs": []} and workspace.opened == [] and not ollama.chats
+    assert client.got("/api/jobs")["jobs"] == [] and workspace.opened == [] and not ollama.chats
 
 
 def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
@@ -150,14 +150,14 @@ def test_a_question_goes_on_when_its_stream_is_left_and_is_joined_and_stopped_by
         job = until(events, "begun")["id"]
         until(events, "token")
     running = client.got("/api/thread", thread="plan")["running"]
-    assert running == {"job": job, "question": PLAN}
+    assert running == [{"job": job, "question": PLAN}]
     with joined(client, job) as late, joined(client, job) as another:
         assert until(late, "queued")["id"] == job and until(late, "begun")["thread"] == "plan"
         engine.gate.set()
         assert until(late, "answer") == until(another, "answer")
     with joined(client, job) as ended:
         assert until(ended, "answer")["turn"] == 1, "whoever comes after the end sees it, too"
-    assert client.got("/api/thread", thread="plan")["running"] is None
+    assert client.got("/api/thread", thread="plan")["running"] == []
     assert error_of(client.get("/api/jobs/none/events")) == (404, "not_found")
 
 
@@ -171,11 +171,9 @@ def test_a_question_is_stopped_while_it_works_and_remembered_for_its_thread(serv
         client.post(f"/api/jobs/{job}/stop")
         assert until(events, "error")["code"] == "stopped"
     engine.gate.set()
-    thread = client.got("/api/thread", thread="plan")
-    assert (thread["turns"], thread["stopped"]) == ([], PLAN)
+    assert unanswered(client, "plan") == [(PLAN, "stopped")]
     assert asked(client, thread="plan")[-1][1]["turn"] == 1
-    thread = client.got("/api/thread", thread="plan")
-    assert (len(thread["turns"]), thread["stopped"]) == (1, None)
+    assert unanswered(client, "plan") == []
 
 
 def stopped_in(client, thread):
@@ -188,8 +186,12 @@ def stopped_in(client, thread):
     return begun["thread"]
 
 
+def unanswered(client, thread):
+    return [(each["question"], each["state"]) for each in client.got("/api/thread", thread=thread)["unanswered"]]
+
+
 def listed(client):
-    return [(each["name"], each["turns"], each["stopped"]) for each in client.got("/api/threads")["threads"]]
+    return [(each["name"], each["turns"], each["unanswered"]) for each in client.got("/api/threads")["threads"]]
 
 
 def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
@@ -200,11 +202,12 @@ def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
         database.execute("UPDATE questions SET state = 'running'")  # as a process leaves it that is killed
     assert listed(other) == [], "it may be answered at a terminal now"
     again = serve(scripted())
-    assert again.got("/api/thread", thread=name)["stopped"] == PLAN
+    assert unanswered(again, name) == [(PLAN, "cut off")]
     assert listed(again) == [(name, 0, True)]
     asked(again, "What else?", thread=name)
-    assert again.got("/api/thread", thread=name)["stopped"] is None
-    assert listed(again) == [(name, 1, False)]
+    assert unanswered(again, name) == [(PLAN, "cut off")] and listed(again) == [(name, 1, False)]
+    asked(again, thread=name)
+    assert unanswered(again, name) == []
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -220,7 +223,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve,
         client.posted("/api/thread/rename", {"thread": name, "to": wanted}, status=400)
     assert client.posted("/api/thread/rename", {"thread": "plan", "to": "costs"}) == {"name": "costs"}
     client.got("/api/thread", thread="plan", status=404)
-    assert client.got("/api/thread", thread="costs")["stopped"] == PLAN
+    assert unanswered(client, "costs") == [(PLAN, "stopped")]
     assert client.posted("/api/thread/delete", {"thread": "costs"}) == {"runs": 1}
     client.got("/api/thread", thread="costs", status=404)
     client.posted("/api/thread/delete", {"thread": "costs"}, status=404)

@@ -8,6 +8,7 @@ import re
 import pytest
 from support.asking import Recalling, asked, scripted
 from support.fakes import FakeCorpus, passage
+from support.serving import a_workspace
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     assert (listed["name"], listed["turns"], listed["first"]) == ("plan", 2, "What does the plan cost?")
     thread = talked.got("/api/thread?thread=plan&detail=true")
     first, second = thread["turns"]
-    assert (thread["stopped"], thread["running"]) == (None, None)
+    assert (thread["unanswered"], thread["running"]) == ([], [])
     assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
     assert second["lines"]["understood"] == "understood as: And the other? (What does the plan cost?)"
     assert first["run"] and first["run"] != second["run"], "the record of each question is known, for feedback"
@@ -124,9 +125,33 @@ def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
     assert not re.search("<script|<img", text)
 
 
-@pytest.mark.parametrize("state", ["stopped", "failed", "refused"])
-def test_a_question_that_has_no_answer_stays_in_its_thread(talked, state):
-    history = talked.workspace.history
-    conditions = history.run("last").conditions
-    history.end(history.begin("And the third?", thread="plan", conditions=conditions, keep=200), state, 0.5)
-    assert talked.got("/api/thread?thread=plan")["stopped"] == "And the third?"
+def left(client, thread="plan"):
+    ended = client.got("/api/thread", thread=thread)["unanswered"]
+    return [(each["question"], each["state"], (each["error"] or {}).get("message")) for each in ended]
+
+
+@pytest.mark.parametrize("keep", ["200", "0"])
+def test_a_question_that_fails_or_is_refused_stays_in_its_thread_until_it_is_asked_again(serve, keep, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP", keep)
+    engine = Recalling()
+    client = serve(scripted(engine))
+    engine.broken = True
+    asked(client, thread="plan")
+    engine.broken = False
+    asked(client, "And the other?", thread="plan")
+    refused = client.posted("/api/ask", {"question": "Who?", "thread": "plan", "index": "none"}, 404)
+    (fell, none) = left(client)
+    assert fell == ("What does the plan cost?", "failed", "the model fell over")
+    assert none == ("Who?", "refused", "there is no index 'none' here") and refused["thread"] == "plan"
+    assert [each["unanswered"] for each in client.got("/api/threads")["threads"]] == [True]
+    asked(client, "Who?", thread="plan")
+    assert left(client) == [fell] and not client.got("/api/threads")["threads"][0]["unanswered"]
+    begun = client.posted("/api/ask", {"question": "Who is it?", "thread": "", "index": "none"}, 404)["thread"]
+    assert left(client, begun) == [("Who is it?", "refused", "there is no index 'none' here")]
+
+
+def test_what_fails_before_the_graph_begins_stays_in_its_thread(serve):
+    client = serve(a_workspace())
+    assert asked(client, thread="plan")[-1][1]["code"] == "index_missing"
+    ((question, state, why),) = left(client)
+    assert (question, state) == ("What does the plan cost?", "failed") and why.startswith("there is no index")

@@ -7,7 +7,8 @@ import { Settings } from "./settings.js";
 const SETTINGS = ["index", "within", "types", "authors", "after", "before", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
-export function Composer({ settings, onSettings, underWay, onAsk, onStop, follow }) {
+// While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).
+export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop, follow }) {
   const [question, setQuestion] = useState("");
   const [sent, setSent] = useState(0);
   const box = useRef(null);
@@ -23,7 +24,7 @@ export function Composer({ settings, onSettings, underWay, onAsk, onStop, follow
   });
   useLayoutEffect(() => grow(box.current), [question]);
   const submit = submitted(() => {
-    if (!length || length > LONGEST || underWay) return;
+    if (!length || length > LONGEST || (underWay && waits)) return;
     onAsk(question.trim());
     setQuestion("");
     setSent(sent + 1);
@@ -44,10 +45,9 @@ export function Composer({ settings, onSettings, underWay, onAsk, onStop, follow
       <${FilePicker} files=${settings.files || []} index=${settings.index}
         onChange=${(files) => onSettings({ ...settings, files })} />
       <${Settings} key=${sent} names=${SETTINGS} settings=${settings} onChange=${onSettings} />
-      ${underWay
-        ? html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />Stop</button>`
-        : html`<button class="primary send" disabled=${!length || length > LONGEST}>
-            <${Icon} name="send" />Ask</button>`}
+      ${underWay && html`<button type="button" class="send" onClick=${onStop}><${Icon} name="stop" />Stop</button>`}
+      ${(!underWay || (length > 0 && !waits)) && html`<button class="primary send"
+        disabled=${!length || length > LONGEST}><${Icon} name="send" />Ask</button>`}
     </div>
   </form></div>`;
 }

@@ -81,7 +81,23 @@ function Consent({ query }) {
   </section>`;
 }
 
-export function Stopped({ onAgain }) {
-  return html`<div class="row"><span class="badge warn">Stopped</span>
+function Stopped({ state = "stopped", onAgain }) {
+  return html`<div class="row"><span class="badge warn">${capital(state)}</span>
+    ${state === "cut off" && html`<span>The server ended before there was an answer.</span>`}
     <button class="small" onClick=${onAgain}>Ask again</button></div>`;
+}
+
+// A question of before that has no answer, why, and what was written by then.
+export function Ended({ turn: { question, state, error, draft }, onAgain }) {
+  return html`<article class="turn" aria-label=${beginning(question)}><${Question} text=${question} />
+    ${draft && html`<${Draft} draft=${{ text: draft }} stopped />`}
+    <${Problem} error=${error} />
+    <${Stopped} state=${state} onAgain=${onAgain} /></article>`;
+}
+
+// A question that is asked in its turn.
+export function Waiting({ question, onStop }) {
+  return html`<article class="turn" aria-label=${beginning(question)} aria-busy="true"><${Question} text=${question} />
+    <div class="row"><span class="badge">Waiting</span><span>It is asked in its turn.</span>
+      <button class="small" onClick=${onStop}>Stop</button></div></article>`;
 }

@@ -6,6 +6,7 @@ import { Begin, Progress } from "./begin.js";
 import { Hint } from "./problem.js";
 import { useReply } from "./reply.js";
 import { loadChoices, useChoices } from "./settings.js";
+import { Unfinished } from "./unfinished.js";
 
 export function Welcome({ settings, onIndex, onAsk }) {
   const { running } = job.use();
@@ -22,6 +23,7 @@ export function Welcome({ settings, onIndex, onAsk }) {
     ${about?.about && html`<p class="small">${about.about}</p>`}
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${settings.index} onIndex=${onIndex} />`}
     ${about?.exists && html`<${Progress} />`}
+    <${Unfinished} />
     ${suggested?.questions.length > 0 && html`<section class="stack-tight"><h2 class="small">For instance</h2>
       <ul class="stack-tight">${suggested.questions.map((question) => html`<li>
         <button class="suggested" onClick=${() => onAsk(question)}><bdi>${question}</bdi></button>

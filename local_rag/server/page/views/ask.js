@@ -1,13 +1,12 @@
 // A thread, the question under way, the question box, and the document beside them.
-import { get, path } from "../api.js";
-import { ask, asking as shown, clear, isUnderWay, join, stop } from "../asking.js";
+import { get, path, stopJob } from "../api.js";
+import { ask, asking as shown, clear, isLost, isUnderWay, join, queue, stop } from "../asking.js";
 import {
   html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
 } from "../html.js";
 import { Composer } from "../parts/composer.js";
-import { LiveTurn, Stopped } from "../parts/live_turn.js";
+import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
 import { Problem } from "../parts/problem.js";
-import { Question } from "../parts/question.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
 import { chosen, requested } from "../parts/settings.js";
 import { threadsChanged } from "../parts/thread_list.js";
@@ -15,32 +14,39 @@ import { quotesOf, Turn } from "../parts/turn.js";
 import { Welcome } from "../parts/welcome.js";
 import { replace } from "../router.js";
 
-const EMPTY = { name: "", turns: [], stopped: null, running: null };
+const EMPTY = { name: "", turns: [], unanswered: [], running: [] };
 const AT_ONCE = 20;
 
 export default function Ask({ route }) {
   const name = route.parts[0] || "";
   const asking = shown.use();
   const settings = chosen.use();
-  const [thread, setThread, problem, reload] = useThread(name);
+  const [thread, setThread, problem, reload, setProblem] = useThread(name);
   const quotes = useQuotes();
   const turns = useGradually(thread);
   const scroller = useRef(null);
   const here = asking.phase !== "none" && asking.thread === name;
   const underWay = isUnderWay(asking);
 
-  useJoining(asking, name, thread);
+  useJoining(asking, name, thread, setThread);
   useFollowing(asking, name, thread, setThread);
   useScrolling(scroller, thread, asking, here, turns.length);
   useEscape(quotes, () => underWay && here && stop());
   useEffect(() => quotes.close(), [name]);
 
-  const send = (question) => ask({ question, thread: name, ...requested(settings) });
+  const changed = () => {
+    reload();
+    threadsChanged();
+  };
+  const send = (question) => {
+    const request = { question, thread: name, ...requested(settings) };
+    if (!here || !underWay) return ask(request);
+    queue(request).catch((error) => error.thread || setProblem(error)).then(changed);
+  };
   const again = () => send(asking.question);
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const activeOf = (answer) => (quotesOf(answer).includes(quotes.active) ? quotes.active : null);
-  const stoppedBefore = !here && thread.stopped;
 
   return html`<${Beside} quotes=${quotes} scroller=${scroller}>
     <h1 class="unseen">${name || "Ask"}</h1>
@@ -48,17 +54,17 @@ export default function Ask({ route }) {
       <${Problem} error=${problem} retry=${reload} />
       ${!name && !here && html`<${Welcome} settings=${settings} onAsk=${send}
         onIndex=${(index) => chosen.set({ ...settings, index })} />`}
-      ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer}
-        active=${activeOf(answer)} onOpen=${openQuote} />`)}
-      ${!here && thread.running && html`<article class="turn" aria-busy="true">
-        <${Question} text=${thread.running.question} /></article>`}
-      ${stoppedBefore && html`<article class="turn"><${Question} text=${stoppedBefore} />
-        <${Stopped} onAgain=${() => send(stoppedBefore)} /></article>`}
+      ${turns.map((turn, at) => (turn.state
+        ? !(here && turn.question === asking.question) && html`<${Ended} key=${turn.question} turn=${turn}
+            onAgain=${() => send(turn.question)} />`
+        : html`<${Turn} key=${turn.turn || `at ${at}`} answer=${turn} active=${activeOf(turn)} onOpen=${openQuote} />`))}
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
         onOpen=${openPassage} onAgain=${again} />`}
+      ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
+        <${Waiting} key=${job} question=${question} onStop=${() => stopJob(job).then(changed)} />`)}
     </div>
     <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay && here}
-      onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
+      waits=${!name} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
@@ -86,51 +92,56 @@ function useThread(name) {
     if (row && thread.name === name && row.turns !== thread.turns.length) load();
   });
   useWindow("server-back", load);
-  return [thread, setThread, problem, load];
+  return [thread, setThread, problem, load, setProblem];
 }
 
-// A question that is at work in this thread, as after a reload or in another tab, is joined; so is one that waits and
-// will begin a thread of its own.
-function useJoining(asking, name, thread) {
+// A question that is at work in this thread, as after a reload or in another tab, is joined; so is the next in line once
+// the one before it has ended.
+function useJoining(asking, name, thread, setThread) {
   const free = !isUnderWay(asking);
   useEffect(() => {
-    const { running } = thread;
-    if (free && running && thread.name === name && running.job !== asking.id) join(running, name);
+    const next = thread.running.find(({ job }) => job !== asking.id);
+    if (!free || !next || thread.name !== name || isLost(asking)) return;
+    const { phase, id, question, error, drafts } = asking;
+    if (phase !== "none" && phase !== "answered" && asking.thread === name) {
+      const ended = { question, at: now(), state: phase, error, draft: drafts.at(-1)?.text };
+      const running = thread.running.filter(({ job }) => job !== id);
+      setThread({ ...thread, unanswered: [...thread.unanswered, ended], running });
+    }
+    join(next, name);
   }, [free, thread]);
-  useEffect(() => {
-    if (name || !free) return;
-    get("jobs").then(({ jobs }) => {
-      const first = jobs.find(({ kind, caller, about }) => kind === "question" && caller === "cookie" && !about.thread);
-      if (first && !isUnderWay(shown.value)) join({ job: first.id, question: first.about.question }, "");
-    }, () => {});
-  }, [name]);
 }
 
+const now = () => new Date().toISOString();
+
 // The last turns of a thread at once, the others a few at a time while nothing else is to be done.
-function useGradually({ name, turns }) {
+function useGradually({ name, turns: answered, unanswered }) {
+  const turns = [...answered, ...unanswered].sort((a, b) => (a.at > b.at) - (a.at < b.at));
   const [state, setState] = useState({ name, count: 0 });
   const count = state.name === name ? Math.max(state.count, AT_ONCE) : AT_ONCE;
-  useLater(50, count < turns.length && (() => setState({ name, count: count + AT_ONCE })), [name, count, turns]);
+  const more = count < turns.length && (() => setState({ name, count: count + AT_ONCE }));
+  useLater(50, more, [name, count, turns.length]);
   return turns.slice(-count);
 }
 
-// A new thread gets its name in the address when its question begins; an answer becomes a turn of its thread.
+// A new thread gets its name in the address once its question is in line; an answer becomes a turn of its thread.
 function useFollowing(asking, name, thread, setThread) {
   const { phase, thread: to, answer } = asking;
   const began = useRef(null);
   useEffect(() => {
-    if (phase === "sent" || phase === "queued") began.current = name;
-    if (phase === "running" && to && began.current === "" && name === "") {
-      began.current = to; // once: a new chat beside it stays where it is
+    if (to && began.current === "" && name === "") {
+      began.current = null; // once: a new chat beside it stays where it is
       setThread({ ...EMPTY, name: to });
       replace("ask", [to]);
-    }
-    if (phase === "running" || phase === "stopped") threadsChanged();
+    } else if (phase === "sent") began.current = to ? null : name;
+    if (["running", "stopped", "failed"].includes(phase)) threadsChanged();
     if (phase !== "answered") return;
     if (to === name) {
-      const turn = { ...answer, retrieved: asking.retrieved };
+      const turn = { ...answer, at: answer.at || now(), retrieved: asking.retrieved };
       const others = thread.turns.filter(({ turn: number }) => !number || number !== answer.turn);
-      setThread({ ...thread, name, stopped: null, running: null, turns: [...others, turn] });
+      const unanswered = thread.unanswered.filter(({ question }) => question !== answer.question);
+      const running = thread.running.filter(({ job }) => job !== asking.id);
+      setThread({ name, turns: [...others, turn], unanswered, running });
       say(`${answer.status_text || answer.status} ${answer.text}`.slice(0, 2000));
     }
     clear();

@@ -9,6 +9,7 @@ import { Hint, Problem } from "../parts/problem.js";
 import { Paged, useFilter, useReply } from "../parts/reply.js";
 import { loadChoices, useChoices } from "../parts/settings.js";
 import { capital, duration, joined, many, size, Time } from "../parts/texts.js";
+import { Unfinished } from "../parts/unfinished.js";
 import { go, to } from "../router.js";
 
 const AT_ONCE = 200;
@@ -41,6 +42,7 @@ export default function Index({ route: { query: { index } } }) {
   return html`<div class="page">
     <div class="row"><h1 class="fill">Index</h1><${IndexChoice} value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
+    <${Unfinished} />
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
     ${about && html`${about.exists && html`<${About} about=${about} />
       <${Work} job=${now} about=${about} index=${index} onSync=${() => follow("index/sync", body)}

@@ -1,0 +1,15 @@
+// Says which indexing the end of a server has cut off, and goes on with it.
+import { get } from "../api.js";
+import { html, useEffect, useState, useWindow } from "../html.js";
+import { follow, job } from "../indexing.js";
+
+export function Unfinished() {
+  const [left, setLeft] = useState([]);
+  const { running } = job.use();
+  const load = () => void get("jobs").then(({ unfinished }) => setLeft(unfinished), () => {});
+  useEffect(load, [running]);
+  useWindow("focus server-back", load);
+  return !running && left.map(({ index, line }) => html`<div class="notice row" role="status">
+    <span class="fill">The server ended while it indexed <strong><bdi>${index}</bdi></strong>${line && `: ${line}`}.</span>
+    <button onClick=${() => follow("index/resume", { index })}>Go on</button></div>`);
+}

@@ -1,0 +1,74 @@
+"""Indexing that the end of a server has cut off: kept in the data folder, so that the page offers to go on with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from local_rag.core.errors import IndexBusy
+from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.serialization import to_json
+from local_rag.server.auth import FOLDER
+
+FILE = "unfinished.json"
+STEP = 1.0
+"""Seconds after which it is written anew how far the indexing is."""
+HOW_FAR = re.compile(r"[\d,]+ of [\d,]+ (files?|passages? embedded)")
+"""What of a line of progress is still true after a kill."""
+
+Begun = dict[str, Any]
+"""What was begun: the `paths`, or the `sample`, and `line`, how far it is."""
+
+
+class Unfinished:
+    """Of a data folder: the indexing that runs or was cut off, by index. `ending`: the server ends. Serves threads."""
+
+    def __init__(self, data_folder: Path) -> None:
+        self._file, self._lock, self.ending = data_folder / FOLDER / FILE, threading.Lock(), False
+
+    def all(self) -> dict[str, Begun]:
+        """What runs or was cut off; a file that cannot be read has nothing."""
+        with suppress(OSError, ValueError):
+            found: dict[str, Begun] = json.loads(self._file.read_bytes())
+            return found
+        return {}
+
+    @contextmanager
+    def kept(self, index: str, paths: Sequence[Path], *, sample: bool) -> Iterator[Callable[[str], None]]:
+        """Keep what begins until the block ends, but not with the server; what is given is told how far it is."""
+        line, written = "", 0.0
+
+        def told(now: str) -> None:
+            nonlocal line, written
+            line = match[0] if (match := HOW_FAR.match(now)) else line
+            if time.monotonic() - written > STEP:
+                self._put(index, {"paths": [*map(str, paths)], "sample": sample, "line": line})
+                written = time.monotonic() if line else 0.0
+
+        told("")
+        try:
+            yield told
+        except IndexBusy:  # the process of the server that was ended still writes: it is offered again
+            raise
+        except BaseException:
+            if not self.ending:
+                self.drop(index)
+            raise
+        self.drop(index)
+
+    def drop(self, index: str) -> None:
+        """Forget it: it has ended, or the index is gone."""
+        if index in self.all():
+            self._put(index, None)
+
+    def _put(self, index: str, begun: Begun | None) -> None:
+        with self._lock, suppress(OSError):  # indexing needs no offer to go on
+            found = {**self.all(), index: begun}
+            make_folder(self._file.parent)
+            replace_file(self._file, to_json({name: each for name, each in found.items() if each}, None).encode())
