@@ -59,9 +59,12 @@ class Server:
 
     def start(self):
         options = f"{_QUICK} -p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder.parent}"
-        done = run("pg_ctl", "-D", self.folder, "-l", self.folder.parent / "log", "-w", "-o", options, "start")
-        if done.returncode:
-            pytest.skip(f"PostgreSQL does not start here: {(self.folder.parent / 'log').read_text()[-300:]}")
+        log = self.folder.parent / "log"
+        for _ in range(30):  # after a kill its children hold the memory for a moment
+            if run("pg_ctl", "-D", self.folder, "-l", log, "-w", "-o", options, "start").returncode == 0:
+                return
+            time.sleep(0.2)
+        pytest.skip(f"PostgreSQL does not start here: {log.read_text()[-300:]}")
 
     def stop(self, how="immediate"):
         run("pg_ctl", "-D", self.folder, "-m", how, "-w", "stop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import socket
 import sys
@@ -65,6 +66,7 @@ class _Connection(psycopg.Connection[Any]):
 
 def pool(index: ServerIndex) -> ConnectionPool[Any]:
     """Connections that are made when they are needed. Raises as `Server.connection` does."""
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is raised, in one line
     given = index.server.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
     made: ConnectionPool[Any] = ConnectionPool(
         kwargs=given | {"autocommit": True, "prepare_threshold": None},  # a pooler between may lend another session
@@ -162,5 +164,5 @@ def _why(index: ServerIndex) -> str:
     try:
         _Connection.connect(**index.server.connection(), connect_timeout=2).close()
     except psycopg.Error as error:
-        return str(error).strip().splitlines()[-1].strip()
+        return str(error).strip().splitlines()[0].removeprefix("connection failed: ")
     return ""

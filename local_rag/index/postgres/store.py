@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -207,5 +207,5 @@ def _take(connection: psycopg.Connection[Any], index: ServerIndex, roots: Collec
 
 
 def _unlock(connection: psycopg.Connection[Any]) -> None:
-    if not (connection.closed or connection.broken):
+    with suppress(psycopg.Error):  # the server forgets the locks of a connection that ended
         connection.execute("SELECT pg_advisory_unlock_all(); SET lock_timeout = 0")
