@@ -63,12 +63,13 @@ def _any(queries: Iterable[str]) -> str:
 def _bm25(queries: Sequence[str], weights: Sequence[float], length: str) -> str:
     """SQL for BM25 (k1 = 1.2, b = .75), with a ? for each query; `length` is SQL for that of a text over the mean.
 
-    A phrase counts once, for `ts_rank` does not tell how often one occurs.
+    A phrase counts once, for `ts_rank` does not tell how often one occurs. There are only operators and functions
+    that postgres_fdw sends along, and a `ts_rank` is computed once: r / (r + norm (1 - r)) is written with one r.
     """
     once, more = f"{1 / _PI:.4f} * (words @@ ?::tsquery)::int", "ts_rank('{1,1,1,1}', words, ?::tsquery)"
     ranks = (once if "<->" in query else more for query in queries)
     norm = f"{1.2 * _PI:.4f} * (0.25 + 0.75 * {length})"
-    of_term = "{weight:.6f} * (SELECT r / (r + {norm} * (1 - r)) FROM (SELECT {rank} AS r) AS t)"
+    of_term = "{weight:.6f} / (1 + {norm} * (1 / (1e-9 + {rank}) - 1))"
     return " + ".join(
         of_term.format(weight=LIMIT * weight, rank=rank, norm=norm) for weight, rank in zip(weights, ranks, strict=True)
     )
@@ -99,7 +100,7 @@ class ServerWords(Words):
         if not queries:
             return []
         weights = [self._idf(count) for count in self._counts.values()]
-        score = _bm25(queries, weights, f'("end" - start) / {self._mean:.1f}')
+        score = _bm25(queries, weights, f'("end" - start) / {self._mean:.1f}::float8')
         part = (
             f"(SELECT id, -({score}) AS score FROM chunks_N WHERE words @@ ?::tsquery {where}"
             " ORDER BY score, id LIMIT ?)"
@@ -171,7 +172,7 @@ def _named_like(db: Database, terms: Collection[str], limit: int) -> list[tuple[
     of_term = "SELECT (SELECT count(*) FROM names WHERE words @@ query) FROM unnest(?::text[]::tsquery[]) AS t (query)"
     counts = [found for (found,) in db.execute(of_term, (queries,))]
     (names,) = db.execute("SELECT count(*) FROM names").fetchone()
-    score = _bm25(queries, [math.log(1 + names / (1 + found)) for found in counts], "length(words) / 10.0")
+    score = _bm25(queries, [math.log(1 + names / (1 + found)) for found in counts], "length(words) / 10::float8")
     sql = (
         f"SELECT file, documents.title, names.name, names.title, {score} AS score FROM names"
         " JOIN documents ON documents.id = rowid WHERE words @@ ?::tsquery ORDER BY score DESC, rowid LIMIT ?"
