@@ -20,6 +20,7 @@ NAMES = {
     "cold-start": "commands from the shell to the last byte, and what they hold",
     "indexing": "index against sentence-transformers, and syncing again",
     "search": "10,000 to 1,000,000 passages, beside FAISS's flat index",
+    "postgres": "an index on a PostgreSQL server beside one in a folder",
     "retrieval": "dense and sparse scores as one order, on cases of yours",
 }
 
