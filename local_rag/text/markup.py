@@ -25,7 +25,7 @@ _PATTERNS = [
         rf"(?<![\w*])\*\*(?=[^\s*])(?P<kept>(?:[^*\n]|\*(?!\*)|{_ON})*[^\s*]\*?)\*\*(?![\w*])",
         r"(?<![\w*])(?P<strong>\*{1,3})(?=[^\s*])(?P<kept>[^*\n]*[^\s*])(?P=strong)(?![\w*])",
         r"(?<![\w_])_(?=[^\s_])(?P<kept>[^_\n]*[^\s_])_(?![\w_])",  # __init__ is a name
-        r"</?(?:a|abbr|b|br|code|details|div|em|i|img|kbd|p|span|strong|su[bp]|summary)(?:\s[^<>]*)?/?>",
+        r"</?(?:a|abbr|b|br|code|details|div|em|font|i|img|kbd|p|span|strong|su[bp]|summary|u)(?:\s[^<>]*)?/?>",
     )
 ]
 _OF_LINES = re.compile(
@@ -34,7 +34,7 @@ _OF_LINES = re.compile(
     r"|[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*$|(?<=:):[ \t]*$",
     re.MULTILINE,
 )
-_NUMBERED = re.compile(r":(pep|rfc):`(?=\d+`)")
+_NUMBERED = re.compile(r":(pep|rfc):`(?=\d+`)", re.IGNORECASE)
 _SIGNS = re.compile(r"[\[`*_<]")
 
 

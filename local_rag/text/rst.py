@@ -175,7 +175,7 @@ class _Writer:
     def _reference(self, at: int, match: re.Match[str]) -> None:
         name = "text" if match["text"] else "to"
         start, words, to = at + match.start(name), match[name] or "", match["to"] or ""
-        if match["role"] in ("pep", "rfc") and words.isdecimal():
+        if (match["role"] or "").lower() in ("pep", "rfc") and words.isdecimal():
             self._put(start, f"{match['role'].upper()} ", added=True)
             self._put(start, words)
         elif match["link"] and to.startswith(("http://", "https://")):
