@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from local_rag.config.settings import Settings
@@ -13,8 +14,11 @@ FOLDER = "dropped"
 
 
 def dropped_files(settings: Settings) -> Path:
-    """Where the copies for the configured index lie, whether or not there are any."""
-    return settings.data_folder.resolve() / FOLDER / settings.index_path.name / "Dropped files"
+    """Where the copies for the configured index lie, whether or not there are any: no other index has the folder."""
+    index = settings.index_path
+    elsewhere = index.parent != settings.data_folder / "indexes"  # an index of another folder may have the same name
+    name = f"{index.name}-{sha256(str(index).encode()).hexdigest()[:12]}" if elsewhere else index.name
+    return settings.data_folder.resolve() / FOLDER / name / "Dropped files"
 
 
 def delete_copies(settings: Settings, names: Iterable[str | Path] | None = None) -> None:

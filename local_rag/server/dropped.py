@@ -6,6 +6,7 @@ import base64
 import binascii
 import filecmp
 import re
+import threading
 import time
 import unicodedata
 from contextlib import suppress
@@ -36,6 +37,9 @@ LONGEST_STEM = 180
 """Bytes of the name of a copy without its suffix."""
 _UNSAFE = re.compile(r'[<>:"|?*]')
 _OF_WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+
+_NAMING = threading.Lock()
+"""Held while a copy gets its name, so that no two get the same."""
 
 router = APIRouter()
 
@@ -109,10 +113,11 @@ def _make_room(folder: Path) -> None:
 
 
 def _kept(draft: Path, folder: Path, name: str) -> str:
-    """The name of the whole file: with a number in it where another file has it already."""
+    """The name of the whole file: with a number in it where another file has it already, also one that comes now."""
     wanted = Path(name)
     names = (name if number == 1 else f"{wanted.stem} {number}{wanted.suffix}" for number in count(1))
-    paths = map(folder.joinpath, names)
-    path = next(path for path in paths if not path.exists() or filecmp.cmp(path, draft, shallow=False))
-    draft.replace(path)
+    with _NAMING:
+        paths = map(folder.joinpath, names)
+        path = next(path for path in paths if not path.exists() or filecmp.cmp(path, draft, shallow=False))
+        draft.replace(path)
     return path.name

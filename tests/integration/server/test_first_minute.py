@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from support.garden import notes_in
 from support.serving import Client, a_workspace, events_of, served
 
 from local_rag.config.settings import Settings
-from local_rag.runtime.dropped import dropped_files
+from local_rag.runtime.dropped import delete_copies, dropped_files
 from local_rag.server import dropped
 from local_rag.server.answers import file_id
 from local_rag.server.dropped import safe_name
@@ -153,6 +154,26 @@ def a_piece(data, at=0, last=True, name="note.md", upload="0" * 16, **more):
 def copies():
     folder = dropped_files(Settings.load())
     return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def test_indexes_of_one_name_in_two_folders_share_no_copies(tmp_path):
+    indexes = ["notes", str(tmp_path / "a" / "notes"), str(tmp_path / "b" / "notes")]
+    folders = [dropped_files(Settings.load(index=index)) for index in indexes]
+    assert len({*folders}) == 3 and folders[0].parent.name == "notes"
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "lease.md").write_text("x")
+    delete_copies(Settings.load(index=indexes[1]))
+    assert [(folder / "lease.md").exists() for folder in folders] == [True, False, True]
+
+
+def test_files_of_one_name_that_are_dropped_at_once_keep_a_copy_each(serve):
+    client = serve()
+    texts = [f"The well is {depth} metres deep.".encode() for depth in range(8)]
+    pieces = [a_piece(text) | {"upload": f"{number:032x}"} for number, text in enumerate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        names = [*pool.map(lambda piece: client.posted("/api/index/drop", piece)["name"], pieces)]
+    assert len({*names}) == 8 and {*copies().values()} == {*texts}
 
 
 def test_files_are_dropped_in_pieces_indexed_and_deleted_with_what_is_forgotten(serve, converted):
