@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.page_server import HOLD, answer, ended, passage, quote, started, token
+from support.page_server import HOLD, Job, answer, ended, passage, quote, started, token, unanswered
 
 QUESTION = "How much is the rent?"
 HOSTILE = (
@@ -55,6 +55,27 @@ def test_axe_has_no_serious_finding(browser, server):
         assert tab.axe_everywhere(400) == []
         tab.page.get_by_role("button", name="Keys").click()
         assert tab.axe_everywhere(1280, 400) == []
+
+
+def test_axe_has_no_serious_finding_in_what_was_left_and_in_what_waits(browser, server):
+    error = {"code": "failed", "message": "the model fell over", "hint": "ollama serve"}
+    left = [
+        unanswered("How much is the deposit?") | {"state": "failed", "error": error},
+        unanswered("And the cellar?") | {"state": "cut off", "draft": "The cellar is"},
+    ]
+    running = [{"job": name, "question": question} for name, question in (("q1", "And the fence?"), ("q2", "And I?"))]
+    server.threads["lease"] = {"name": "lease", "turns": [], "unanswered": left, "running": running}
+    server.jobs["q1"] = Job("q1", "And the fence?", server.threads["lease"])
+    server.answers["jobs"] = (200, {"jobs": [], "unfinished": [{"index": "default", "line": "12 of 40 files"}]})
+    with browser.tab(server.url, axe=True, reduced_motion="reduce") as tab:
+        tab.see("12 of 40 files")
+        assert tab.axe_everywhere(1280, 400) == []
+        tab.page.goto(server.url + "#/ask/lease")
+        tab.see("The model fell over")
+        tab.see("It is asked in its turn.")
+        tab.has("article .badge", ["Failed", "Draft, not checked", "Cut off", "Waiting"])
+        assert tab.axe_everywhere(1280, 400) == []
+        server.jobs["q1"].ended = True
 
 
 def test_the_keyboard_alone_is_enough(tab, server):
