@@ -29,10 +29,14 @@ from local_rag.cli.prompts import prompts_app
 from local_rag.cli.runs import runs_app
 from local_rag.cli.serve import serve
 from local_rag.cli.threads import kept, threads_app
+from local_rag.cli.watch import watch
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError, mistake_of
 
-COMMANDS = (index, ask, chat, search, status, files, remove, copy, kept, calibrate, doctor, graph, demo, serve, mcp)
+COMMANDS = (
+    *(index, watch, ask, chat, search, status, files, remove, copy, kept),
+    *(calibrate, doctor, graph, demo, serve, mcp),
+)
 GROUPS = {
     "threads": threads_app,
     "runs": runs_app,

@@ -24,6 +24,7 @@ def serve(
         list[Path] | None,
         typer.Option("--root", metavar="FOLDER", help="A folder below which the page may add folders; repeatable."),
     ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the indexes up to date as files change.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the handbook that ships with local-rag.")] = False,
     print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False,
@@ -59,7 +60,7 @@ def serve(
         index_demo(settings, stderr_display())
     delete_old(settings)
     workspace = Workspace(settings, Access(data_folder, own_port), flags, roots)
-    _serve(workspace, sockets, own_port, browser=not no_browser)
+    _serve(workspace, sockets, own_port, browser=not no_browser, watching=watch)
     return 0
 
 
@@ -71,8 +72,9 @@ def _folders(given: Sequence[Path]) -> list[Path]:
     return [path.expanduser().resolve() for path in given]
 
 
-def _serve(workspace: Workspace, sockets: Sequence[socket], port: int, *, browser: bool) -> None:
+def _serve(workspace: Workspace, sockets: Sequence[socket], port: int, *, browser: bool, watching: bool) -> None:
     from local_rag.server.serving import address, noted, open_browser, serve
+    from local_rag.server.watching import watch
     from local_rag.terminal.console import stderr, stdout
 
     data_folder, say = workspace.settings.data_folder, stderr()
@@ -82,6 +84,8 @@ def _serve(workspace: Workspace, sockets: Sequence[socket], port: int, *, browse
         say.print("Only programs of this machine can reach it, with this address. Ctrl-C ends it.", soft_wrap=True)
         if browser and not open_browser(page):
             say.print("No browser could be opened here: open the address yourself.")
+        if watching:
+            watch(workspace, lambda line: say.print(line, soft_wrap=True))
 
     with noted(data_folder, port) as page:
         serve(workspace, sockets, started)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store import reads
 from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
+from local_rag.runtime.watching import NAMED, Watching
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import NotFound
@@ -96,11 +97,27 @@ class AllowedRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchView:
+    """What `serve --watch` does for an index, in a line; what changed last, in counts, with the first of these files.
+
+    `at` is when that was, in ISO 8601, "" where nothing has changed since the server started.
+    """
+
+    state: str
+    at: str
+    new: int
+    updated: int
+    removed: int
+    files: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
+    `watching` is null where nobody watches it.
     """
 
     index: str
@@ -120,6 +137,7 @@ class IndexView:
     last_sync: str = ""
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
+    watching: WatchView | None = None
 
 
 _SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
@@ -191,7 +209,17 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         embedder=shown(status.embedder),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
+        watching=_watching(workspace.watched.get(settings.index_path), listing),
     )
+
+
+def _watching(watching: Watching | None, listing: FileListing) -> WatchView | None:
+    if watching is None:
+        return None
+    report = watching.last.report
+    new, updated, removed = report.new, report.updated, report.removed
+    files = [shown(listing.label(path)) for path in (*new, *updated, *removed)[:NAMED]]
+    return WatchView(shown(watching.state), watching.last.at, len(new), len(updated), len(removed), files)
 
 
 def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
@@ -221,10 +249,19 @@ def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), path in listing.files)
 
 
-def _synced(
-    workspace: Workspace, caller: Caller, name: str | None, paths: Sequence[Path] = (), *, sample: bool = False
+def synced(
+    workspace: Workspace,
+    caller: Caller,
+    name: str | None,
+    paths: Sequence[Path] = (),
+    *,
+    sample: bool = False,
+    keep: Callable[[SyncReport], object] = lambda report: None,
 ) -> Job:
-    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
+    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on.
+
+    `keep` gets its report.
+    """
     settings = workspace.settings_of(name, new=bool(paths or sample))
     if not (paths or sample):
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
@@ -235,6 +272,7 @@ def _synced(
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
             report = yield from indexed(job, flags, paths, told, sample=sample)
         workspace.pages.forget()
+        keep(report)
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
     about = {"index": shown(short_path(settings.values.index)), "folders": [shown(short_path(path)) for path in paths]}
@@ -259,22 +297,22 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
 
 
 def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
-    return _synced(workspace, caller, request.index)
+    return synced(workspace, caller, request.index)
 
 
 def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
-    return _synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
+    return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
 
 
 def _of_unfinished(request: OfIndex, workspace: Here, caller: Asking) -> Job:
     begun = workspace.unfinished.all().get(request.index)
     if begun is None:
         raise NotFound("the indexing of this index has ended")
-    return _synced(workspace, caller, request.index, [*map(Path, begun["paths"])], sample=begun["sample"])
+    return synced(workspace, caller, request.index, [*map(Path, begun["paths"])], sample=begun["sample"])
 
 
 def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
-    return _synced(workspace, caller, SAMPLE, sample=True)
+    return synced(workspace, caller, SAMPLE, sample=True)
 
 
 @router.get("/api/index/suggestions")

@@ -26,6 +26,7 @@ from local_rag.server.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
+    from local_rag.runtime.watching import Watching
 
 RAGS = 4
 """Indexes with their settings that stay open for the next question."""
@@ -34,7 +35,8 @@ RAGS = 4
 class Workspace:
     """Settings, what they name once it is opened, and the folders below which the page may index.
 
-    `flags` are the settings that the command line gave; they hold for every index. Serves several threads.
+    `flags` are the settings that the command line gave; they hold for every index. `watched` has who follows the files
+    of an index, by its folder, until it is `closing`. Serves several threads.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Workspace:
         self.jobs, self.files, self.pages = Jobs(self.limits.waiting), FileListings(), PagePictures()
         self.unfinished = Unfinished(settings.data_folder)
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.watched: dict[Path, Watching] = {}
+        self.closing = threading.Event()
         self._history: History | None = None
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
         self._rags: dict[Values, Rag] = {}  # used last stands last
@@ -145,6 +149,7 @@ class Workspace:
     def close(self) -> None:
         """Stop every job and close what is open; what fails to close keeps nothing else open."""
         self.unfinished.ending = True
+        self.closing.set()
         self.jobs.close()
         with ExitStack() as opened:
             for part in (self._history, self.pages, *self._rags.values()):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import shutil
+import subprocess
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -178,3 +180,17 @@ def test_the_commands_and_programs_of_a_page_run(page, capsys):
                 Path(module.group(1)).write_text(block)
             else:
                 exec(block, names)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+def test_systemd_takes_the_unit(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (unit,) = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/serve.md").read_text(), re.DOTALL)
+    assert "local-rag serve --watch" in unit
+    program = tmp_path / "local-rag"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    file = tmp_path / "local-rag.service"
+    file.write_text(unit.replace("%h/local-rag/.venv/bin/local-rag", str(program)))
+    verified = subprocess.run(["systemd-analyze", "--user", "verify", file], capture_output=True, text=True)
+    assert (verified.returncode, verified.stderr) == (0, "")

@@ -53,6 +53,7 @@ HOME_OF = {
     "onnxruntime": {"engines/evaluator/evaluator"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
+    "watchfiles": {"runtime/watching"},
     "pathspec": {"index/sync/ignore"},
     "typer": {"cli"},
     "fastapi": {"server"},

@@ -9,7 +9,10 @@ from support.garden import notes_in
 from support.serving import a_workspace, served
 
 from local_rag.config.settings import Settings
+from local_rag.core.progress import Silent
 from local_rag.runtime.dropped import dropped_files
+from local_rag.runtime.indexing import Request, index_files
+from local_rag.server.watching import watch
 
 DROP = """([name, text]) => {
     const transfer = new DataTransfer();
@@ -136,3 +139,17 @@ def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
         assert tab.axe_everywhere(1280, 400) == []
         button(tab, "Done").click()
         assert tab.axe_everywhere(1280, 400) == []
+
+
+def test_the_page_shows_that_it_watches_and_what_changed_last(browser, at_home):
+    index_files(Settings.load(), Request([at_home / "notes"]), Silent())
+    lines, workspace = [], a_workspace()
+    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}#/index") as tab:
+        watch(workspace, lines.append, quiet=0.2)
+        tab.holds(lambda: any("watching" in line for line in lines))
+        tab.page.goto(f"{address}/#/index")
+        tab.page.reload()
+        tab.see("Watching ~/notes")
+        (at_home / "notes" / "keys.md").write_text("The keys hang beside the door.")
+        tab.see("Last change")
+    assert [line.split("added ")[1].split(" (")[0] for line in lines if "added" in line] == ["~/notes/keys.md"]

@@ -1,6 +1,6 @@
 // What is indexed and what was skipped; bringing it up to date, adding, forgetting.
 import { path, post } from "../api.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useLater, useState } from "../html.js";
 import { follow, job, join } from "../indexing.js";
 import { AddFolder } from "../parts/add_folder.js";
 import { Begin, FilePick, Progress } from "../parts/begin.js";
@@ -14,6 +14,7 @@ import { go, to } from "../router.js";
 
 const AT_ONCE = 200;
 const NAMED = 20;
+const OFTEN = 5000; // milliseconds between two looks at an index that is watched
 
 export default function Index({ route: { query: { index } } }) {
   const body = index ? { index } : {};
@@ -27,6 +28,7 @@ export default function Index({ route: { query: { index } } }) {
     if (about?.job && !job.value.running) join(about.job);
   }, [about]);
   useEffect(() => void loadChoices(), [now.running]);
+  useLater(OFTEN, about?.watching && (() => document.hidden || load()), [about, document.hidden]);
   const forgotten = ({ removed, kept_out, notes }) => {
     setForgetting(null);
     if (!job.value.running) job.set({ notes: [] });
@@ -84,7 +86,16 @@ function About({ about }) {
     <p class="muted">${about.about}</p>
     ${waiting && html`<${Waiting} about=${about} />`}
     <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
-      ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p></div>`;
+      ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p>
+    ${about.watching && html`<${Watching} watching=${about.watching} />`}</div>`;
+}
+
+function Watching({ watching }) {
+  const { state, at, files } = watching;
+  const more = watching.new + watching.updated + watching.removed - files.length;
+  return html`<p class="small" role="status"><bdi>${capital(state)}</bdi>.
+    ${at && html` Last change <${Time} at=${at} />: ${counts(watching)}
+      (<bdi>${joined([...files, more > 0 && `${more.toLocaleString()} more`], ", ")}</bdi>).`}</p>`;
 }
 
 function Waiting({ about: { chunks, embedded, seconds_left } }) {

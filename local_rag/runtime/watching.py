@@ -1,0 +1,276 @@
+"""Watching: an index follows its files while they change. Behind `local-rag watch` and `serve --watch`.
+
+What the system tells of changes is a hint that there is something to do; what is done is the ordinary sync, which looks
+at every file itself. So a hint that is lost costs time until the next sweep, and nothing else.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from local_rag.config.settings import Settings
+from local_rag.core.documents import SyncReport
+from local_rag.core.errors import IndexBusy, LocalRagError, Stopped
+from local_rag.index.store import reads
+from local_rag.index.sync.ignore import is_hidden
+from local_rag.text.display import joined, plural, short_path
+
+QUIET = 3.0
+"""Seconds without a change, and between two looks at the size and time of what has changed, before it is read."""
+LONGEST = 60.0
+"""Seconds after which is read what does not become quiet, such as a log."""
+SWEEP = 900.0
+"""Seconds between two syncs without a hint: disks on a network give none."""
+PAUSE_BELOW = 20
+"""Percent of a battery below which nothing is read."""
+FLOOD = 10_000
+"""Changes told at once after which the hints are set up anew: the system may have dropped that of a new folder.
+
+Linux keeps 16,384: inotify(7), max_queued_events.
+"""
+NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs")
+"""File systems that tell nothing of what other machines change: proc_pid_mountinfo(5)."""
+NAMED = 3
+"""Files of one kind of change that are named."""
+
+POWER = Path("/sys/class/power_supply")
+MOUNTS = Path("/proc/self/mountinfo")
+_IGNORE_FILES = (".gitignore", ".ragignore")
+
+Roots = Mapping[str, tuple[int, int] | None]
+"""The indexed folders and files: where each lies on which disk, None where it is not there."""
+
+
+@dataclass
+class Pending:
+    """Files that have changed, and how each looked when it was looked at last."""
+
+    quiet: float = QUIET
+    looks: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    first: float = 0.0
+    last: float = 0.0
+
+    def add(self, paths: Iterable[str]) -> None:
+        looks = {path: _look(path) for path in paths}
+        if looks:
+            self.last = time.monotonic()
+            self.first = self.first if self.looks else self.last
+            self.looks |= looks
+
+    def settled(self) -> bool:
+        """Whether nothing has changed for a while, and all of it looks as it did before; or this takes too long."""
+        now = time.monotonic()
+        if not self.looks or now - self.first > LONGEST:
+            return bool(self.looks)
+        if now - self.last < self.quiet:
+            return False
+        before, self.looks, self.last = self.looks, {path: _look(path) for path in self.looks}, now
+        return before == self.looks
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a sync has changed, and when: ISO 8601."""
+
+    at: str
+    report: SyncReport
+
+
+class Watching:
+    """Follows the files of one index; `state` says in a line what it does, `last` what it changed last.
+
+    `sync` brings the index up to date, and raises what `Index.sync` raises. `say` gets each new state, and a line for
+    each sync that changed something.
+    """
+
+    def __init__(
+        self, settings: Settings, sync: Callable[[], SyncReport], say: Callable[[str], None], quiet: float = QUIET
+    ) -> None:
+        self.state, self.last = "", Change("", SyncReport())
+        self._settings, self._sync, self._say, self._quiet = settings, sync, say, quiet
+        self._pending, self._swept, self._way = Pending(quiet), 0.0, ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Follow until told to stop. On the main thread Ctrl-C ends it with KeyboardInterrupt."""
+        while not stop.is_set():
+            roots = self._roots()
+            with closing(self._hints(roots, stop)) as hints:
+                for paths in hints:
+                    now = self._roots()
+                    replaced = {path for path in {**roots, **now} if roots.get(path) != now.get(path)}
+                    self._pending.add(replaced | {path for path in paths if self._counts(path, roots)})
+                    if replaced or len(paths) > FLOOD:
+                        break
+                    self._follow(roots)
+
+    def _follow(self, roots: Roots) -> None:
+        """Sync once what has changed is quiet, and now and then."""
+        if not roots:
+            self._tell("waiting: no folder is indexed yet")
+        elif self._pending.settled() or not 0 <= time.time() - self._swept < SWEEP:
+            self._bring_up_to_date()
+
+    def _bring_up_to_date(self) -> None:
+        """Sync, unless the battery is low; what goes wrong is said, and tried again."""
+        share = battery()
+        if share is not None and share < PAUSE_BELOW:
+            self._tell(f"paused: the battery has {share} %; it goes on at {PAUSE_BELOW} %, or with mains power")
+            return
+        if not self.state:
+            self._tell("bringing the index up to date")
+        self._pending.looks.clear()
+        self._swept = time.time()  # of the wall: a machine that has slept is swept
+        try:
+            report = self._sync()
+        except Stopped:
+            return
+        except IndexBusy:
+            self._swept = 0.0
+            self._tell("another process changes this index; what has changed is read after it")
+        except LocalRagError as error:
+            again = "tried again at the next change, and every 15 minutes"
+            self._tell(f"{error}{f': {error.hint}' if error.hint else ''} ({again})")
+        else:
+            gc.collect()  # what one sync leaves is little, and this runs for months
+            self._tell(self._way)
+            if line := changed_line(report):
+                self.last = Change(datetime.now().astimezone().isoformat(timespec="seconds"), report)
+                self._say(line)
+
+    def _tell(self, state: str) -> None:
+        if state != self.state:
+            self.state = state
+            self._say(state)
+
+    def _roots(self) -> Roots:
+        from local_rag.index.index import Index
+
+        try:
+            with Index.open(self._settings.index_path) as index:
+                return {root.path: _place(root.path) for root in index.read(reads.roots)}
+        except LocalRagError as error:
+            self._tell(f"waiting: {error}")
+            return {}
+
+    def _hints(self, roots: Roots, stop: threading.Event) -> Generator[set[str]]:
+        """What may have changed, and an empty set wherever nothing did for a while."""
+        from watchfiles import watch
+
+        networks = {path: kind for path in roots if (kind := network(path))}
+        missing = {path for path, place in roots.items() if place is None}
+        heard = [path for path in roots if path not in networks and path not in missing]
+        self._way = _in_words(heard, networks, missing)
+        for lenient in (False, True) if heard else ():
+            try:
+                yield from (
+                    {path for _, path in changes}
+                    for changes in watch(
+                        *heard,
+                        watch_filter=None,
+                        stop_event=stop,
+                        rust_timeout=round(1000 * self._quiet),
+                        yield_on_timeout=True,
+                        force_polling=False,
+                        ignore_permission_denied=lenient,  # which would pass over the limit of inotify as well
+                    )
+                )
+            except PermissionError:
+                continue  # the sync names the folder
+            except (OSError, RuntimeError) as error:
+                self._way = f"looking at every folder every 15 minutes: {_too_many(error)}"
+            break
+        while not stop.wait(self._quiet):
+            yield set()
+
+    def _counts(self, path: str, roots: Roots) -> bool:
+        """Whether a change may concern the index: not where it is hidden, and not of our own files."""
+        changed = Path(path)
+        root = next((Path(root) for root in roots if changed.is_relative_to(root)), None)
+        if root is None or changed.name in _IGNORE_FILES:
+            return root is not None
+        *folders, name = ["", *changed.relative_to(root).parts]
+        ours = (self._settings.data_folder, self._settings.cache_folder, self._settings.index_path)
+        if any(changed.is_relative_to(own) and own.is_relative_to(root) for own in ours):
+            return False
+        return not (is_hidden(name, False) or any(is_hidden(folder, True) for folder in folders))
+
+
+def changed_line(report: SyncReport) -> str:
+    """2026-11-26 16:05:12 added notes/a.md, changed notes/b.md; "" where a sync changed nothing."""
+    files = {"added": report.new, "changed": report.updated, "removed": report.removed}
+    parts = [f"{what} {_named(paths)}" for what, paths in files.items() if paths]
+    left = {"skipped": report.skipped, "kept, but not to be seen now:": report.kept}
+    parts += [
+        f"{what} {short_path(file.path)} ({file.reason})" for what, files in left.items() for file in files if file.new
+    ]
+    if report.embedded and not parts:
+        parts = [f"{plural(report.embedded, 'passage')} embedded"]
+    return f"{datetime.now():%Y-%m-%d %H:%M:%S} {'; '.join(parts)} ({report.seconds:.1f} s)" if parts else ""
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    rest = [f"{len(paths) - NAMED:,} more"] if len(paths) > NAMED else []
+    return joined([*map(short_path, paths[:NAMED]), *rest])
+
+
+def _in_words(heard: Sequence[str], networks: Mapping[str, str], missing: Iterable[str]) -> str:
+    parts = [f"watching {joined(map(short_path, heard))}"] if heard else []
+    parts += [f"{short_path(path)} every 15 minutes, as it is on a network ({kind})" for path, kind in networks.items()]
+    parts += [f"{short_path(path)} is not there now, what was indexed of it stays" for path in missing]
+    return "; ".join(parts)
+
+
+def _too_many(error: Exception) -> str:
+    """Why the system gives no hints, with what raises its limits: inotify(7)."""
+    for sign, setting in (("limit reached", "max_user_watches=524288"), ("Too many open", "max_user_instances=512")):
+        if sign in str(error):
+            return f"the limit of inotify is reached, sudo sysctl fs.inotify.{setting} raises it"
+    return str(error)
+
+
+def battery(supplies: Path = POWER) -> int | None:
+    """Percent of the battery that this machine runs on; None on mains, and on other systems than Linux.
+
+    https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
+    """
+    shares = []
+    for supply in supplies.glob("*"):
+        with suppress(OSError, ValueError):
+            is_ours = not (supply / "scope").exists()  # a mouse has one of its own
+            if is_ours and (supply / "status").read_text().strip() == "Discharging":
+                shares.append(int((supply / "capacity").read_text()))
+    return min(shares, default=None)
+
+
+def network(path: str, mounts: Path = MOUNTS) -> str:
+    """The file system of a path if it lies on a network and gives no hints, else "". Linux says so."""
+    nearest, kind = -1, ""
+    with suppress(OSError):
+        for line in mounts.read_text(errors="surrogateescape").splitlines():
+            place, _, about = line.partition(" - ")
+            point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), place.split()[4])
+            if len(point) >= nearest and Path(path).is_relative_to(point):
+                nearest, kind = len(point), about.split()[0]
+    return kind if kind in NETWORKS else ""
+
+
+def _look(path: str) -> tuple[int, int] | None:
+    with suppress(OSError, ValueError):
+        status = Path(path).stat()
+        return status.st_size, status.st_mtime_ns
+    return None
+
+
+def _place(path: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        status = Path(path).stat()
+        return status.st_dev, status.st_ino
+    return None
