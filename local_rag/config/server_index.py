@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from local_rag.core.address import Address
 from local_rag.core.errors import ConfigError, NotLocal, UsageError, reason_of
 
 FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE#INDEX"
@@ -80,6 +78,8 @@ class Server:
         Raises NotLocal for another machine that is not allowed, UsageError for one without its certificate verified,
         ConfigError for a service that is not there.
         """
+        from local_rag.core.address import Address
+
         given = dict(self.parameters)
         service = given.pop("service", "")
         given = (_service(service) if service else {}) | given
@@ -149,6 +149,8 @@ def _service(name: str) -> dict[str, str]:
 
     Raises ConfigError where there is no such service.
     """
+    from configparser import ConfigParser, Error
+
     file = Path(environ.get("PGSERVICEFILE") or "~/.pg_service.conf").expanduser()
     known = ConfigParser(interpolation=None, delimiters="=", comment_prefixes="#")
     try:
