@@ -94,7 +94,7 @@ function Watching({ watching }) {
   const { state, at, files } = watching;
   const more = watching.new + watching.updated + watching.removed - files.length;
   return html`<p class="small" role="status"><bdi>${capital(state)}</bdi>.
-    ${at && html` Last change <${Time} at=${at} />: ${counts(watching)}
+    ${at && html` Last change <${Time} at=${at} />: ${counts(watching)}${" "}
       (<bdi>${joined([...files, more > 0 && `${more.toLocaleString()} more`], ", ")}</bdi>).`}</p>`;
 }
 
