@@ -18,6 +18,8 @@ from typing import Any, TextIO
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = "scripts/constraints.txt"
+LOCK = "scripts/requirements.txt"
+"""Every package but PyTorch, with the hashes of its files; CONTRIBUTING.md says how it is made."""
 TORCH = "torch==2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
@@ -26,6 +28,8 @@ MISLEADING = {"PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX"
 """Variables that send pip or Python elsewhere."""
 
 AGAIN = "the same command again: what is installed already is kept"
+TAMPERED = "DO NOT MATCH THE HASHES"
+"""What pip says of a file that is not the one of the lock file."""
 STOPPED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
 
@@ -142,7 +146,10 @@ class Environment:
         self.stamp.unlink(missing_ok=True)
         self.install(torch_ways(sys.platform))
         wanted = sorted(there.union(extras))
-        self.install([Way("installing local-rag and what it needs (about 300 MB)", ("-e", f".[{','.join(wanted)}]"))])
+        locked = ("--require-hashes", "--no-deps", "-r", LOCK)
+        package = Way("installing local-rag", ("-e", f".[{','.join(wanted)}]"))
+        self.install([Way("installing what local-rag needs (about 300 MB)", locked, "not all there"), package])
+        self.install([package])
         self.stamp.write_text("\n".join([self.fingerprint(version), *wanted]), encoding="utf-8")
         say(f"installed in .venv in {time.monotonic() - start:.0f} s")
 
@@ -156,7 +163,7 @@ class Environment:
     def fingerprint(self, version: str) -> str:
         """Changes whenever an installation must be done again: of where it is, its Python and what it asks for."""
         digest = hashlib.sha256(f"{self.checkout}\n{version}\n".encode())
-        for name in ("pyproject.toml", CONSTRAINTS):
+        for name in ("pyproject.toml", CONSTRAINTS, LOCK):
             digest.update((self.checkout / name).read_bytes())
         return digest.hexdigest()
 
@@ -184,7 +191,10 @@ class Environment:
             raise SetupError(f"cannot make a virtual environment\n{output}", "another Python, 3.11 or newer")
 
     def install(self, ways: Collection[Way]) -> None:
-        """Take the first way that works. Raises SetupError with the whole output of the last."""
+        """Take the first way that works, but none after a file that is not what it should be.
+
+        Raises SetupError with the whole output of the last.
+        """
         quiet = ["--quiet", "--progress-bar", "off", "--no-warn-script-location", "-c", CONSTRAINTS]
         output = ""
         for way in ways:
@@ -192,6 +202,8 @@ class Environment:
             status, output = self.stage(way.doing, *command, failed=way.failed)
             if status == 0:
                 return
+            if TAMPERED in output:
+                break
         raise SetupError(f"pip could not install what is needed; it says:\n{output}", hint(output))
 
     def call(self, *command: str | Path, wait: Wait = subprocess.Popen.wait, **streams: Any) -> int:
@@ -235,7 +247,7 @@ class Way:
 def torch_ways(platform: str) -> tuple[Way, ...]:
     """How to get PyTorch without CUDA, best way first; `platform` is sys.platform.
 
-    On Linux the ordinary index has CUDA with several GB of libraries. --no-deps: their index is the ordinary one.
+    On Linux the ordinary index has CUDA with several GB of libraries. --no-deps: the lock file has what it needs.
     """
     pinned = ("--no-deps", TORCH)
     cpu_only = ("--timeout", "5", "--retries", "0", "--index-url", CPU_INDEX)
@@ -245,7 +257,7 @@ def torch_ways(platform: str) -> tuple[Way, ...]:
     return (
         Way("looking for PyTorch on this machine", ("--no-index", *pinned), "not there"),
         Way(f"{size} from pytorch.org", (*cpu_only, *pinned), "not there"),
-        Way("installing PyTorch from pip's own index (on Linux with CUDA, several GB)", pinned),
+        Way("installing PyTorch from pip's own index (on Linux with CUDA, several GB)", (TORCH,)),
     )
 
 
@@ -256,6 +268,8 @@ def hint(output: str) -> str:
         return f"free 3 GB of disk space, then {AGAIN}"
     if any(sign in text for sign in ("connection", "timed out", "resolve", "resolution", "proxy", "ssl")):
         return f"see that pip reaches its index (pip config list shows which), then {AGAIN}"
+    if TAMPERED.lower() in text:
+        return "nothing of it was installed; see which index pip asks (pip config list), and do not go on with that one"
     if "no matching distribution found for torch" in text:
         return f"another Python from 3.11 on, with --recreate: there is no {TORCH} for this one on this system"
     return AGAIN

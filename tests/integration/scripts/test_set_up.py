@@ -36,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     (tmp_path / setup.CONSTRAINTS).write_text("torch==2.13.0\n")
+    (tmp_path / setup.LOCK).write_text("")
     return tmp_path
 
 
@@ -73,9 +74,9 @@ def test_linux_takes_torch_from_the_machine_then_without_cuda_then_as_usual():
     on_hand, cpu, ordinary = setup.torch_ways("linux")
     assert on_hand.arguments == ("--no-index", "--no-deps", "torch==2.13.0")
     assert "--index-url https://download.pytorch.org/whl/cpu" in " ".join(cpu.arguments)
-    assert ordinary.arguments == ("--no-deps", "torch==2.13.0") and "CUDA" in ordinary.doing
+    assert ordinary.arguments == ("torch==2.13.0",) and "CUDA" in ordinary.doing
     for platform in ("darwin", "win32"):
-        assert [way.arguments for way in setup.torch_ways(platform)] == [ordinary.arguments]
+        assert [way.arguments for way in setup.torch_ways(platform)] == [("--no-deps", "torch==2.13.0")]
     assert setup.TORCH in (CHECKOUT / setup.CONSTRAINTS).read_text().splitlines()
 
 
@@ -85,6 +86,7 @@ def test_linux_takes_torch_from_the_machine_then_without_cuda_then_as_usual():
         ("ERROR: [Errno 28] No space left on device", "disk space"),
         ("WARNING: Retrying: connection broken by NewConnectionError", "pip config list"),
         ("ERROR: No matching distribution found for torch==2.13.0", "another Python"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE", "do not go on with that one"),
         ("Failed building wheel for something", "the same command again"),
     ],
 )
@@ -124,6 +126,7 @@ def test_a_finished_installation_is_left_alone(environment, capsys):
     [
         lambda made: (made.checkout / "pyproject.toml").write_text("other"),
         lambda made: (made.checkout / setup.CONSTRAINTS).write_text("other"),
+        lambda made: (made.checkout / setup.LOCK).write_text("other"),
         lambda made: made.stamp.write_text(""),
         lambda made: made.stamp.write_bytes(b"\xff\nminilm"),
         lambda made: made.stamp.unlink(),
@@ -146,6 +149,15 @@ def test_a_failed_installation_leaves_no_stamp_and_shows_all_that_pip_said(envir
     message, hint = shown.err.split("\n  try: ")
     assert message.endswith("it says:\nfirst\nNo space left on device") and hint.startswith("free 3 GB of disk space")
     assert not environment.stamp.exists()
+
+
+def test_after_a_file_that_is_not_the_one_of_the_lock_file_nothing_else_is_tried(environment, capsys):
+    (pip,) = environment.folder.glob("**/site-packages/pip.py")
+    pip.write_text(f"raise SystemExit({setup.TAMPERED!r})")
+    first, second = (setup.Way(name, ()) for name in ("locked", "as usual"))
+    with pytest.raises(setup.SetupError, match=setup.TAMPERED):
+        environment.install([first, second])
+    assert "as usual" not in capsys.readouterr().out
 
 
 def test_a_folder_that_is_no_environment_has_no_version_and_is_not_deleted(checkout):
