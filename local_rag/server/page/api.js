@@ -23,9 +23,9 @@ export const get = (path, signal) => json(path, { signal });
 
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
-// Hands each event of a job to onEvent(name, value) until its last one, or until that returns false: of a job that `body`
-// begins at a path, or without a body of one that is there. An `error` is thrown with its code and hint, as is a stream
-// that ends too early.
+// Hands each event of a job to onEvent(name, value) until its last one, or until that returns false: of a job that
+// `body` begins at a path, or without a body of one that is there. An `error` is thrown with its code and hint, as is a
+// stream that ends too early.
 export async function stream(path, body, onEvent, last) {
   const response = await answered(path, body ? posted(body) : {});
   let ended = false;

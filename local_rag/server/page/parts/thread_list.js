@@ -32,7 +32,8 @@ export function ThreadList({ current }) {
     <div class="days">${days.map(([day, those]) => html`<section key=${day}><h3 class="small">${day}</h3>
       <ul>${those.map((thread) => html`<li key=${thread.name}>
         <a href=${to("ask", [thread.name])} aria-current=${thread.name === current ? "page" : null}
-          title=${thread.name}><bdi>${nameOf(thread)}</bdi>${thread.unanswered && html` <span class="small">not answered</span>`}</a>
+          title=${thread.name}><bdi>${nameOf(thread)}</bdi>${thread.unanswered
+            && html` <span class="small">not answered</span>`}</a>
         <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} />
       </li>`)}</ul></section>`)}</div>
     ${open && html`<${ThreadDialog} thread=${open} current=${current} onClose=${() => setOpen(null)} />`}

@@ -57,7 +57,8 @@ export default function Ask({ route }) {
       ${turns.map((turn, at) => (turn.state
         ? !(here && turn.question === asking.question) && html`<${Ended} key=${turn.question} turn=${turn}
             onAgain=${() => send(turn.question)} />`
-        : html`<${Turn} key=${turn.turn || `at ${at}`} answer=${turn} active=${activeOf(turn)} onOpen=${openQuote} />`))}
+        : html`<${Turn} key=${turn.turn || `at ${at}`} answer=${turn} active=${activeOf(turn)}
+            onOpen=${openQuote} />`))}
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
         onOpen=${openPassage} onAgain=${again} />`}
       ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
@@ -95,8 +96,8 @@ function useThread(name) {
   return [thread, setThread, problem, load, setProblem];
 }
 
-// A question that is at work in this thread, as after a reload or in another tab, is joined; so is the next in line once
-// the one before it has ended.
+// A question that is at work in this thread, as after a reload or in another tab, is joined; so is the next in line
+// once the one before it has ended.
 function useJoining(asking, name, thread, setThread) {
   const free = !isUnderWay(asking);
   useEffect(() => {
