@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -35,23 +38,30 @@ def mcp(
 
     settings = settings_of(index, several=True)
     if config:
-        write_json(_block(config, index or ()))
+        write_json(_block(config, settings.index_paths if index else ()))
         stderr().print(f"Put this into {PLACES[config]}.", soft_wrap=True)
         return 0
     if find_spec("mcp") is None:
         raise LocalRagError("MCP is not installed", hint="pip install 'local-rag[mcp]'")
+    if sys.stdin.isatty():
+        stderr().print("A client starts this; local-rag mcp --config claude prints what to paste. Ctrl-C ends it.")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what waits for stdin hears no KeyboardInterrupt
     from local_rag.server.mcp_server import serve_stdio
 
     serve_stdio(settings)
     return 0
 
 
-def _block(client: str, index: Any) -> dict[str, Any]:
-    """The entry of a client's file, with the Python that this program runs under."""
-    options = [word for name in index for word in ("--index", name)]
-    server: dict[str, Any] = {"command": sys.executable, "args": ["-m", "local_rag", "mcp", *options]}
-    if kept := {name: value for name, value in os.environ.items() if name.startswith("LOCAL_RAG_")}:
-        server["env"] = kept
+def _block(client: str, indexes: Iterable[str]) -> dict[str, Any]:
+    """The entry of a client's file: what runs this program wherever the client starts it, under the same variables.
+
+    With -P nothing in the folder where a client starts it is taken for a module.
+    """
+    options = [word for name in indexes for word in ("--index", name)]
+    server: dict[str, Any] = {"command": sys.executable, "args": ["-P", "-m", "local_rag", "mcp", *options]}
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("LOCAL_RAG_", "OLLAMA_HOST"))}
+    if kept:
+        server["env"] = {name: str(Path(v).absolute()) if name.endswith("_DIR") else v for name, v in kept.items()}
     if client == "vscode":
         return {"servers": {"local-rag": {"type": "stdio", **server}}}
     return {"mcpServers": {"local-rag": server}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -47,22 +49,22 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
     return _FilesTool.from_function(ask, aask, name=name, description=_description(rag), args_schema=_Input)
 
 
-def tool_text(answer: Answer) -> str:
-    """An answer as an agent reads it: text, status, and where it stands."""
+def tool_text(answer: Answer, label: Callable[[str], str] = str) -> str:
+    """An answer as an agent reads it: text, status, and where it stands; `label` names files."""
     why = f" ({printable(answer.reason)})" if answer.reason else ""
     lines = [printable(answer.text), "", f"status: {MEANING[answer.status]}{why}"]
     if answer.citations:
-        lines += ["sources:", *(f"[{citation.number}] {_source(citation)}" for citation in answer.citations)]
+        lines += ["sources:", *(f"[{citation.number}] {_source(citation, label)}" for citation in answer.citations)]
     for conflict in answer.conflicts:
         lines.append(conflict_line(conflict))
         for position in conflict.positions:
             date = position_date(position)
-            quotes = (f"[{citation.number}] {_source(citation)}" for citation in position.citations)
+            quotes = (f"[{citation.number}] {_source(citation, label)}" for citation in position.citations)
             lines.append(f"- {f'{date}: ' if date else ''}{_one_line(position.text)}, {'; '.join(quotes)}")
     if answer.nearest:
         lines.append("nearest passages, which do not answer it:")
         for citation in answer.nearest:
-            lines.append(f"- {_source(citation)}{f' ({_one_line(citation.why)})' if citation.why else ''}")
+            lines.append(f"- {_source(citation, label)}{f' ({_one_line(citation.why)})' if citation.why else ''}")
     if answer.about:
         lines.append(f"the files are about: {'; '.join(shorten(printable(title), 80) for title in answer.about)}")
     return "\n".join(lines)
@@ -93,9 +95,10 @@ def _description(rag: Rag) -> str:
     return f"Answers a question from the person's own files, with file and quote, or says that they do not say.{about}"
 
 
-def _source(citation: Citation) -> str:
+def _source(citation: Citation, label: Callable[[str], str]) -> str:
     document = f" ({_one_line(line)})" if (line := document_line(citation)) else ""
-    return f'{location(citation, _one_line)}{document}: "{_one_line(citation.quote)}"'
+    place = location(replace(citation, source=label(citation.source)), _one_line)
+    return f'{place}{document}: "{_one_line(citation.quote)}"'
 
 
 def _one_line(text: str) -> str:

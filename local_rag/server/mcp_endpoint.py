@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class McpEndpoint:
-    """Each request stands for itself: no session is kept between two (`stateless_http`)."""
+    """Clients of 2025 have sessions, for without one they cannot give up a call; later ones close the connection."""
 
     def __init__(self) -> None:
         self._starting = asyncio.Lock()
@@ -36,7 +36,7 @@ class McpEndpoint:
         from local_rag.server.mcp_server import server_of
 
         server = await asyncio.to_thread(server_of, workspace.using, workspace.settings)
-        server.streamable_http_app(stateless_http=True)
+        server.streamable_http_app()
         began = asyncio.Event()
         self._running = asyncio.create_task(self._run(server.session_manager, began))
         await began.wait()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -38,7 +39,7 @@ Using = Callable[[], AbstractContextManager[Rag]]
 """Opens what answers, or gives what is open already."""
 
 LONGEST = 16_000
-"""Characters of the text of a result; clients cut off what is much longer."""
+"""Characters of what a result has of files; clients cut off what is much longer."""
 AROUND = 2_000
 """Characters before and after a passage that are its surroundings."""
 LISTED = 100
@@ -76,7 +77,10 @@ class Passages:
 
 @dataclass(frozen=True)
 class Quote:
+    """`passage` is the id of the passage that it stands in, "" for one that is not of the files."""
+
     number: int
+    passage: str
     file: str
     page: int | None
     heading: str
@@ -122,19 +126,10 @@ class Files:
     cursor: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A file of an index, by its stored path and its short name."""
-
-    index: Index
-    path: str
-    label: str
-
-
 def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
     """The server with its four tools over the indexes of the settings."""
     tools = Tools(using, settings)
-    server = MCPServer[Any]("local-rag", version=__version__, instructions=instructions(settings), log_level="WARNING")
+    server = MCPServer[Any]("local-rag", version=__version__, instructions=instructions(settings), log_level="CRITICAL")
     for tool in (tools.search_files, tools.ask_files, tools.read_file, tools.list_files):
         server.add_tool(tool, annotations=READ_ONLY, structured_output=True)
     return server
@@ -200,8 +195,7 @@ class Tools:
         Quick: no language model works. Each passage has an id for read_file.
         """
         found = await _told(lambda: self._search(query, limit, within))
-        lines = [_shown(passage, number) for number, passage in enumerate(found.passages, start=1)]
-        return _result(found, [*(lines or ["No passage fits."]), *found.notes])
+        return _result(found, [*(_all_shown(found.passages) or ["No passage fits."]), *found.notes])
 
     async def ask_files(
         self,
@@ -217,30 +211,32 @@ class Tools:
         `seconds` gives the nearest passages.
         """
 
-        def events() -> Iterator[Event]:
+        def events() -> Iterator[tuple[Event, Callable[[str], str]]]:
             with self._using() as rag:
-                yield from rag.stream(question, graph=graph, within=within or (), may_search=lambda query: False)
+                label = rag.index.path_labels()
+                for event in rag.stream(question, graph=graph, within=within or (), may_search=lambda query: False):
+                    yield event, label
 
         steps = 0
         with _as_tool_error(), anyio.move_on_after(seconds):
             async with self._asking, aclosing(drained(events)) as happening:
-                async for event in happening:
+                async for event, label in happening:
                     if isinstance(event, Started):
                         steps += 1
                         await context.report_progress(steps, message=event.doing)
                     if isinstance(event, Done):
                         answer = event.answer
                         quotes = [
-                            Quote(each.number, each.source, each.page, each.heading, each.quote, each.verified)
-                            for each in answer.citations
+                            Quote(of.number, of.chunk_id, label(of.source), of.page, of.heading, of.quote, of.verified)
+                            for of in answer.citations
                         ]
                         told = Answered(answer.status, answer.certainty, answer.text, answer.reason, quotes)
-                        return _result(told, [fenced(tool_text(answer))])
+                        return _result(told, [_clean(tool_text(answer, label))])
         near = (await _told(lambda: self._search(question, 6, within))).passages
         how = f"There is no answer after {seconds:g} seconds. Answer from these passages, read around one with"
         how += f" read_file, or ask again with seconds={min(900, 4 * seconds):g}. The nearest passages:"
-        shown = [_shown(passage, number) for number, passage in enumerate(near, start=1)]
-        return _result(Answered("out of time", reason=f"out of time after {seconds:g} s", nearest=near), [how, *shown])
+        told = Answered("out of time", reason=f"out of time after {seconds:g} s", nearest=near)
+        return _result(told, [how, *_all_shown(near)])
 
     async def read_file(
         self,
@@ -257,7 +253,7 @@ class Tools:
             read = await _told(lambda: self._around(passage))
         else:
             read = await _told(lambda: self._text(file, page, pages, line))
-        return _result(read, [printable(read.file), _fence(read.text), *([read.more] if read.more else [])])
+        return _result(read, filter(None, [_clean(read.file), _fence(read.text), _clean(read.more)]))
 
     async def list_files(
         self,
@@ -272,16 +268,13 @@ class Tools:
                 for index, label in self._indexes()
                 for each in index.files([glob] if glob else ())
             ]
-            end = cursor + LISTED
-            return Files(rows[cursor:end], len(rows), end if end < len(rows) else None)
+            fitting = _fitting(rows[cursor : cursor + LISTED], _line)
+            end = cursor + len(fitting)
+            return Files(fitting, len(rows), end if end < len(rows) else None)
 
         files = await _told(listed)
-        lines = [
-            " · ".join(filter(None, (each.file, shorten(each.title, 80), each.date, plural(each.parts, "part"))))
-            for each in files.files
-        ]
         more = [f"list_files with cursor={files.cursor} gives more"] if files.cursor else []
-        return _result(files, [plural(files.total, "file"), _fence("\n".join(lines)), *more])
+        return _result(files, [plural(files.total, "file"), _fence("\n".join(map(_line, files.files))), *more])
 
     def _search(self, query: str, limit: int, within: Sequence[str] | None) -> Passages:
         with self._using() as rag:
@@ -291,8 +284,11 @@ class Tools:
         for document in found:
             known = document.metadata
             place = known["chunk_id"], label(known["source"]), known["page"], known["heading"], known["date"] or ""
-            passages.append(Passage(*place, known["score"], document.page_content))
-        return Passages(passages, notes)
+            passages.append(Passage(*place, known["score"], document.page_content[:LONGEST]))
+        fitting = _fitting(passages, lambda passage: _shown(passage, 1))
+        if left := len(passages) - len(fitting):
+            notes = [*notes, f"{left} more did not fit; ask for fewer"]
+        return Passages(fitting, notes)
 
     def _indexes(self) -> Iterator[tuple[Index, Callable[[str], str]]]:
         """Each index, open without a model, with the short names of its files."""
@@ -313,26 +309,26 @@ class Tools:
         raise UsageError(f"there is no passage {key!r} (any more)", hint="search_files gives the ids of passages")
 
     def _text(self, name: str, page: int | None, pages: int, line: int) -> FileText:
-        for file in self._located(name):
-            documents, label = file.index.read(reads.documents, file.path), file.label
+        for index, path, label in self._located(name):
+            documents = index.read(reads.documents, path)
             if any(document.page for document in documents):
                 return _pages(label, documents, page or 1, pages)
-            lines = "\n\n".join(document.text for document in documents).splitlines()
-            text, following = "", line
-            for each in lines[line - 1 :]:
-                if text and len(text) + len(each) >= LONGEST:
-                    return FileText(label, text, f"read_file with file={label!r}, line={following} reads on")
-                text, following = f"{text}{each[:LONGEST]}\n", following + 1
-            return FileText(label, text)
+            lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
+            shown = _fitting(lines, lambda each: f"{each}\n")
+            more = f"read_file with file={label!r}, line={line + len(shown)} reads on" if lines[len(shown) :] else ""
+            return FileText(label, "\n".join(shown), more)
         raise UsageError(f"there is no file {name!r}", hint="list_files names those that there are")
 
-    def _located(self, name: str) -> Iterator[Located]:
-        """The files of that name, of each index. Raises UsageError where none is, with those that are like it."""
+    def _located(self, name: str) -> Iterator[tuple[Index, str, str]]:
+        """The files of that name, of each index, with their stored path and their short name.
+
+        Raises UsageError where none is, with those that are like it.
+        """
         labels: list[str] = []
         for index, label in self._indexes():
             paths = {label(path): path for path in index.read(reads.paths)}
             if found := paths.get(name) or (name if name in paths.values() else ""):
-                yield Located(index, found, label(found))
+                yield index, found, label(found)
             labels += paths
         ending = [label for label in labels if label.endswith(f"/{name}")]
         close = ending or difflib.get_close_matches(name, labels, n=3, cutoff=0.5)
@@ -345,13 +341,20 @@ def _pages(label: str, documents: Sequence[StoredDocument], first: int, count: i
     last = max(document.page or 0 for document in documents)
     if not wanted:
         raise UsageError(f"{label} has pages up to {last}, and none is {first}")
-    text, end = "", first
-    for document in wanted:
-        if text and len(text) + len(document.text) > LONGEST:
-            break
-        text, end = f"{text}[page {document.page}]\n{document.text[:LONGEST]}\n", (document.page or 0)
+    shown = _fitting([f"[page {document.page}]\n{document.text}\n" for document in wanted], str)
+    end = wanted[len(shown) - 1].page or 0
     more = f"read_file with file={label!r}, page={end + 1} reads on" if end < last else ""
-    return FileText(f"{label}, pages {first} to {end} of {last}", text, more)
+    return FileText(f"{label}, pages {first} to {end} of {last}", "".join(shown), more)
+
+
+def _fitting(items: Sequence[T], shown: Callable[[T], str]) -> list[T]:
+    """The first items, one at least, that are no longer than a result when they are shown."""
+    ends = accumulate(len(shown(each)) for each in items)
+    return list(items[: max(1, sum(end <= LONGEST for end in ends))])
+
+
+def _all_shown(passages: Iterable[Passage]) -> list[str]:
+    return [_shown(passage, number) for number, passage in enumerate(passages, start=1)]
 
 
 def _shown(passage: Passage, number: int) -> str:
@@ -359,24 +362,32 @@ def _shown(passage: Passage, number: int) -> str:
     heading = f", § {passage.heading}" if passage.heading else ""
     date = f", {passage.date}" if passage.date else ""
     score = "" if passage.score is None else f", similarity {passage.score:.2f}"
-    where = fenced(" ".join(printable(f"{passage.file}{page}{heading}{date}").split()))
+    where = " ".join(_clean(f"{passage.file}{page}{heading}{date}").split())
     return f"[{number}] {where}{score}, id {passage.id}\n{_fence(passage.text)}"
 
 
+def _line(file: ListedFile) -> str:
+    return " · ".join(filter(None, (file.file, shorten(file.title, 80), file.date, plural(file.parts, "part"))))
+
+
 def _fence(text: str) -> str:
-    return f"<passage>\n{fenced(printable(text)).strip()}\n</passage>"
+    return f"<passage>\n{_clean(text).strip()}\n</passage>"
 
 
-def _result(data: Any, parts: Sequence[str]) -> CallToolResult:
-    """A result, its text no longer than clients take: parts that find no room are left out, and that is said."""
-    text, left = "", 0
-    for part in parts:
-        if text and len(text) + len(part) > LONGEST + 2 * AROUND:
-            left += 1
-        else:
-            text = f"{text}\n\n{part}" if text else part
-    text += f"\n\n{left} more did not fit; ask for fewer" if left else ""
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=asdict(data))
+def _clean(value: Any) -> Any:
+    """Text of files, or data with such texts, without fences and control characters, each no longer than a result."""
+    if isinstance(value, str):
+        return fenced(printable(value))[:LONGEST]
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
+
+
+def _result(data: Any, parts: Iterable[str]) -> CallToolResult:
+    """A result for a model and the same for a program: some clients show their model the one, some the other."""
+    return CallToolResult(
+        content=[TextContent(type="text", text="\n\n".join(parts))], structured_content=_clean(asdict(data))
+    )
 
 
 async def _told(work: Callable[[], T]) -> T:
