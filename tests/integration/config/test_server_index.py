@@ -7,6 +7,7 @@ import pytest
 from local_rag.config.server_index import Server, ServerIndex, redacted
 from local_rag.config.settings import Settings, index_path
 from local_rag.core.errors import ConfigError, LocalRagError, NotLocal, UsageError
+from local_rag.runtime.dropped import dropped_files
 
 LOCAL = "postgresql://me@127.0.0.1:5433/team#notes"
 
@@ -19,6 +20,10 @@ def test_a_url_is_taken_apart_and_stays_as_it_was_typed(tmp_path):
     assert str(index.with_name("other")) == LOCAL.replace("notes", "other")
     assert not index.exists() and index == index_path(LOCAL, tmp_path)
     assert not isinstance(index_path("./postgresql", tmp_path), ServerIndex)
+
+
+def test_copies_for_an_index_on_a_server_are_not_those_of_its_namesake():
+    assert dropped_files(Settings.load(index=LOCAL)) != dropped_files(Settings.load(index="notes"))
 
 
 @pytest.mark.parametrize(
