@@ -180,7 +180,7 @@ def server_sql(server: Server, dimension: int, n: int, host: str = "OTHER_HOST",
         f"SET search_path TO {name}, public;\n"
         f"CREATE TABLE chunks_{n} {_CHUNKS};\nCREATE TABLE embedded_{n} {_EMBEDDED.format(d=dimension)};{_part(n)}"
     )
-    options = "-c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200"
+    options = "-c hnsw.iterative_scan=strict_order -c hnsw.ef_search=100"
     lines = [
         "CREATE EXTENSION IF NOT EXISTS postgres_fdw",
         f"CREATE SERVER {other} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {literal(host)}, port '{port}',"

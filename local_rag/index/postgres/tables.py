@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from local_rag.index.store.writes import NewDocument
     from local_rag.text.chunking import Chunk
 
-EF_SEARCH = 200
+EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
 
 _DAY = (
