@@ -59,7 +59,7 @@ class Pending:
     last: float = 0.0
 
     def add(self, paths: Iterable[str]) -> None:
-        looks = {path: _look(path) for path in paths}
+        looks = {path: look(path) for path in paths}
         if looks:
             self.last = time.monotonic()
             self.first = self.first if self.looks else self.last
@@ -72,7 +72,7 @@ class Pending:
             return bool(self.looks)
         if now - self.last < self.quiet:
             return False
-        before, self.looks, self.last = self.looks, {path: _look(path) for path in self.looks}, now
+        before, self.looks, self.last = self.looks, {path: look(path) for path in self.looks}, now
         return before == self.looks
 
 
@@ -262,7 +262,7 @@ def network(path: str, mounts: Path = MOUNTS) -> str:
     return kind if kind in NETWORKS else ""
 
 
-def _look(path: str) -> tuple[int, int] | None:
+def look(path: str) -> tuple[int, int] | None:
     with suppress(OSError, ValueError):
         status = Path(path).stat()
         return status.st_size, status.st_mtime_ns

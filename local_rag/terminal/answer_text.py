@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from local_rag.core.answer import Answer
-from local_rag.terminal.console import PlainTable, link
+from local_rag.terminal.console import PlainTable
 from local_rag.text.nodes import Node, answer_tree
 
 STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "bold", "del": "strike"}
@@ -78,8 +78,8 @@ def _text(nodes: Sequence[Node], style: str = "") -> Text:
             text.append(f" ({node['s']})", "red" if node["support"] == "no" else "yellow")
         elif kind == "link":
             shown, address = _text(node["c"]), node["href"]
-            text.append_text(link(shown.plain, address))
-            text.append("" if shown.plain == address else f" ({address})")
+            text.append_text(shown)
+            text.append("" if shown.plain == address else f" ({address})")  # a person sees it, and no click opens it
         else:
             text.append_text(_text(node["c"], STYLES.get(kind, "")))
     return text

@@ -143,7 +143,7 @@ def test_what_grows_is_read_once_it_is_quiet(world, monkeypatch):
         world.says("growing.md")
         assert world.syncs == before + 1
     looks = iter([1, 2, 2, 3])
-    monkeypatch.setattr(watching, "_look", lambda path: next(looks))
+    monkeypatch.setattr(watching, "look", lambda path: next(looks))
     pending = Pending(quiet=0)
     pending.add(["file"])
     assert [pending.settled(), pending.settled()] == [False, True], "two looks are alike"

@@ -10,7 +10,7 @@ export function Unfinished() {
   useEffect(load, [running]);
   useWindow("focus server-back", load);
   return !running && left.map(({ index, line }) => html`<div class="notice row" role="status">
-    <span class="fill">The server ended while it indexed
+    <span class="fill">The server ended while it indexed${" "}
       <strong><bdi>${index}</bdi></strong>${line && `: ${line}`}.</span>
     <button onClick=${() => follow("index/resume", { index })}>Go on</button></div>`);
 }
