@@ -12,7 +12,7 @@ from local_rag.core.progress import Silent
 
 
 def watch(index: IndexOption = None) -> int:
-    """Keep the index up to date while its files change, until Ctrl-C. It watches what `local-rag index` has indexed.
+    """Keep the index up to date while its files change, until Ctrl-C. It watches what local-rag index has indexed.
 
     A line is written for each change. What changes is read once it is quiet for three seconds, and every folder is
     looked at every 15 minutes, because disks on a network tell of no change.

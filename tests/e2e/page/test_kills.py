@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 from support.garden import GREENHOUSE, notes_in
@@ -11,6 +12,7 @@ from support.processes import free_port, serving
 
 from local_rag.cli.app import run
 from local_rag.runtime.history import History
+from local_rag.server.unfinished import Unfinished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 TEXT = "The greenhouse costs 4,200 euros [1]. " * 200
@@ -50,3 +52,34 @@ def test_a_killed_question_keeps_its_draft_and_is_asked_again_in_a_tab_that_stay
                 tab.page.get_by_role("article", name=GREENHOUSE).get_by_role("button", name="Ask again").click()
                 tab.page.get_by_role("article", name=GREENHOUSE).locator(".answer").wait_for()
                 tab.has("article h2", ["And the fence?", GREENHOUSE])
+
+
+def test_indexing_that_was_killed_is_said_with_how_far_it_was_and_goes_on(browser, home, converted):
+    notes = notes_in(home)
+    for number in range(600):
+        (notes / f"bed {number}.md").write_text(f"# Bed {number}\n\n" + f"Bed {number} has {number} roses. " * 3)
+    port = str(free_port())
+    with serving("--port", port) as server, server.page() as page:
+        home_folder = page.get("/api/index").json()["allowed"][0]["file_id"]
+        with page.stream("POST", "/api/index/add", json={"root": home_folder, "below": "notes"}) as stream:
+            next(line for line in stream.iter_lines() if " of 60" in line)
+            while " of 60" not in Unfinished(home / "data").all()["default"]["line"]:
+                time.sleep(0.01)  # what is told is kept right after it
+            killed(server)
+    with serving("--port", port) as again, browser.tab(again.printed) as tab:
+        tab.expected.append("status of 4")  # what "Go on" gets meanwhile
+        notice = tab.page.get_by_role("status").filter(has_text="The server ended while it indexed default: ")
+        tab.holds(lambda: " of 60" in notice.inner_text())
+        with again.page() as page:
+
+            def went_on():
+                """A click, unless it works: the process of the killed server may still write for a moment."""
+                if (button := tab.page.get_by_role("button", name="Go on")).is_visible():
+                    button.click(timeout=5_000)
+                return page.get("/api/jobs").json() == {"jobs": [], "unfinished": []}
+
+            tab.holds(went_on)
+            assert page.get("/api/index").json()["files"] == 602
+        tab.page.reload()
+        tab.see("What do you want to know?")
+        tab.holds(lambda: notice.count() == 0)

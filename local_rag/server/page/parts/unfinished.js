@@ -7,7 +7,10 @@ export function Unfinished() {
   const [left, setLeft] = useState([]);
   const { running } = job.use();
   const load = () => void get("jobs").then(({ unfinished }) => setLeft(unfinished), () => {});
-  useEffect(load, [running]);
+  useEffect(() => {
+    setLeft([]); // what was offered is not offered again for the moment until the server says what is left
+    load();
+  }, [running]);
   useWindow("focus server-back", load);
   return !running && left.map(({ index, line }) => html`<div class="notice row" role="status">
     <span class="fill">The server ended while it indexed${" "}
