@@ -213,7 +213,8 @@ def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *,
     """The report once OCR, if it is wanted, has read the pages that wait, as far as it can; `embed`: with vectors."""
     if not (ocr.enabled and report.scans):
         return report
-    display.say(f"{plural(report.scans, 'page')} for OCR; the first {MEASURED} show how long that takes")
+    shown = f"; the first {MEASURED} show how long that takes" if report.scans > MEASURED else ""
+    display.say(f"{plural(report.scans, 'page')} for OCR{shown}")
     began = time.monotonic()
     with sync_progress(display) as show:
 

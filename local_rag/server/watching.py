@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from local_rag.core.documents import SyncReport
-from local_rag.core.errors import IndexBusy
+from local_rag.core.errors import Stopped
 from local_rag.runtime.watching import QUIET, Watching
 from local_rag.server.errors import ApiError
 from local_rag.server.index import synced
+from local_rag.server.jobs import Job
 from local_rag.server.workspace import Workspace
 
 POLL = 0.1
@@ -25,22 +26,36 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
             for name in workspace.indexes():
                 folder = workspace.settings_of(name).index_path
                 if folder not in workspace.watched:
-                    watching = Watching(workspace.settings_of(name), partial(_sync, workspace, name), say, quiet)
+                    told = partial(_say_of, name, say)
+                    watching = Watching(workspace.settings_of(name), partial(_sync, workspace, name), told, quiet)
                     workspace.watched[folder] = watching
                     threading.Thread(target=watching.run, args=(workspace.closing,), daemon=True).start()
 
     threading.Thread(target=begin, name="local-rag-watch", daemon=True).start()
 
 
+def _say_of(name: str, say: Callable[[str], None], line: str) -> None:
+    say(f"{name}: {line}")
+
+
 def _sync(workspace: Workspace, name: str) -> SyncReport:
-    """What the job of an index did. Raises IndexBusy while another job writes, and what the job ended with."""
+    """What the job of an index did, which waits for other jobs. Raises what it ended with, Stopped with the server."""
     reports: list[SyncReport] = []
-    try:
-        job = synced(workspace, "cookie", name, keep=reports.append)
-    except ApiError as error:
-        raise IndexBusy(str(error)) from error
+    while (job := _begun(workspace, name, reports)) is None:
+        if workspace.closing.wait(POLL):
+            raise Stopped("the server ends")
     while not job.ended:
         workspace.closing.wait(POLL)
     if job.failure:
         raise job.failure
     return reports[0]
+
+
+def _begun(workspace: Workspace, name: str, reports: list[SyncReport]) -> Job | None:
+    """The job, unless another one of this server writes."""
+    try:
+        return synced(workspace, "cookie", name, keep=reports.append)
+    except ApiError as error:
+        if error.code != "index_busy":
+            raise
+    return None
