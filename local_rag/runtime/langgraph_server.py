@@ -29,6 +29,7 @@ from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import LocalGraph
 from local_rag.runtime.export import source_line
 from local_rag.runtime.rag import Rag
+from local_rag.text.markup import inert
 
 SOURCES = "\n\n- \\["
 """How the list of sources begins, which is no part of an answer when it comes back as a turn."""
@@ -144,7 +145,7 @@ def _message(result: Mapping[str, Any]) -> AIMessage:
     citations = result.get("citations", ())
     sources = "\n".join(map(source_line, citations))
     told = {"status": result.get("status", "abstained"), "citations": to_plain(citations)}
-    return AIMessage(f"{result['generation']}\n\n{sources}".strip(), additional_kwargs=told)
+    return AIMessage(f"{inert(result['generation'])}\n\n{sources}".strip(), additional_kwargs=told)
 
 
 plain, self_rag, crag, adaptive = (_factory(partial(_graph, name)) for name in get_args(GraphName))

@@ -6,7 +6,6 @@ The form is that of https://github.com/openai/openai-openapi (CreateChatCompleti
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -15,12 +14,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from local_rag.text.display import is_page, plural, shorten
+from local_rag.text.markup import inert
 
 LONGEST_QUOTE = 300
 """Characters of a quote in the list of sources, and in the address of its place."""
-
-_LIVE = re.compile(r"(?<=!)(?=\[)|(?<=])(?=\()|(?<=<)(?=[A-Za-z/!?])")
-"""Where Markdown begins an image, the hidden address of a link, or HTML (CommonMark 6.3, 6.4, 6.6)."""
 
 _PLACE = ("page", "chunk_id", "start", "end", "located")
 """What the page is told of a quote, besides its words: see `placed` in `page/parts/document_pane.js`."""
@@ -43,14 +40,6 @@ def completion_of(answer: Mapping[str, Any], page: str, index: str | None, *, li
     annotations = [_annotation(source, content, page, index) for source in sources]
     usage = _usage(answer["usage"]["prompt_tokens"], answer["usage"]["output_tokens"])
     return Completion(content, [each for each in annotations if each["url_citation"]["url"]], usage, answer)
-
-
-def inert(text: str) -> str:
-    """Markdown that loads nothing and hides no address, whatever files and models say: a blank breaks that up.
-
-    A chat program fetches an image when it shows an answer, and what its address says leaves this machine.
-    """
-    return _LIVE.sub(" ", text)
 
 
 def reasoning(name: str, value: Mapping[str, Any]) -> str:

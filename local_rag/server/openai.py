@@ -6,6 +6,8 @@ nothing is kept of them but what a `thread` that is named keeps. A question ends
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,10 +25,11 @@ from local_rag.runtime.opening import check_question
 from local_rag.server.ask import Ask, enter
 from local_rag.server.completions import Completion, Reply, completion_of, reasoning
 from local_rag.server.errors import ApiError, openai_error
-from local_rag.server.housekeeping import housekeeping
 from local_rag.server.jobs import Job
 from local_rag.server.responses import Json, harmless_json
 from local_rag.server.workspace import Here, Workspace
+from local_rag.text.display import shorten
+from local_rag.text.words import content_words
 
 OWN = "local-rag"
 """The model that is the graph of the settings; before a "/" the indexes of the settings."""
@@ -35,6 +38,18 @@ LOOK = 0.5
 """Seconds between two looks whether a client that waits for a whole answer is still there."""
 SOURCES = "\n\n- ["
 """How the list of sources begins, which is no part of the answer when it comes back as a turn."""
+
+LONGEST_TITLE = 60
+"""Characters."""
+
+_FORM = re.compile(r'### Task:.*?JSON format:[\s`]*\{\s*"(?P<key>\w+)"\s*:\s*(?P<several>\[)?', re.DOTALL)
+"""Open WebUI's (`backend/open_webui/config.py`, DEFAULT_…_PROMPT_TEMPLATE): titles, tags, follow-ups, queries, …"""
+_TITLES = (
+    "Provide a concise, 5-word-or-less title",  # LibreChat's (danny-avila/agents, src/utils/title.ts)
+    "Given the following... please reply with a title",  # Continue's (core/util/chatDescriber.ts)
+)
+_ASKED = re.compile(r"^user: (.+?)(?=^(?:user|assistant|ai): |^</chat_history>|\Z)", re.DOTALL | re.I | re.M)
+"""What the person says in the chat that such a prompt holds."""
 
 router = APIRouter()
 
@@ -217,3 +232,23 @@ async def complete(chat: Chat, asked: Annotated[Asked, Depends(asked)], workspac
 
 def _line(value: dict[str, Any]) -> str:
     return f"data: {harmless_json(value)}\n\n"
+
+
+def housekeeping(prompt: str) -> str | None:
+    """The reply to a prompt that a chat program sends by itself, for a title or tags of a chat; None for a question.
+
+    It goes to the model that is chatted with unless another one is set up; its reply is made of the words of the chat,
+    in the form that it asks for, and no file is read.
+    """
+    prompt = prompt.strip()
+    form = _FORM.match(prompt)
+    if form is None and not prompt.startswith(_TITLES):
+        return None
+    asked = _ASKED.findall(prompt) or [prompt.partition("\n\n")[2]]
+    first, last = (" ".join(each.split()) for each in (asked[0], asked[-1]))
+    title = shorten(first, LONGEST_TITLE)
+    if form is None:
+        return title
+    replies = {"title": title, "tags": content_words(first)[:3], "queries": [last]}
+    reply = replies.get(form["key"], [] if form["several"] else "")
+    return json.dumps({form["key"]: reply}, ensure_ascii=False)

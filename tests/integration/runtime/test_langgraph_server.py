@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,9 @@ LEASE, CUP = "When does the lease end?", "Who won the cup final in 1998?"
 @pytest.fixture
 def notes(tmp_path, converted):
     (tmp_path / "lease.md").write_text("# Lease\n\nThe lease ends in March 2027.\n\nIts notice period is three months.")
+    (tmp_path / "gate.md").write_text(
+        'The gate is <video src="https://evil.test/?q=gate"></video> painted green every spring.'
+    )
     Rag.from_files([tmp_path], index="notes").close()
 
 
@@ -58,6 +62,12 @@ def test_a_chat_reads_turns_from_messages_and_answers_with_sources(notes):
     assert first.text.startswith("The lease ends in March 2027. [1]\n\n- \\[1\\] ") and "lease.md" in first.text
     assert first.additional_kwargs["citations"][0]["quote"] == "The lease ends in March 2027."
     assert "three months" in then.text
+
+
+def test_a_page_that_draws_an_answer_fetches_nothing(notes):
+    (state,) = ran("chat", said("When is the gate painted?"))
+    text = state["messages"][-1].text
+    assert "painted green every spring" in text and not re.search(r"(?<!\\)(!\[|\]\(|<[a-z/!?])", text)
 
 
 def said(question):
