@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from local_rag.engines.evaluator.inputs import header_of
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.engines.extractive.questions import kind_of
 from local_rag.text.answer_values import Value, same, value_of
+from local_rag.text.markup import plain, view_of
 from local_rag.text.numbers import names, numbers
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, fold, stem
@@ -112,9 +114,10 @@ def _statements(question: str, files: Mapping[int, Document], evaluator: Evaluat
     best = {_source(files[n]): (reading, n) for reading, n in sorted(likely, key=lambda pair: pair[0].answerable)}
     for reading, n in best.values():
         text, span = files[n].page_content, reading.spans[0]
-        answer = span.text.strip(" ,;:.()\"'“”")
-        start = text.find(answer, span.start)
-        value = value_of(text, start, start + len(answer))
+        view = view_of(text)
+        answer = plain(span.text).strip(" ,;:.()\"'“”`*_")
+        start = view.text.find(answer, bisect_left(view.positions, span.start))
+        value = value_of(view.text, start, start + len(answer)) if start >= 0 else None
         around = [each for each in sentences(text) if each.start < span.end and span.start < each.end]
         if value and around:
             yield Statement(n, files[n], answer, value, Span(around[0].start, around[-1].end))

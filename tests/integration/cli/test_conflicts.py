@@ -59,6 +59,16 @@ def here(world, monkeypatch):
     return world / "leases"
 
 
+def test_markup_hides_no_disagreement(tmp_path, monkeypatch, said):
+    enter(monkeypatch, tmp_path)
+    (folder := tmp_path / "flat").mkdir()
+    (folder / "lease.md").write_text("# Lease of 2023\n\nThe **rent** of the flat is `900 euros` a month.\n")
+    (folder / "addendum.md").write_text("# Addendum of 2024\n\nThe **rent** of the flat is `950` euros a month.\n")
+    said(f"index '{folder}'")
+    text = said.out("ask 'What is the rent of the flat?'", 4)
+    assert text.startswith("Probably: your files disagree.") and "900 euros" in text and "950 euros" in text
+
+
 def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, said):
     text = " ".join(said.out(f"ask '{QUESTION}'", 4).split())
     assert text.startswith("Probably: your files disagree.")
