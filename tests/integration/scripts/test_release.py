@@ -51,7 +51,9 @@ def test_two_checkouts_build_the_same_wheel_and_so_does_the_source_package(tmp_p
     assert built(tmp_path / "other", "-t", "wheel")[1] == first
     assert set(zipfile.ZipFile(wheel).namelist()) >= NEEDED
     shutil.rmtree(tmp_path / "other/out")
-    source, _ = built(tmp_path / "other", "-t", "sdist")
+    source, packed_bytes = built(tmp_path / "other", "-t", "sdist")
+    shutil.rmtree(tmp_path / "one/out")
+    assert built(tmp_path / "one", "-t", "sdist")[1] == packed_bytes
     with tarfile.open(source) as packed:
         packed.extractall(tmp_path / "unpacked", filter="data")
     assert built(tmp_path / "unpacked" / source.name.removesuffix(".tar.gz"), "-t", "wheel")[1] == first
