@@ -40,8 +40,9 @@ def typed(capsys, *arguments):
     return shown.out
 
 
-def test_rapidocr_reads_a_page_without_a_socket(tmp_path):
-    """In this process, where every socket to another machine fails the test."""
+def test_rapidocr_reads_a_page_without_a_socket(tmp_path, monkeypatch):
+    """In this process, where every socket to another machine fails the test, and where Chromium needs its memory."""
+    monkeypatch.setattr("local_rag.core.child_process.limit_memory", lambda size: None)
     document = read_page(scanned(tmp_path / "a.pdf", [SAID]), 1, ())
     assert document.text == SAID
     assert all(0.5 < line.confidence <= 1 for line in document.lines)

@@ -127,15 +127,11 @@ class Browser:
     def open(cls) -> Iterator[Browser]:
         """Start it, or skip the test with the reason why it cannot be."""
         path = cls.path()
-        from playwright.sync_api import Error, expect, sync_playwright
+        from playwright.sync_api import expect, sync_playwright
 
         expect.set_options(timeout=120_000)  # a busy machine takes its time
         with sync_playwright() as running:
-            started = {"executable_path": path, "args": ["--no-sandbox"]}
-            try:
-                chromium = running.chromium.launch(**started)
-            except Error:  # Chromium itself now and then dies at its start (SIGTRAP)
-                chromium = running.chromium.launch(**started)
+            chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
             try:
                 yield cls(chromium)
             finally:
