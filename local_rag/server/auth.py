@@ -2,8 +2,8 @@
 
 Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the session of a page,
 which a browser gets for the key and which ends with the process. A session is a cookie and a secret: browsers send the
-cookie to every server of this machine, whatever its port, and the secret lies where only the page of this port reads
-it. Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
+cookie to every server of this machine, whatever its port, and the secret lies where only tabs of this port read it.
+Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
 
 - a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
 - all but the files of the page without the key, or below /api the cookie and either the secret in a header or an

@@ -1,14 +1,6 @@
 // The server's API: JSON by get and post, the events of a job by stream. Paths are those below /api/.
 import { shared } from "./html.js";
-import { keep, kept } from "./kept.js";
-
-// The secret of the session comes once, in the address that signs in. Other servers of this machine are sent the
-// cookie, for a cookie knows no port; what this page keeps they cannot read.
-const [, given] = location.hash.match(/^#secret=([\w-]+)$/) || [];
-if (given) {
-  keep("secret", given);
-  history.replaceState(null, "", "/");
-}
+import { secret, worked } from "./session.js";
 
 const failure = (code, message, hint = "") => Object.assign(new Error(message), { code, hint });
 
@@ -42,10 +34,10 @@ export const stopJob = (id) => post(path("jobs", id, "stop")).catch(() => {});
 // The address of what the browser fetches by itself, with which no header is sent: the secret has signed it.
 export async function signed(path) {
   const address = `/api/${path}${path.includes("?") ? "&" : "?"}`;
-  const secret = kept("secret");
-  if (!secret) return address;
+  const own = await secret();
+  if (!own) return address;
   const bytes = (text) => new TextEncoder().encode(text);
-  const key = await crypto.subtle.importKey("raw", bytes(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const key = await crypto.subtle.importKey("raw", bytes(own), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes(address)));
   return `${address}pass=${[...signature].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
@@ -57,7 +49,7 @@ function posted(body, signal) {
 }
 
 async function answered(path, options) {
-  const headers = { ...options.headers, "X-Local-Rag-Page": kept("secret") || "" };
+  const headers = { ...options.headers, "X-Local-Rag-Page": await secret() };
   let response;
   try {
     response = await fetch(`/api/${path}`, { credentials: "same-origin", redirect: "error", ...options, headers });
@@ -65,6 +57,7 @@ async function answered(path, options) {
     throw error.name === "AbortError" ? error : gone();
   }
   reachable.set(true);
+  worked(response.status !== 401);
   if (response.ok) return response;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
   const body = await response.json().catch(() => ({}));

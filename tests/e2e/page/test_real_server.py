@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 import threading
@@ -193,10 +192,11 @@ def test_a_reload_in_mid_answer_and_another_tab_join_the_question(browser):
 
 def test_the_second_tab_waits_for_the_first(browser):
     engine = Gated()
-    with opened(browser, scripted(engine)) as first:
+    workspace = scripted(engine)
+    with opened(browser, workspace) as first:
         first.ask("What does the plan cost?")
         assert engine.working.wait(60)
-        with browser.tab(f"http://{first.origin}/", beside=first) as second:
+        with browser.tab(with_key(workspace, f"http://{first.origin}"), beside=first) as second:
             second.ask("And the other plan?")
             second.see("One question is answered before yours.")
             engine.gate.set()
@@ -263,33 +263,56 @@ def test_the_address_with_the_key_signs_a_browser_in(browser):
             late.see("This page is not signed in")
 
 
-def test_a_tab_that_is_signed_out_notices_that_another_one_is_signed_in(browser):
+SECRET = "sessionStorage.secret"
+
+
+def test_tabs_sign_each_other_in_and_what_nobody_tells_is_signed_out(browser):
     workspace = scripted()
     with served(workspace) as address, browser.tab(address) as tab:
         tab.expected.append("status of 401")
         tab.see("This page is not signed in")
-        with browser.tab(with_key(workspace, address), beside=tab):
-            tab.see("What do you want to know?")
+        with browser.tab(with_key(workspace, address), beside=tab) as signed_in:
+            tab.gone("This page is not signed in")
+            assert "secret" not in signed_in.page.evaluate("Object.keys(localStorage)")
+        with browser.tab(address, beside=tab) as by_hand:  # the one that had the address is closed
+            by_hand.expected.append("status of 401")
+            by_hand.holds(lambda: by_hand.page.evaluate(SECRET) == workspace.access.secret)
+            by_hand.see("Your questions will stand here.")
+        tab.page.goto("about:blank")
+        with browser.tab(address, beside=tab) as last:
+            last.expected.append("status of 401")
+            last.see("This page is not signed in")
+            last.see("local-rag serve --print-url")
 
 
-def test_a_server_of_another_port_is_sent_the_cookie_and_reads_nothing_with_it(browser):
+LISTENING = b"""<!doctype html><script>
+const heard = [], tabs = new BroadcastChannel("session");
+tabs.onmessage = ({ data }) => heard.push(data);
+tabs.postMessage("");
+</script>"""
+
+
+def test_a_server_of_another_port_is_sent_the_cookie_and_reads_and_hears_nothing(browser):
     workspace, cookies = scripted(), []
 
     class Stranger(BaseHTTPRequestHandler):
         def do_GET(self):
             cookies.append(self.headers["cookie"])
-            self.send_response(204)
+            self.send_response(200)
             self.end_headers()
+            self.wfile.write(LISTENING)
 
         def log_message(self, *_):
             pass
 
     with opened(browser, workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
         threading.Thread(target=stranger.serve_forever).start()
-        tab.expected.append("foreign request")
         tab.see("What do you want to know?")
-        with contextlib.suppress(Exception):  # nothing is shown of an answer without content
-            tab.page.goto(f"http://127.0.0.1:{stranger.server_port}/")
+        with browser.tab(f"http://127.0.0.1:{stranger.server_port}/", beside=tab) as other:
+            with browser.tab(f"http://{tab.origin}/", beside=tab) as own:
+                own.expected.append("status of 401")
+                own.holds(lambda: own.page.evaluate(SECRET) == workspace.access.secret)
+            assert other.page.evaluate("[heard.length, localStorage.length, sessionStorage.length]") == [0, 0, 0]
         stranger.shutdown()
         assert workspace.access.session in cookies[0]
         for path in ("health", "threads"):
