@@ -194,6 +194,6 @@ def with_part(before: str, part: str) -> str:
 def gap(before: str, part: str = "") -> str:
     """What stands between an answer and its next part, whose beginning may be unknown yet."""
     last = before.rpartition("\n")[2]
-    if tables(part):
+    if tables(part) or (part and begins_item(last) and not begins_item(part)):
         return "\n\n"
     return "\n" if "\n" in part or begins_item(last) or begins_item(part) or last.lstrip().startswith("|") else " "

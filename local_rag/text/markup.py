@@ -11,31 +11,37 @@ from typing import NamedTuple
 
 _ON = r"\n(?!\s*\n)"
 """The end of a line within a paragraph."""
+_SHORT = r"(?:~(?:\w+\.)*(?=\w))?"
+"""In a role of Sphinx: only the last name is shown."""
 _TARGET = r"\((?:[^()\s]|\([^()\s]*\))*(?: +\"[^\"\n]*\")?\)"
 _PATTERNS = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
         r"<!--.*?-->",
+        r" ?\[(?:\d+|\#\w*|\*)\]_(?!\w)",
+        r"(?<![\w`])(?P<kept>[A-Z][A-Za-z-]*)__?(?=[\s.,;:)]|\Z)",  # a reference of reStructuredText; class_ is a name
         rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge
         rf"\[\s*\]{_TARGET}",
         rf"(?<![\w)\]])\[(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
-        rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
+        rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`{_SHORT}(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
         rf"`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])\s*<[^`>]*>`__?",
         rf"(?<!`)(?P<ticks>`{{1,2}})(?!`)(?P<kept>(?:[^`\n]|{_ON})+)(?P=ticks)(?!`)(?:__?(?!\w))?",
         rf"(?<![\w*])\*\*(?=[^\s*])(?P<kept>(?:[^*\n]|\*(?!\*)|{_ON})*[^\s*]\*?)\*\*(?![\w*])",
         r"(?<![\w*])(?P<strong>\*{1,3})(?=[^\s*])(?P<kept>[^*\n]*[^\s*])(?P=strong)(?![\w*])",
         r"(?<![\w_])_(?=[^\s_])(?P<kept>[^_\n]*[^\s_])_(?![\w_])",  # __init__ is a name
+        r"(?m:^[ \t]*\.\. (?:_[^\n]*:[^\n]*(?:\n|\Z)|[a-z][\w:+-]*::[ \t]*))|(?m:(?<=[^\s:]:):[ \t]*$)",
+        r":(?=(?:PEP|RFC) `?\d)",
         r"</?(?:a|abbr|b|br|code|details|div|em|font|i|img|kbd|p|span|strong|su[bp]|summary|u)(?:\s[^<>]*)?/?>",
     )
 ]
 _OF_LINES = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|(?:```|~~~).*\n?|>[ \t]+)"
     r"|^[ \t]*([=~^\"'+*.:_`-])\1{3,}[ \t]*(?:\n|\Z)"  # below a heading of reStructuredText
-    r"|[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*$|(?<=:):[ \t]*$",
+    r"|[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*$",
     re.MULTILINE,
 )
 _NUMBERED = re.compile(r":(pep|rfc):`(?=\d+`)", re.IGNORECASE)
-_SIGNS = re.compile(r"[\[`*_<]")
+_SIGNS = re.compile(r"[\[`*_<]|::")
 _LIVE = re.compile(r"(?<=!)(?=\[)|(?<=])(?=\()|(?<=<)(?=[A-Za-z/!?])")
 """Where Markdown begins an image, the hidden address of a link, or HTML (CommonMark 6.3, 6.4, 6.6)."""
 
@@ -54,7 +60,7 @@ class View(NamedTuple):
 @lru_cache(maxsize=1024)
 def view_of(text: str) -> View:
     """The plain view of a text."""
-    view, positions = text, tuple(range(len(text)))
+    view, positions = _NUMBERED.sub(_named, text), tuple(range(len(text)))
     for pattern in _PATTERNS if _SIGNS.search(text) else ():
         kept = [span for match in pattern.finditer(view) for span in _left_out(match)]
         for start, end in reversed(kept):
@@ -69,8 +75,12 @@ def plain(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """A text without its markup, the signs of its headings and quotes and the fences of its code."""
-    numbered = _NUMBERED.sub(lambda role: f"{role[1].upper()} `", text)
-    return _OF_LINES.sub("", plain(numbered))
+    return _OF_LINES.sub("", plain(text))
+
+
+def _named(role: re.Match[str]) -> str:
+    """A role as the name of what its number is of, as long as it was."""
+    return f":{role[1].upper()} `"
 
 
 def closed(draft: str) -> str:

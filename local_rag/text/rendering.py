@@ -34,6 +34,8 @@ _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[a-
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?<=\S)[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*\Z")
 """Of a heading in many dialects: "Price { #price }"."""
+_SOFT_BREAK = re.compile(r"(?<!\\)(?<!  )\n[ \t]*")
+"""The end of a line within a sentence: CommonMark 6.8 lets it be shown as a blank."""
 _MARKUP = re.compile(r"[*_`~]+|!?\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|<[^<>\n]*>|\\.|&#?\w+;")
 """Markup of a line that a highlight must not part: it begins behind it and ends before it."""
 
@@ -248,7 +250,8 @@ class _Markdown:
         elif token.type == "inline":
             view = self._placed(token)
             attributes = _ATTRIBUTES.search(view.text)
-            token.content = _signed(_cut(view, 0, attributes and attributes.start()), self._marks, inline=True)
+            content = _signed(_cut(view, 0, attributes and attributes.start()), self._marks, inline=True)
+            token.content = _SOFT_BREAK.sub(" ", content)
         yield token
 
     def _table(self, token: Token) -> Iterator[Token]:

@@ -16,8 +16,10 @@ _CODE = re.compile(r"\.\. (?:code|code-block|sourcecode|parsed-literal|literalin
 _INLINE = re.compile(
     r"``.+?``(?!`)|\\(?!\s)."
     r"|(?P<sign>(?<!\w)__\w+__(?!\w)|(?<![A-Za-z0-9])_|_(?=\w))|(?P<nothing>\\\s|(?<=\w)__?(?![\w`])|(?<=\w:):(?=\s))"
-    r"|(?::(?P<role>[A-Za-z][\w:+.-]*):)?`(?P<text>[^`<]*?)(?P<gap>\s*)(?:<(?P<to>[^`>]*)>)?`(?P<link>_{0,2})"
-    r"|\[(?P<note>#?[\w-]*|\*)\]_(?!\w)",
+    r"|(?::(?P<role>[A-Za-z][\w:+.-]*):)?`(?:~(?:\w+\.)*(?=\w))?(?P<text>[^`<]*?)(?P<gap>\s*)"
+    r"(?:<(?P<to>[^`>]*)>)?`(?P<link>_{0,2})"
+    r"|\[(?P<note>#?[\w-]*|\*)\]_(?!\w)"
+    r"|(?P<next>\n)(?=[ \t]*(?::?[A-Z][\w-]*:(?:\s|\Z)|\|[ \t]))",  # a field ("Author: Ada"), or a line of a poem
     re.DOTALL,
 )
 _TARGET = re.compile(r"\.\. _[^\n]*:$")
@@ -100,6 +102,10 @@ class _Writer:
             self._lists.append((indent + item.end(), self._lists[-1][1] + len(sign) + 1))
         elif line.strip().startswith(".. "):
             begin += 3
+        elif end > first + 1 and self._indent(first + 1) > indent:  # a term and what it means
+            self._inline(begin, line.strip())
+            begin = at + len(line) - 1
+            self._put(begin, "\\", added=True)
         last, ending = self._lines[end - 1]
         whole = "".join(line for _, line in self._lines[first:end])[begin - at :]
         if not whole.rstrip().endswith("::"):
@@ -161,7 +167,9 @@ class _Writer:
             end, begin = match.end(), at + match.start()
             if match["nothing"]:
                 continue
-            if match["sign"]:
+            if match["next"]:
+                self._put(begin, "\\\n", added=True)
+            elif match["sign"]:
                 for place, letter in enumerate(match["sign"], begin):
                     self._put(place, f"\\{letter}" if letter == "_" else letter, added=True)
             elif match["note"] is not None:

@@ -248,7 +248,7 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
     The words `kept` stay in it where a part of it holds them. Numbers in brackets go: those of a paper's own references
     would pass for citation marks.
     """
-    written = plain(without_marks(quote.text))
+    written = without_marks(plain(quote.text))
     if quote.listed:
         lines = re.split(rf"\n+(?=[ \t]*{BULLET}\s|.*\|)", written)
         return "\n".join(line[: _indent(line)] + " ".join(line.split()) for line in lines)

@@ -1,12 +1,12 @@
 // The secret of the session, which every request names. It comes once, in the address that signs in, and stays in this
-// tab. Other servers of this machine are sent the cookie, for a cookie knows no port; what a tab keeps, and what tabs of
-// one address tell each other, they do not get.
+// tab. Other servers of this machine are sent the cookie, for a cookie knows no port; what a tab keeps, and what tabs
+// of one address tell each other, they do not get.
 import { keep, kept } from "./kept.js";
 
 const MOMENT = 500; // milliseconds
 const tabs = new BroadcastChannel("session");
 const own = () => kept("secret", "sessionStorage") || "";
-let works = false; // whether the server has taken it: only then it is told to others, and theirs is not taken
+let works = false; // whether the server has taken it: then this tab tells it to others, and takes none of theirs
 
 const take = (secret) => keep("secret", secret, "sessionStorage");
 const [, given] = location.hash.match(/^#secret=([\w-]+)$/) || [];

@@ -97,7 +97,7 @@ def read(text, suffix, quote="", headings=()):
         (MARKDOWN, ".md", "It has `code`, a [link](https://a.test/b)", ["It has ", "code", ", a ", "link"]),
         (MARKDOWN, ".md", "<b>HTML</b>", ["HTML"]),
         (MARKDOWN, ".md", "- one *item*\n- two **items**", ["one ", "item", "two ", "items"]),
-        (MARKDOWN, ".md", "quoted words\n> of two", ["quoted words", "of two"]),
+        (MARKDOWN, ".md", "quoted words\n> of two", ["quoted words of two"]),
         (MARKDOWN, ".md", "def cost():\n    return", ["def cost():\n    return"]),
         (MARKDOWN, ".md", "Age: 36 | City: **London**", ["36", "London"]),
         (MARKDOWN, ".md", "Rome", ["Rome"]),
@@ -109,11 +109,11 @@ def read(text, suffix, quote="", headings=()):
         ("x = 1\ny = '**'", "code", "y = '**'", ["y = '**'"]),
         (NOTEBOOK, ".ipynb", "is ~~800~~ **900**", ["is ", "800", " ", "900"]),
         ("- **a**\n# b | c | d", "text", "**a**\n# b", ["**a**\n# b"]),
-        (RST, ".rst", "``rent`` of :pep:`8` is **900\neuros**", ["rent", " of PEP 8 is ", "900", "euros"]),
+        (RST, ".rst", "``rent`` of :pep:`8` is **900\neuros**", ["rent", " of PEP 8 is ", "900 euros"]),
         (RST, ".rst", "the site <https://a.test/b>`_ and `Prices`_", ["the site", " and Prices"]),
-        (RST, ".rst", "item*\n  of two", ["item", "of two"]),
+        (RST, ".rst", "item*\n  of two", ["item", " of two"]),
         (RST, ".rst", "x = '``'", ["x = '``'"]),
-        (RST, ".rst", "Words of\n   a", ["Words of", "a"]),
+        (RST, ".rst", "Words of\n   a", ["Words of a"]),
         (RST, ".rst", "1    ``2``", ["1    2"]),
     ],
 )
@@ -132,6 +132,19 @@ def test_markdown_is_read_without_its_markup():
     assert of_kind(nodes, "td") == ["Ada", "36", "London", "Bo", "", "Rome"]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("A sentence\nof two lines.", ["A sentence of two lines."]),
+        ("A term\n  and what\n  it means.", ["A term", "and what it means."]),
+        ("PEP: 1\nTitle: Of lines\nthat go on\nAuthor: Ada", ["PEP: 1", "Title: Of lines that go on", "Author: Ada"]),
+    ],
+)
+def test_a_line_of_a_sentence_goes_on_and_one_of_fields_or_terms_ends(text, lines):
+    (paragraph,) = read(text, ".rst")
+    assert [node.get("s", "br") for node in paragraph["c"]] == "\nbr\n".join(lines).split("\n")
+
+
 def test_restructured_text_is_read_without_its_markup():
     nodes = read(RST, ".rst", headings={0, RST.index("Prices\n")})
     assert of_kind(nodes, "h") == ["Plan", "Prices"] and of_kind(nodes, "code") == ["rent"]
@@ -142,10 +155,10 @@ def test_restructured_text_is_read_without_its_markup():
     ]
     assert of_kind(nodes, "p") == [
         "Author: Ada",
-        "The rent of PEP 8 is 900euros, see the site and Prices of __init__ [1].",
-        "one itemof two lines",
+        "The rent of PEP 8 is 900 euros, see the site and Prices of __init__ [1].",
+        "one item of two lines",
         "last",
-        "note: Words ofa note",
+        "note: Words of a note",
     ]
     assert [node["href"] for node in every(nodes) if node["t"] == "link"] == ["https://a.test/b"]
     assert [node["t"] for node in every(nodes) if node["t"] in ("ul", "ol")] == ["ul", "ol"]
