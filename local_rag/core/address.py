@@ -47,9 +47,10 @@ class Address:
     @property
     def is_local(self) -> bool:
         try:
-            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+            ip = ipaddress.ip_address(self.host)
         except ValueError:
-            return False
+            return self.host == "localhost"
+        return ip.is_loopback and not getattr(ip, "ipv4_mapped", None)  # Python 3.13 takes ::ffff:127.0.0.1 for one
 
 
 def address(text: str) -> Address:

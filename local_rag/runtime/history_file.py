@@ -6,6 +6,7 @@ import os
 import shlex
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,11 +69,15 @@ UNANSWERED = f"""SELECT thread, questions.question, at, state,
 
 
 class HistoryFile:
-    """A database that several threads and processes read and write; close it, or use it in a `with`."""
+    """A database that several threads and processes read and write; close it, or use it in a `with`.
+
+    It closes when nobody holds it any more, too.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        weakref.finalize(self, connection.close).atexit = False  # a thread may be at work with it then
         self._lock = threading.RLock()
 
     @classmethod

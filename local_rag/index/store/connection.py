@@ -8,6 +8,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -58,10 +59,8 @@ class Connection:
                     hint=f"let somebody who may write there type: local-rag status --index {index_name(folder)}",
                 ) from error
             self.db, self.seen = _connected(folder, "ro&immutable=1"), before
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):
-            self.db.close()
+        # No __del__: in a cycle of garbage it may run after SQLite's own, which warns of what was not closed.
+        weakref.finalize(self, self.db.close).atexit = False  # a thread may be at work with it then
 
     def snapshot(self, lookup: Callable[..., T], *arguments: Any) -> T:
         """Do one lookup, which sees one snapshot of the index from its first row to its last."""

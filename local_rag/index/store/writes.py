@@ -167,11 +167,11 @@ def remove(db: Database, paths: Iterable[str]) -> None:
     The vectors of their texts stay until `drop_unused`: what left one file may come in another.
     """
     for path in paths:
-        sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = ?1 OR container = ?1)"
-        documents = [row[0] for row in db.execute(sql, (path,))]
+        sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = ? OR container = ?)"
+        documents = [row[0] for row in db.execute(sql, (path, path))]
         full_text.remove(db, documents)
         db.execute(f"DELETE FROM names WHERE rowid {IN}", (array(documents),))
-        if db.execute("DELETE FROM files WHERE path = ?1 OR container = ?1", (path,)).rowcount:
+        if db.execute("DELETE FROM files WHERE path = ? OR container = ?", (path, path)).rowcount:
             set_meta(db, {FORGET: "1"})
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from support import CHECKOUT
@@ -277,7 +278,7 @@ def test_a_file_that_is_no_history_is_left_alone(kind, capsys):
     if kind == "text":
         file().write_text("no database at all, but long enough to be looked at " * 40)
     else:
-        with sqlite3.connect(file()) as database:
+        with closing(sqlite3.connect(file())) as database, database:
             database.execute("CREATE TABLE songs (name TEXT)" if kind == "foreign" else "PRAGMA user_version = 7")
     before = file().read_bytes()
     with pytest.raises(LocalRagError, match="is no history of questions") as caught:
@@ -290,7 +291,7 @@ def test_a_file_that_is_no_history_is_left_alone(kind, capsys):
 def test_an_answer_that_cannot_be_read_is_one_line(history):
     with opened() as rag:
         rag.ask(QUESTION, thread="plan")
-    with sqlite3.connect(file()) as database:
+    with closing(sqlite3.connect(file())) as database, database:
         database.execute("""UPDATE questions SET answer = '{"text": 5}'""")
     for read in (lambda: history.turns("plan"), lambda: history.run("last")):
         with pytest.raises(LocalRagError, match="an answer in it cannot be read"):
@@ -334,7 +335,7 @@ def test_a_judgement_takes_the_place_of_the_one_before_and_goes_when_it_is_taken
     assert history.judgements() == [again], "it needs the question and its answer, not the record"
     history.delete(judgements=[run.id])
     assert history.judgement(run.id) is None
-    with sqlite3.connect(file()) as database:
+    with closing(sqlite3.connect(file())) as database, database:
         assert database.execute("SELECT count(*) FROM questions").fetchone() == (0,)
 
 
