@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -29,34 +30,34 @@ NEEDED = {
 }
 
 
-def built(source, *what):
-    """What is built of a folder, and its bytes."""
-    command = [sys.executable, "-m", "hatchling", "build", "-d", "out", *what]
-    subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (made,) = (source / "out").iterdir()
-    return made, made.read_bytes()
+def built(source, umask=-1, **environment):
+    """What the command of CONTRIBUTING.md makes of a folder, by name."""
+    (command,) = re.findall(r"`(SOURCE_DATE_EPOCH=.* -m hatchling build)`", (CHECKOUT / "CONTRIBUTING.md").read_text())
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": path, "GIT_DIR": str(CHECKOUT / ".git"), **environment}
+    subprocess.run(command, cwd=source, shell=True, check=True, capture_output=True, umask=umask, env=env)
+    return {made.name: made.read_bytes() for made in (source / "dist").iterdir()}
 
 
 @pytest.mark.slow
-def test_two_checkouts_build_the_same_wheel_and_so_does_the_source_package(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is for a POSIX shell")
+def test_two_checkouts_build_the_same_and_so_does_the_source_package(tmp_path):
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True)
     if listed.returncode:
         pytest.skip("this is no checkout of git")
-    for copy in ("one", "other"):
+    for copy, mode in ("one", 0o644), ("other", 0o600):
         for name in filter(None, listed.stdout.decode().split("\0")):
             (tmp_path / copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(CHECKOUT / name, tmp_path / copy / name)
+            (tmp_path / copy / name).chmod(mode)
     os.utime(tmp_path / "other/models.yaml", (1, 1))
-    wheel, first = built(tmp_path / "one", "-t", "wheel")
-    assert built(tmp_path / "other", "-t", "wheel")[1] == first
-    assert set(zipfile.ZipFile(wheel).namelist()) >= NEEDED
-    shutil.rmtree(tmp_path / "other/out")
-    source, packed_bytes = built(tmp_path / "other", "-t", "sdist")
-    shutil.rmtree(tmp_path / "one/out")
-    assert built(tmp_path / "one", "-t", "sdist")[1] == packed_bytes
-    with tarfile.open(source) as packed:
+    release = built(tmp_path / "one")
+    assert built(tmp_path / "other", 0o077, TZ="Asia/Tokyo", SOURCE_DATE_EPOCH="400000000", LC_ALL="C") == release
+    source, wheel = sorted(release, key=len)
+    assert set(zipfile.ZipFile(tmp_path / "one/dist" / wheel).namelist()) >= NEEDED
+    with tarfile.open(tmp_path / "one/dist" / source) as packed:
         packed.extractall(tmp_path / "unpacked", filter="data")
-    assert built(tmp_path / "unpacked" / source.name.removesuffix(".tar.gz"), "-t", "wheel")[1] == first
+    assert built(tmp_path / "unpacked" / source.removesuffix(".tar.gz")) == release
 
 
 def test_the_lock_file_pins_every_package_with_hashes_and_names_no_index():
