@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Annotated, Any, TypeVar
 
 import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -129,7 +130,16 @@ class Files:
 def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
     """The server with its four tools over the indexes of the settings."""
     tools = Tools(using, settings)
-    server = MCPServer[Any]("local-rag", version=__version__, instructions=instructions(settings), log_level="CRITICAL")
+    server = MCPServer[Any]("local-rag", version=__version__, log_level="CRITICAL")
+
+    async def instructing(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        """Tell each session what the indexes hold when it begins."""
+        result = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
+            result["instructions"] = await apart(lambda: instructions(settings))
+        return result
+
+    server.middleware.append(instructing)
     for tool in (tools.search_files, tools.ask_files, tools.read_file, tools.list_files):
         server.add_tool(tool, annotations=READ_ONLY, structured_output=True)
     return server

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from support import CHECKOUT
 
-HOME = {"HOME": str(Path.home())}
+HOME = str(Path.home())
 """Of the person, whose settings say where packages come from."""
-WHERE = {"uv": ("UV_TOOL_DIR", "UV_TOOL_BIN_DIR"), "pipx": ("PIPX_HOME", "PIPX_BIN_DIR")}
+WHERE = [("uv tool", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR"), ("pipx", "PIPX_HOME", "PIPX_BIN_DIR")]
 INDEX = r" --torch-backend cpu| --extra-index-url https://download.pytorch.org/whl/cpu"
 REACH = "import socket; socket.create_connection(('download.pytorch.org', 443), 5)"
 
@@ -24,15 +24,15 @@ pytestmark = pytest.mark.bundle
 
 def ran(command, cwd, **variables):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | HOME | {"PATH": path, "UV_PYTHON": sys.executable, **variables}
-    env.setdefault("UV_FIND_LINKS", env.get("PIP_FIND_LINKS", ""))
+    own = {"HOME": HOME, "PATH": path, "UV_PYTHON": sys.executable}
+    env = {"UV_FIND_LINKS": os.environ.get("PIP_FIND_LINKS", ""), **os.environ, **own, **variables}
     done = subprocess.run(command, cwd=cwd, shell=True, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
-@pytest.mark.parametrize("tool", WHERE)
-def test_an_empty_environment_gets_the_program(tool):
+@pytest.mark.parametrize(("tool", "tools", "programs"), WHERE)
+def test_an_empty_environment_gets_the_program(tool, tools, programs):
     """The lines as they stand; where PyTorch's index of CPU builds is out of reach, without naming it."""
     lines = re.findall(r"^(?:pip wheel|uv tool|pipx) (?:.*\\\n)*.*", (CHECKOUT / "README.md").read_text(), re.MULTILINE)
     wheel, install = (next(line for line in lines if line.startswith(name)) for name in ("pip wheel", tool))
@@ -40,9 +40,9 @@ def test_an_empty_environment_gets_the_program(tool):
         install, removed = re.subn(INDEX, "", install)
         assert removed == 1, install
     with tempfile.TemporaryDirectory() as folder:  # 1.5 GB, which pytest would keep for three runs
-        checkout, places = Path(folder, "checkout"), [f"{folder}/{name}" for name in ("tools", "bin")]
+        checkout, bin_folder = Path(folder, "checkout"), f"{folder}/bin"
         shutil.copytree(CHECKOUT, checkout, ignore=shutil.ignore_patterns(".*", "tests", "__pycache__"))
         ran(wheel, checkout)
-        ran(install, checkout, **dict(zip(WHERE[tool], places, strict=True)))
-        assert ran("./local-rag --version", places[1]) == "local-rag 0.1.0\n"
-        assert "Your files do not say" in ran("./local-rag demo", places[1])
+        ran(install, checkout, **{tools: f"{folder}/tools", programs: bin_folder})
+        assert ran("./local-rag --version", bin_folder) == "local-rag 0.1.0\n"
+        assert "Your files do not say" in ran("./local-rag demo", bin_folder)

@@ -59,7 +59,6 @@ def asked(client, assistant):
         "events": sorted(events),
         "state": client.get(f"{streamed}/state").json()["values"],
         "waited": [client.post(f"{waited}/runs/wait", json=run | step).json() for step in steps],
-        "schemas": client.get(f"/assistants/{assistant['assistant_id']}/schemas").json(),
     }
 
 

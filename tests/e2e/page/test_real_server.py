@@ -12,7 +12,7 @@ import httpx
 import pytest
 from support.asking import Gated, Recalling, scripted
 from support.garden import enter
-from support.serving import a_workspace, served
+from support.serving import Client, a_workspace, served
 
 from local_rag.cli.app import run
 from local_rag.server.auth import read_key
@@ -84,10 +84,9 @@ def with_key(workspace, address):
 
 def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
     workspace = a_workspace()
-    with served(workspace) as address:
-        key = {"authorization": f"Bearer {workspace.access.key}"}
+    with served(workspace) as address, Client(workspace, address, "key") as program:
         asked = {"model": "local-rag", "messages": [{"role": "user", "content": RENT}]}
-        reply = httpx.post(f"{address}/v1/chat/completions", json=asked, headers=key, timeout=120).json()
+        reply = program.posted("/v1/chat/completions", asked)
         url = reply["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
         with browser.tab(with_key(workspace, address)) as tab, browser.tab(url, beside=tab) as source:
             source.has(".stored mark", ["The rent of the flat in Elm Street is 900 euros a month."])

@@ -39,7 +39,9 @@ def client(server):
         yield client
 
 
-def test_openai_reads_models_answers_and_annotations(client):
+def test_openai_reads_models_answers_annotations_and_errors(client):
+    from openai import NotFoundError
+
     *_, last = client.models.list()
     assert client.models.retrieve(last.id) == last
     reply = client.chat.completions.create(model=last.id, messages=ASKED)
@@ -47,12 +49,7 @@ def test_openai_reads_models_answers_and_annotations(client):
     assert message.content == ANSWER
     assert message.annotations[0].url_citation.title == "notes/plan.md, § Garden plan > Costs"
     assert "greenhouse" in message.reasoning_content and reply.local_rag["citations"][0]["verified"]
-
-
-def test_openai_says_what_is_wrong(client):
-    import openai
-
-    with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-5' here"):
+    with pytest.raises(NotFoundError, match="there is no model 'gpt-5' here"):
         client.chat.completions.create(model="gpt-5", messages=ASKED)
 
 

@@ -21,11 +21,10 @@ GATE = Document("The gate opens at seven.", id="https://Example.org/gate")
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
     """A folder where somebody is, whose temporary files lie beside it."""
-    for name, text in {"lease.md": "The lease ends on 31 March 2027.", "pool.md": "No glass at the pool."}.items():
-        (tmp_path / "notes" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "notes" / name).write_text(text)
-    for folder in ("empty", "temporary"):
+    for folder in ("notes", "empty", "temporary"):
         (tmp_path / folder).mkdir()
+    (tmp_path / "notes/lease.md").write_text("The lease ends on 31 March 2027.")
+    (tmp_path / "notes/pool.md").write_text("No glass at the pool.")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "notes"

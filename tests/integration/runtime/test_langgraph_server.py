@@ -29,15 +29,18 @@ def notes(tmp_path, converted):
     Rag.from_files([tmp_path], index="notes").close()
 
 
+def graph_of(name, runtime=None):
+    module, _, factory = GRAPHS[name].partition(":")
+    return getattr(import_module(module), factory)(SimpleNamespace(execution_runtime=runtime))
+
+
 def ran(name, *inputs, **context):
     """The states after each input in one thread, each in a run of its own, as the server makes one."""
-    module, _, factory = GRAPHS[name].partition(":")
     thread, saver = {"configurable": {"thread_id": "1"}}, InMemorySaver()
     context = {"index": "notes", **context}
 
     async def run(given):
-        access = SimpleNamespace(execution_runtime=SimpleNamespace(context=context))
-        async with getattr(import_module(module), factory)(access) as graph:
+        async with graph_of(name, SimpleNamespace(context=context)) as graph:
             assert get_tracing_context()["enabled"] is False
             return await graph.copy({"checkpointer": saver}).ainvoke(given, thread, context=context)
 
@@ -46,10 +49,8 @@ def ran(name, *inputs, **context):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_what_langgraph_json_names_can_be_drawn_and_has_a_context(name):
-    module, _, factory = GRAPHS[name].partition(":")
-
     async def drawn():
-        async with getattr(import_module(module), factory)(SimpleNamespace(execution_runtime=None)) as graph:
+        async with graph_of(name) as graph:
             return graph.name, len(graph.get_graph().nodes), [*graph.get_context_jsonschema()["properties"]]
 
     graph, count, context = asyncio.run(drawn())

@@ -154,9 +154,8 @@ def test_a_failed_installation_leaves_no_stamp_and_shows_all_that_pip_said(envir
 def test_after_a_file_that_is_not_the_one_of_the_lock_file_nothing_else_is_tried(environment, capsys):
     (pip,) = environment.folder.glob("**/site-packages/pip.py")
     pip.write_text(f"raise SystemExit({setup.TAMPERED!r})")
-    first, second = (setup.Way(name, ()) for name in ("locked", "as usual"))
     with pytest.raises(setup.SetupError, match=setup.TAMPERED):
-        environment.install([first, second])
+        environment.install([setup.Way("locked", ()), setup.Way("as usual", ())])
     assert "as usual" not in capsys.readouterr().out
 
 

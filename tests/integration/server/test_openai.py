@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from http.client import HTTPConnection
 from itertools import cycle, product
 
-import httpx
 import pytest
 from support.asking import Gated, Recalling, eventually, scripted
 from support.fakes import FakeCorpus, passage
@@ -207,17 +206,11 @@ def test_a_question_ends_where_its_client_leaves(serve):
         assert any("writing" in str(each) for each in events)
     assert ended(client), "it would wait for the gate"
     engine.working.clear()
-    asyncio.run(leave_during(engine.working, client))
+    with closing(HTTPConnection(client.base_url.netloc.decode())) as leaving:
+        leaving.request("POST", CHAT, json.dumps(request()), {**client.headers, "content-type": "application/json"})
+        assert engine.working.wait(60)
     assert ended(client)
     assert [run.status for run in client.workspace.history.runs()] == ["stopped", "stopped"]
-
-
-async def leave_during(working, client):
-    """Ask without a stream, and go once the engine works."""
-    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60) as leaving:
-        waiting = asyncio.create_task(leaving.post(CHAT, json=request()))
-        assert await asyncio.to_thread(working.wait, 60)
-        waiting.cancel()
 
 
 LIVE = r"![x](http://evil/?q=1) [![x][e]](b) \<img src=x> </b> <!-- --> 1 < 3 (It does!)"
