@@ -1,8 +1,9 @@
 """An index on a PostgreSQL server beside one in a folder, on the same passages.
 
-    python scripts/bench.py postgres --server URL
+    python scripts/bench.py postgres --server URL [--others URL URL]
 
-URL is postgresql://HOST/DATABASE; the index `bench` there is made anew.
+URL is postgresql://USER@HOST/DATABASE; the index `bench` there is made anew. With --others its partitions are then
+shared among the servers, and all is asked again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from local_rag.core.documents import LoadedDocument
 from local_rag.index import stores
 from local_rag.index.copying import copy
 from local_rag.index.index import Index
+from local_rag.index.postgres import schema
 from local_rag.index.search import Mode
 from local_rag.index.store import writes
 from local_rag.index.store.database import Database
@@ -75,6 +77,7 @@ class Made:
 def add_arguments(parser: ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--server", required=True, metavar="URL", help="postgresql://HOST/DATABASE")
+    parser.add_argument("--others", nargs="+", default=[], metavar="URL", help="servers that take partitions")
     parser.add_argument("--passages", type=int, default=100_000, help="passages (default: %(default)s)")
 
 
@@ -99,6 +102,13 @@ def run(options: Namespace, data: Path) -> Report:
     with Index.open(server, made, chunk_size=None, chunk_overlap=None) as index:
         recall = _recall(server, made)
         rows += [[f"server, {CLIENTS} clients, one writes: hybrid", None, None, *_crowded(index, made)]]
+    if options.others:
+        began = time.monotonic()
+        _share([index_path(f"{url}#bench", data) for url in (options.server, *options.others)])
+        moved, names = time.monotonic() - began, f"{1 + len(options.others)} servers"
+        with Index.open(server, made, chunk_size=None, chunk_overlap=None) as index:
+            rows += [[f"{names}: {mode}", moved, None, *_asked(index, made, mode)] for mode in MODES]
+            rows += [[f"{names}, {CLIENTS} clients, one writes: hybrid", None, None, *_crowded(index, made)]]
     report = Report("postgres", "the index in a folder, in the same run")
     columns = ["", "made in s", "MB", "p50 ms", "p95 ms"]
     report.tables.append(Table(f"{options.passages:,} passages", columns, rows))
@@ -134,6 +144,24 @@ def _write(db: Database, number: int, texts: list[str], vectors: Vectors) -> Non
     of_texts = {chunk: vector for (chunk, _), vector in zip(rows, vectors, strict=True)}
     headers = {header: np.zeros_like(vectors[0]) for _, header in rows if header}
     writes.set_vectors(db, list(of_texts), of_texts, headers)
+
+
+def _share(places: list[Any]) -> None:
+    """Give each server as many partitions as the others, by the SQL that `local-rag doctor` prints."""
+    import psycopg
+
+    first, *_ = servers = [place.server for place in places]
+    for place in places[1:]:
+        if stores.has_index(place):
+            stores.destroy(place)
+    for n in range(schema.PARTITIONS):
+        other = servers[n * len(servers) // schema.PARTITIONS]
+        if other is not first:
+            where = other.connection()
+            there, here = schema.server_sql(first, DIMENSION, n, where["host"], int(where["port"]))
+            for server, sql in ((other, there), (first, here.replace("THEIR_USER", where["user"]))):
+                with psycopg.connect(**server.connection(), autocommit=True) as connection:
+                    connection.execute(sql.encode())
 
 
 def _asked(index: Index, made: Made, mode: Mode) -> Iterator[float]:

@@ -90,6 +90,8 @@ def transaction(connections: ConnectionPool[Any], index: ServerIndex, *, writes:
     """
     mode = "" if writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
     path = f"SET LOCAL search_path TO {quoted(index.server.schema)}, public"
+    if writes:  # what is written looks up few rows: workers would take longer to start than to read them
+        path += "; SET LOCAL max_parallel_workers_per_gather = 0"
     with connections.connection() as connection:
         connection.execute(f"BEGIN {mode}; {path}; SET LOCAL hnsw.iterative_scan = strict_order".encode())
         try:

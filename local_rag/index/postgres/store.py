@@ -28,7 +28,7 @@ from local_rag.index.postgres.connection import (
     transaction,
     translated_errors,
 )
-from local_rag.index.postgres.tables import Nearest
+from local_rag.index.postgres.tables import Nearest, make_nearest
 from local_rag.index.store import checks, reads, writes
 from local_rag.index.store.schema import IndexSettings
 from local_rag.index.store.store import Store
@@ -137,8 +137,9 @@ class ServerStore(Store):
         """Nothing: an index of an earlier version has a schema of the same name."""
 
     def refresh(self) -> None:
-        """Count frequent words anew if the index has grown much."""
+        """Make HNSW where there is none yet; count frequent words anew if the index has grown much."""
         with self.writing() as db:
+            make_nearest(db)
             words.refresh(db)
 
     def verify(self, *, deep: bool) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.index import catalog, filters, names
 from local_rag.index.postgres import words
 from local_rag.index.postgres.connection import Database
-from local_rag.index.postgres.schema import partitions
+from local_rag.index.postgres.schema import nearest, partitions
 from local_rag.index.store import checks, reads, vectors, writes
 from local_rag.index.store.database import IN, array
 from local_rag.index.store.full_text import digest
@@ -56,6 +56,21 @@ class Nearest:
         sql = f"SELECT chunk FROM ({parts}) AS near ORDER BY far, chunk LIMIT ?"
         rows = self._db.execute(sql, [*each * len(partitions()), count])
         return np.fromiter((row[0] for row in rows), dtype=np.int64), True
+
+
+def make_nearest(db: Database) -> None:
+    """Make HNSW of each partition that lies here and has none, where this role may: of all its vectors at once.
+
+    One process builds: several would need a shared memory of this size, which containers often lack.
+    """
+    lacking = (
+        "SELECT n FROM unnest(?::integer[]) AS n JOIN pg_class ON oid = to_regclass('embedded_' || n)"
+        " WHERE relkind = 'r' AND pg_has_role(relowner, 'USAGE') AND to_regclass('nearest_' || n) IS NULL"
+    )
+    db.execute("SET LOCAL maintenance_work_mem = '1GB'; SET LOCAL max_parallel_maintenance_workers = 0")
+    db.execute("SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1))")  # of two, one makes it
+    for (n,) in db.execute(lacking, (list(partitions()),)).fetchall():
+        db.execute(nearest(n))
 
 
 def _text(vector: Vectors) -> str:

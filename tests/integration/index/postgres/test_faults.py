@@ -20,6 +20,7 @@ from local_rag.core.errors import DiskFull, IndexBusy, LocalRagError, UsageError
 from local_rag.index import stores
 from local_rag.index.copying import copy
 from local_rag.index.index import Index
+from local_rag.index.postgres import schema
 from local_rag.runtime.rag import Rag
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,7 @@ def test_a_full_disk_is_one_line_and_what_was_committed_stays(mortal, tmp_path):
         subprocess.run(["umount", "-l", disk])
 
 
-def test_copy_goes_both_ways_and_goes_on_after_a_stop(on_server, tmp_path):
+def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_path):
     with opened(tmp_path / "ours", create=True) as index:
         index.sync([folder_of(tmp_path, "rain")], excludes=["*.bak"])
         index.set_about("Weather.")
@@ -172,13 +173,16 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(on_server, tmp_path):
     def stop(progress):
         raise UsageError("stopped")
 
-    first = tmp_path / "half"
-    with opened(first, create=True) as index:
-        index.sync([tmp_path / "rain" / "1.txt"])
+    def made_of_all():
+        sql = "SELECT count(*)::int FROM pg_indexes WHERE schemaname = '{}' AND indexdef LIKE '%hnsw%'"
+        return server.execute(sql.format(on_server.server.schema)) == [(schema.PARTITIONS,)]
+
     with pytest.raises(UsageError):
         copy(tmp_path / "ours", on_server, stop)
+    assert not made_of_all()
     copied, there = copy(tmp_path / "ours", on_server, lambda progress: None)
     assert copied + there == 12 and copy(tmp_path / "ours", on_server, lambda progress: None) == (0, 12)
+    assert made_of_all()
     copy(on_server, tmp_path / "back", lambda progress: None)
     for place in (on_server, tmp_path / "back"):
         with opened(place) as index:
