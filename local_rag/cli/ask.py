@@ -113,7 +113,7 @@ def search(
 
     A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
     """
-    from local_rag.index.exact_words import typed_query
+    from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question, open_embedder, open_indexes
     from local_rag.terminal.answers import passages_table
     from local_rag.terminal.console import write_result
@@ -128,7 +128,7 @@ def search(
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():
             display.say(line)
-        passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
+        passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
         label = opened.path_labels()
     plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
     write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)

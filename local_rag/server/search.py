@@ -45,7 +45,7 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
 
     The `segments` of a passage are its text without markup, cut at the words of the query, which are marked.
     """
-    from local_rag.index.exact_words import typed_query
+    from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question
 
     if not request.query.strip():
@@ -55,7 +55,9 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
     narrowing = query.narrow(request.narrowing)
     with ExitStack() as opened:
         index = _index(workspace, request.index, opened)
-        passages = index.search(query.text, request.k, within=narrowing, mode=request.mode)
+        passages = found(
+            index.search(query.text, request.k, within=narrowing, mode=request.mode), request.mode, narrowing
+        )
         label = index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)

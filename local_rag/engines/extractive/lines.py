@@ -125,7 +125,8 @@ def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     for number, quote in enumerate(quotes):
         item = quote.startswith(ITEM)
         before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
-        if number and not item and f"\n{ITEM}" in quote:  # else Markdown takes its first line into the item before it
+        after_item = number and not listed and quotes[number - 1].rpartition("\n")[2].startswith(ITEM)
+        if number and not item and (after_item or f"\n{ITEM}" in quote):  # else Markdown takes it into the item before
             before = "\n\n"
         if shape.style == "steps":
             quote, bullet = quote.removeprefix(ITEM), f"{number + 1}. "

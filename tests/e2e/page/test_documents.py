@@ -135,15 +135,31 @@ def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
 @pytest.mark.parametrize(
     ("name", "text", "drawn"),
     [
-        ("plan.md", "## Price\n\nIt **costs** `400`.", ".stored h3, .stored strong, .stored code"),
-        ("costs.csv", "Item,Price\nRoof,400\nDoor,90", ".stored table, .stored th, .stored td"),
+        (
+            "plan.md",
+            "## Price\n\n- The **roof** costs\n  `400`.\n\n| A | B |\n|---|---|\n| 1 | 2 |",
+            "h3 li strong code td",
+        ),
+        (
+            "plan.rst",
+            "Price\n=====\n\n- The **roof** costs\n  ``400``, see Door_ and :func:`door`.",
+            "h3 li strong code",
+        ),
+        ("plan.html", "<h2>Price</h2><ul><li>The <b>roof</b> costs 400.</li></ul><p>A &lt; B</p>", "h3 li"),
+        ("costs.csv", "Item,Price\nRoof,400\nDoor,90", "th td"),
     ],
 )
-def test_a_document_is_rendered(notes, request, name, text, drawn):
+def test_a_document_is_rendered_and_its_passage_marked_in_it(notes, request, name, text, drawn):
     (notes / name).write_text(text)
-    with request.getfixturevalue("opened")(f"#/file/{file_id(str(notes / name))}?start=0&end=9") as tab:
-        tab.holds(lambda: tab.page.locator(drawn).count() >= 2)
-        tab.holds(lambda: not re.search(r"[*`#|]", tab.page.locator(".stored").inner_text()))
+    at = request.getfixturevalue("opened")
+    with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:
+        found = index.search("roof 400", 1, mode="words")[0].metadata
+    where = "&".join(f"{key}={found[key]}" for key in ("chunk_id", "start", "end"))
+    with at(f"#/file/{file_id(str(notes / name))}?{where}") as tab:
+        tab.holds(lambda: all(tab.page.locator(f".stored {each}").count() for each in [*drawn.split(), "mark"]))
+        tab.holds(lambda: not re.search(r"\*\*|[`#|]|</|_\b|:func|\n *400", tab.page.locator(".stored").inner_text()))
+        marked = "".join(tab.page.locator(".stored mark").all_inner_texts()).lower()
+        assert "roof" in marked and "400" in marked
 
 
 def test_a_hostile_name_and_text_are_words(opened, notes):

@@ -82,6 +82,17 @@ def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
 def test_judged_answers_become_cases(tab, here):
     with History.open() as history:
         answered = {each.question: each.id for each in history.runs()}[GREENHOUSE]
+    good = here / "data/cases/my cases.jsonl"
+    show(tab, "History", "History")
+    tab.page.get_by_role("link", name=GREENHOUSE).click()
+    tab.page.get_by_role("button", name="Good answer").click()
+    tab.holds(lambda: tab.page.get_by_role("button", name="Good answer").get_attribute("aria-pressed") == "true")
+    show(tab, "Evaluation", "Evaluation")
+    tab.page.get_by_role("button", name="Make cases of them").click()
+    tab.see("1 kept; the file has 1 case now.")
+    (case,) = read_cases(good)
+    assert [target.quote for target in case.relevant] == ["The greenhouse costs 4,200 euros."], "its quotes are right"
+    good.unlink()
     show(tab, "History", "History")
     tab.page.get_by_role("link", name=GREENHOUSE).click()
     tab.page.get_by_role("button", name="Bad answer").click()

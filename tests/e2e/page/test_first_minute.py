@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 
 import pytest
@@ -28,7 +29,12 @@ def at_home(home, converted, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
     notes_in(home)
     (home / "notes" / "lease.md").write_text("# Lease\n\n## Notice period\n\nThe notice period is three months.\n")
-    (home / ".hidden").mkdir()
+    for name in (".hidden", "locked"):
+        (home / name).mkdir()
+    (home / "letter.txt").write_text("A file is no folder.")
+    monkeypatch.setattr(
+        "os.access", lambda path, mode, access=os.access: "locked" not in str(path) and access(path, mode)
+    )
     return home
 
 
@@ -52,11 +58,15 @@ def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboar
     with first_look(browser) as tab:
         tab.has(".primary:not(.send)", ["Choose a folder"])
         tab.see("No language model writes the answers")
+        tab.page.get_by_text("With Ollama a model writes the answer: how").click()
+        tab.see("local-rag models pull")
         pressed("Choose a folder")
-        button(tab, "notes").wait_for()
-        tab.holds(lambda: ".hidden" not in tab.page.get_by_role("dialog").inner_text())
+        tab.has(
+            ".folders button", ["data", "notes"]
+        )  # nothing that is hidden or locked, no file, and no way above the home
         pressed("notes")
         tab.see("4 files: 2 .md and 2 .txt")
+        tab.has(".folders button", ["The folder above", "letters"])
         pressed("Index this folder")
         pressed("What does “Lease” say about “Notice period”?")
         tab.see("three months")
@@ -66,6 +76,7 @@ def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboar
 def test_the_sample_is_tried_and_asked(browser, at_home):
     with first_look(browser) as tab:
         button(tab, "Try the sample").click()
+        tab.holds(lambda: tab.page.locator(".suggested").count() == 3)
         button(tab, "What does CRAG do when every retrieved document is irrelevant?").click()
         tab.see("Quoted from your files")
 
@@ -119,6 +130,7 @@ def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser,
         button(tab, "notes/lease.md").last.click()
         tab.has(".composer .changed", [])
         tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
+        tab.see("~/notes")
         tab.page.get_by_role("link", name="notes/plan.md").click()
         button(tab, "Ask about this file").click()
         tab.has(".composer .changed", ["notes/plan.md"])

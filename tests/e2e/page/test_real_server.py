@@ -22,7 +22,7 @@ HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
 FILES = {
     "lease.md": "# Rent\n\nThe rent of the flat in Elm Street is 900 euros a month.\n\n# Deposit\n\n"
     "The deposit of the flat in Elm Street is 1800 euros.\n",
-    "parking.md": "# Parking\n\nA parking space behind the house costs 40 euros a month.\n",
+    "parking.md": "# Parking\n\nA **parking** space behind the house costs `40` euros a month.\n",
     HOSTILE: "# <script>alert(2)</script> Cellar\n\nThe cellar <b onclick=alert(3)>key</b> hangs behind the door.\n",
 }
 RENT = "How much is the rent of the flat in Elm Street?"
@@ -157,6 +157,25 @@ def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
         tab.page.get_by_role("button", name="How it came about").click()
         tab.page.locator(".graph").wait_for()
         tab.holds(lambda: tab.page.locator("article img, article script, article [onclick]").count() == 0)
+
+
+def test_a_search_marks_its_words_and_finds_nothing_of_nonsense(browser, files):
+    with opened(browser, a_workspace()) as tab:
+        tab.page.get_by_role("link", name="Search").click()
+        box = tab.page.get_by_role("searchbox", name="Search your files")
+        for query, seen in (
+            ("parking", "A parking space behind the house costs 40"),
+            ("zzqx wvutq", "Nothing in these files matches."),
+        ):
+            box.fill(query)
+            box.press("Enter")
+            tab.see(seen)
+            tab.holds(
+                lambda query=query: (
+                    {each.lower() for each in tab.page.locator(".passage mark").all_inner_texts()} <= {query}
+                )
+            )
+        tab.has(".passage", [])
 
 
 def test_stop_reaches_the_engine(browser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.page_server import HOLD, PageServer, answer, now, quote, started, unanswered
+from support.page_server import HOLD, Job, PageServer, answer, now, quote, started, unanswered
 
 QUESTION = "How much is the rent?"
 GROUNDED = "Quoted from your files"
@@ -133,6 +133,30 @@ def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):
         second.ask("And the deposit?")
         second.page.get_by_role("heading", name="And the deposit?").wait_for()
         assert len(server.threads["lease"]["turns"]) >= 2
+
+
+def test_indexing_is_seen_in_every_tab_joined_after_a_reload_and_stopped_in_one(browser, server):
+    work = server.jobs["i1"] = Job("i1", "", {})
+    work.events += [("begun", {"id": "i1"}), ("progress", {"share": 0.2, "line": "12 of 51 files"})]
+    row = {"id": "i1", "kind": "indexing", "state": "running", "about": {"index": "flat"}}
+    server.answers |= {
+        "jobs": (200, {"jobs": [row], "unfinished": []}),
+        "index": (200, {"exists": True, "job": "i1"}),
+    }
+    with browser.tab(server.url) as tab, browser.tab(server.url, beside=tab) as second:
+        for each in (tab, second):
+            each.see("12 of 51 files")
+            each.has(".jobs a", ["Indexing flat"])
+        tab.page.reload()
+        tab.see("12 of 51 files")
+        second.page.get_by_role("button", name="Stop: Indexing flat").click()
+        assert server.stopped.wait(60)
+        server.answers |= {"jobs": (200, {"jobs": [], "unfinished": []}), "index": (200, {"exists": True})}
+        work.events.append(("error", {"code": "stopped", "message": "stopped", "hint": ""}))
+        work.ended = True
+        for each in (tab, second):
+            each.see("Stopped. What was done so far is kept.")
+            each.has(".jobs a", [])
 
 
 def test_a_long_thread_opens_at_its_end_and_goes_on(tab, server):
