@@ -7,10 +7,9 @@ at every file itself. So a hint that is lost costs time until the next sweep, an
 from __future__ import annotations
 
 import gc
-import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,13 +35,10 @@ FLOOD = 10_000
 
 Linux keeps 16,384: inotify(7), max_queued_events.
 """
-NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs")
-"""File systems that tell nothing of what other machines change: proc_pid_mountinfo(5)."""
 NAMED = 3
 """Files of one kind of change that are named."""
 
 POWER = Path("/sys/class/power_supply")
-MOUNTS = Path("/proc/self/mountinfo")
 _IGNORE_FILES = (".gitignore", ".ragignore")
 
 Roots = Mapping[str, tuple[int, int] | None]
@@ -76,17 +72,10 @@ class Pending:
         return before == self.looks
 
 
-@dataclass(frozen=True)
-class Change:
-    """What a sync has changed, and when: ISO 8601."""
-
-    at: str
-    report: SyncReport
-
-
 class Watching:
-    """Follows the files of one index; `state` says in a line what it does, `last` what it changed last.
+    """Follows the files of one index; `state` says in a line what it does.
 
+    `changed` is what it changed last, and `changed_at` when that was, in ISO 8601; both are empty at first.
     `sync` brings the index up to date, and raises what `Index.sync` raises. `say` gets each new state, and a line for
     each sync that changed something.
     """
@@ -94,7 +83,7 @@ class Watching:
     def __init__(
         self, settings: Settings, sync: Callable[[], SyncReport], say: Callable[[str], None], quiet: float = QUIET
     ) -> None:
-        self.state, self.last = "", Change("", SyncReport())
+        self.state = self.changed = self.changed_at = ""
         self._settings, self._sync, self._say, self._quiet = settings, sync, say, quiet
         self._pending, self._swept, self._way = Pending(quiet), 0.0, ""
 
@@ -141,9 +130,10 @@ class Watching:
         else:
             gc.collect()  # what one sync leaves is little, and this runs for months
             self._tell(self._way)
-            if line := changed_line(report):
-                self.last = Change(datetime.now().astimezone().isoformat(timespec="seconds"), report)
-                self._say(line)
+            if changed := changes(report):
+                now = datetime.now().astimezone().replace(microsecond=0)
+                self.changed, self.changed_at = changed, now.isoformat()
+                self._say(f"{now:%Y-%m-%d %H:%M:%S} {changed} ({report.seconds:.1f} s)")
 
     def _tell(self, state: str) -> None:
         if state != self.state:
@@ -164,10 +154,10 @@ class Watching:
         """What may have changed, and an empty set wherever nothing did for a while."""
         from watchfiles import watch
 
-        networks = {path: kind for path in roots if (kind := network(path))}
-        missing = {path for path, place in roots.items() if place is None}
-        heard = [path for path in roots if path not in networks and path not in missing]
-        self._way = _in_words(heard, networks, missing)
+        heard = [path for path, place in roots.items() if place]
+        parts = [f"watching {joined(map(short_path, heard))}"] if heard else []
+        away = (short_path(path) for path, place in roots.items() if not place)
+        self._way = "; ".join([*parts, *(f"{path} is not there now, what was indexed of it stays" for path in away)])
         for lenient in (False, True) if heard else ():
             try:
                 yield from (
@@ -196,36 +186,24 @@ class Watching:
         root = next((Path(root) for root in roots if changed.is_relative_to(root)), None)
         if root is None or changed.name in _IGNORE_FILES:
             return root is not None
-        *folders, name = ["", *changed.relative_to(root).parts]
         ours = (self._settings.data_folder, self._settings.cache_folder, self._settings.index_path)
         if any(changed.is_relative_to(own) and own.is_relative_to(root) for own in ours):
             return False
-        return not (is_hidden(name, False) or any(is_hidden(folder, True) for folder in folders))
+        return not any(is_hidden(part, True) for part in changed.relative_to(root).parts)
 
 
-def changed_line(report: SyncReport) -> str:
-    """2026-11-26 16:05:12 added notes/a.md, changed notes/b.md; "" where a sync changed nothing."""
+def changes(report: SyncReport) -> str:
+    """What a sync has changed: "added notes/a.md; changed notes/b.md"; empty where that is nothing."""
     files = {"added": report.new, "changed": report.updated, "removed": report.removed}
     parts = [f"{what} {_named(paths)}" for what, paths in files.items() if paths]
-    left = {"skipped": report.skipped, "kept, but not to be seen now:": report.kept}
-    parts += [
-        f"{what} {short_path(file.path)} ({file.reason})" for what, files in left.items() for file in files if file.new
-    ]
-    if report.embedded and not parts:
-        parts = [f"{plural(report.embedded, 'passage')} embedded"]
-    return f"{datetime.now():%Y-%m-%d %H:%M:%S} {'; '.join(parts)} ({report.seconds:.1f} s)" if parts else ""
+    parts += [f"skipped {short_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
+    embedded = [f"{plural(report.embedded, 'passage')} embedded"] if report.embedded else []
+    return "; ".join(parts or embedded)
 
 
 def _named(paths: tuple[str, ...]) -> str:
     rest = [f"{len(paths) - NAMED:,} more"] if len(paths) > NAMED else []
     return joined([*map(short_path, paths[:NAMED]), *rest])
-
-
-def _in_words(heard: Sequence[str], networks: Mapping[str, str], missing: Iterable[str]) -> str:
-    parts = [f"watching {joined(map(short_path, heard))}"] if heard else []
-    parts += [f"{short_path(path)} every 15 minutes, as it is on a network ({kind})" for path, kind in networks.items()]
-    parts += [f"{short_path(path)} is not there now, what was indexed of it stays" for path in missing]
-    return "; ".join(parts)
 
 
 def _too_many(error: Exception) -> str:
@@ -248,18 +226,6 @@ def battery(supplies: Path = POWER) -> int | None:
             if is_ours and (supply / "status").read_text().strip() == "Discharging":
                 shares.append(int((supply / "capacity").read_text()))
     return min(shares, default=None)
-
-
-def network(path: str, mounts: Path = MOUNTS) -> str:
-    """The file system of a path if it lies on a network and gives no hints, else "". Linux says so."""
-    nearest, kind = -1, ""
-    with suppress(OSError):
-        for line in mounts.read_text(errors="surrogateescape").splitlines():
-            place, _, about = line.partition(" - ")
-            point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), place.split()[4])
-            if len(point) >= nearest and Path(path).is_relative_to(point):
-                nearest, kind = len(point), about.split()[0]
-    return kind if kind in NETWORKS else ""
 
 
 def look(path: str) -> tuple[int, int] | None:

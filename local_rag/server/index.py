@@ -19,7 +19,6 @@ from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store import reads
 from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
-from local_rag.runtime.watching import NAMED, Watching
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import NotFound
@@ -98,17 +97,14 @@ class AllowedRoot:
 
 @dataclass(frozen=True, slots=True)
 class WatchView:
-    """What `serve --watch` does for an index, in a line; what changed last, in counts, with the first of these files.
+    """What `serve --watch` does for an index, and what it changed last, each in a line.
 
-    `at` is when that was, in ISO 8601, "" where nothing has changed since the server started.
+    `changed_at` is when that was, in ISO 8601; both are empty where nothing has changed since the server started.
     """
 
     state: str
-    at: str
-    new: int
-    updated: int
-    removed: int
-    files: Sequence[str]
+    changed: str
+    changed_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +194,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
     skipped = {(path, why) for path, why in reported if not why.startswith(OF_OTHER_KINDS)}
     views = [_skipped(listing, path, why) for path, why in skipped]
+    watched = workspace.watched.get(settings.index_path)
     return IndexView(
         name,
         True,
@@ -209,17 +206,8 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         embedder=shown(status.embedder),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
-        watching=_watching(workspace.watched.get(settings.index_path), listing),
+        watching=WatchView(shown(watched.state), shown(watched.changed), watched.changed_at) if watched else None,
     )
-
-
-def _watching(watching: Watching | None, listing: FileListing) -> WatchView | None:
-    if watching is None:
-        return None
-    report = watching.last.report
-    new, updated, removed = report.new, report.updated, report.removed
-    files = [shown(listing.label(path)) for path in (*new, *updated, *removed)[:NAMED]]
-    return WatchView(shown(watching.state), watching.last.at, len(new), len(updated), len(removed), files)
 
 
 def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:

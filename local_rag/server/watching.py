@@ -26,16 +26,12 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
             for name in workspace.indexes():
                 folder = workspace.settings_of(name).index_path
                 if folder not in workspace.watched:
-                    told = partial(_say_of, name, say)
+                    told = partial(lambda name, line: say(f"{name}: {line}"), name)
                     watching = Watching(workspace.settings_of(name), partial(_sync, workspace, name), told, quiet)
                     workspace.watched[folder] = watching
                     threading.Thread(target=watching.run, args=(workspace.closing,), daemon=True).start()
 
     threading.Thread(target=begin, name="local-rag-watch", daemon=True).start()
-
-
-def _say_of(name: str, say: Callable[[str], None], line: str) -> None:
-    say(f"{name}: {line}")
 
 
 def _sync(workspace: Workspace, name: str) -> SyncReport:

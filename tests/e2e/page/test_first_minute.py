@@ -164,5 +164,5 @@ def test_the_page_shows_that_it_watches_and_what_changed_last(browser, at_home):
         tab.see("Watching ~/notes")
         (at_home / "notes" / "keys.md").write_text("The keys hang beside the door.")
         tab.see("Last change")
-        tab.see("1 new (notes/keys.md)")
+        tab.see("added ~/notes/keys.md")
     assert [line.split("added ")[1].split(" (")[0] for line in lines if "added" in line] == ["~/notes/keys.md"]

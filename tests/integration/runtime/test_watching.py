@@ -21,7 +21,7 @@ from local_rag.core.progress import Silent
 from local_rag.index.index import Index
 from local_rag.runtime import watching
 from local_rag.runtime.indexing import Request, index_files
-from local_rag.runtime.watching import Pending, Watching, battery, network
+from local_rag.runtime.watching import Pending, Watching, battery
 
 EMBEDDER = HashingEmbedder()
 QUIET = 0.1
@@ -103,7 +103,7 @@ def test_what_is_edited_renamed_swapped_and_deleted_is_followed(world, tmp_path)
         (world.notes / "gone.md").unlink()
         world.write("later/inside.md", ".hidden/not.md", "node_modules/not.md")
         world.becomes_fresh(tmp_path / "fresh")
-    assert world.watching.last.at and world.watching.state.startswith("watching")
+    assert world.watching.changed_at and world.watching.state.startswith("watching")
     assert len(world.lines) == len(set(world.lines)), "nothing is said twice"
     assert "not.md" not in "".join(world.lines)
 
@@ -192,20 +192,6 @@ def test_a_low_battery_pauses(world, tmp_path, monkeypatch):
         world.says("watching")
     state(status="Discharging", scope="Device")
     assert battery(supply.parent) is None, "that of a mouse"
-
-
-def test_folders_on_a_network_are_swept(world, tmp_path, monkeypatch):
-    mounts = tmp_path / "mountinfo"
-    lines = ["1 0 8:1 / / rw - ext4 /dev/sda rw", r"2 1 0:9 / /mnt/my\040nas rw shared:1 - nfs4 nas:/ rw"]
-    mounts.write_text("\n".join([*lines, f"3 1 0:10 / {tmp_path} rw - fuse.sshfs there: rw"]))
-    assert network("/mnt/my nas/notes", mounts) == "nfs4"
-    assert network("/mnt/my", mounts) == network("/anything", tmp_path / "none") == ""
-    monkeypatch.setattr(watching, "network", lambda path: network(path, mounts))
-    monkeypatch.setattr(watching, "SWEEP", 0.3)
-    with world.watched():
-        world.says("as it is on a network (fuse.sshfs)")
-        world.write("far.md")
-        world.says("far.md")
 
 
 @pytest.mark.slow

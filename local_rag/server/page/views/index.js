@@ -90,13 +90,9 @@ function About({ about }) {
     ${about.watching && html`<${Watching} watching=${about.watching} />`}</div>`;
 }
 
-function Watching({ watching }) {
-  const { state, at, files } = watching;
-  const more = watching.new + watching.updated + watching.removed - files.length;
-  return html`<p class="small" role="status"><bdi>${capital(state)}</bdi>.
-    ${at && html` Last change <${Time} at=${at} />: ${counts(watching)}${" "}
-      (<bdi>${joined([...files, more > 0 && `${more.toLocaleString()} more`], ", ")}</bdi>).`}</p>`;
-}
+const Watching = ({ watching: { state, changed, changed_at } }) => html`<p class="small" role="status">
+    <bdi>${capital(state)}</bdi>.
+    ${changed && html`Last change <${Time} at=${changed_at} />: <bdi>${changed}</bdi>.`}</p>`;
 
 function Waiting({ about: { chunks, embedded, seconds_left } }) {
   return html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means
