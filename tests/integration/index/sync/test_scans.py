@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder
+from support.hostile import make_zip
 from support.scans import drawn, scanned, stand_in, table
 
-from local_rag.core.errors import Stopped
 from local_rag.index.index import Index
 from local_rag.index.parse.ocr import READERS
 
@@ -65,27 +65,15 @@ def test_pages_wait_until_ocr_is_asked_for(index, folder, tmp_path):
     index.verify(deep=True)
 
 
-@pytest.mark.slow
-def test_what_a_stop_leaves_is_read_by_the_next_run(index, folder, tmp_path):
-    index.sync([folder])
-
-    def stop(told):
-        if told.done == 2:
-            raise Stopped("enough")
-
-    with pytest.raises(Stopped):
-        index.read_scans(languages=["eng"], progress=stop)
-    assert found(index) == [("log.pdf", 1), ("log.pdf", 2)] and index.sync().scans == 1
-    assert index.read_scans(languages=["eng"]).scans_read == 1 and pages_read(tmp_path) == 3
-
-
 def test_a_bad_image_costs_no_other_file_anything(index, folder, tmp_path):
     """What is wrong with the picture is remembered with the file, and it is not tried again."""
     whole = (folder / "photo.png").read_bytes()
     (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
     (folder / "text.png").write_text("no picture")
+    make_zip(folder / "a.zip", {"log.pdf": (folder / "log.pdf").read_bytes(), "note.txt": "The note in the zip."})
     report = index.sync([folder], loaders=READERS)
-    assert "is no image" in next(file.reason for file in report.skipped if file.path.endswith("text.png"))
+    for name, why in (("text.png", "is no image"), ("a.zip", "OCR does not read what lies inside")):
+        assert why in next(file.reason for file in report.skipped if file.path.endswith(name))
     read = index.read_scans(languages=["eng"])
     (failed,) = read.skipped
     assert (
@@ -102,6 +90,7 @@ def test_a_page_that_another_try_may_read_waits_on(index, folder, tmp_path, monk
     stand_in(tmp_path / "broken", monkeypatch, code=1)
     index.sync([folder])
     read = index.read_scans(languages=["eng"])
+    assert all("is not read by tesseract" in file.reason for file in read.skipped)
     assert (read.scans_read, len(read.skipped), read.scans, index.sync().scans) == (0, 3, 3, 3)
 
 
@@ -113,12 +102,3 @@ def test_another_content_is_read_anew(index, folder, tmp_path):
     os.utime(folder / "log.pdf", (1, 1))
     report = index.sync()
     assert (report.scans, report.updated) == (2, (str(folder / "log.pdf"),)) and found(index) == []
-
-
-@pytest.mark.slow
-def test_a_scan_inside_of_a_file_is_named(index, folder, tmp_path):
-    from support.hostile import make_zip
-
-    make_zip(folder / "a.zip", {"log.pdf": (folder / "log.pdf").read_bytes(), "note.txt": "The note in the zip."})
-    report = index.sync([folder])
-    assert "OCR does not read what lies inside" in next(f.reason for f in report.skipped if f.path.endswith("a.zip"))
