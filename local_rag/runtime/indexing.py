@@ -343,7 +343,7 @@ def sync_progress(display: Display) -> Iterator[Callable[[Progress], None]]:
     """What a sync calls to say how far it is."""
     with display.progress("reading the folders…") as show:
         yield lambda progress: show(
-            progress.share, f"{progress_line(progress)}  {shorten(Path(progress.path).name, 40)}"
+            progress.share, f"{progress_line(progress)}; {shorten(Path(progress.path).name, 40)}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -311,7 +312,10 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
     except IndexMissing:
         return {"questions": []}
     headed = listing.read(reads.headed, READ_FOR_QUESTIONS)
-    named = {path: (title, _heading(title, headings)) for path, title, headings in headed}
+    common = Counter(heading for *_, headings in headed for heading in {*headings})  # "Abstract" says little of a paper
+    named = {
+        path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed
+    }
     asked = [
         f"What does “{shown(title)}” say about “{shown(heading)}”?" for title, heading in named.values() if heading
     ]
@@ -320,7 +324,7 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
 
 
 def _heading(title: str, headings: Sequence[str]) -> str:
-    """The first heading below the title that reads like one, "" where there is none."""
+    """The first heading that is not the title and reads like one, "" where there is none."""
     fitting = (each for each in headings if each != title and 4 <= len(each) <= LONGEST_HEADING and each[0].isalpha())
     return next(fitting, "") if len(title) <= LONGEST_HEADING else ""
 

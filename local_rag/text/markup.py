@@ -18,6 +18,7 @@ _PATTERNS = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
         r"<!--.*?-->",
+        r"(?<=[`*])\\\s",  # "`list`\ s" is lists in reStructuredText
         r" ?\[(?:\d+|\#\w*|\*)\]_(?!\w)",
         r"(?<![\w`])(?P<kept>[A-Z][A-Za-z-]*)__?(?=[\s.,;:)]|\Z)",  # a reference of reStructuredText; class_ is a name
         rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge

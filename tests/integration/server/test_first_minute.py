@@ -135,7 +135,8 @@ def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
 def test_questions_are_suggested_from_titles_and_headings_and_from_the_sample(serve, at_home):
     client, lease = serve(), "# Lease\n\n## Notice period\n\nThree months.\n"
     assert client.got("/api/index/suggestions") == {"questions": []}
-    (at_home / "notes" / "lease.md").write_text(lease)
+    (at_home / "notes" / "lease.md").write_text(lease.replace("##", "## Summary\n\nOf a lease.\n\n##"))
+    (at_home / "notes" / "rules.md").write_text("# Rules\n\n## Summary\n\nOf the house.\n")
     added(client, root=file_id(str(at_home)), below="notes")
     asked = client.got("/api/index/suggestions")["questions"]
     assert "What does “Lease” say about “Notice period”?" in asked and len(asked) <= 3

@@ -61,8 +61,8 @@ def test_what_waits_for_its_vector_is_counted():
         ("{func}`os.dup2`, :pep:`8`, {term}`slotted <slotted classes>`", "os.dup2, PEP 8, slotted"),
         ("`sys.stdout`, ``x = y``, `the page <https://a>`_", "sys.stdout, x = y, the page"),
         (
-            "an Error_ of `Type Objects`_ [10]_, :class:`~a.B`; class_ and ``Py_``",
-            "an Error of Type Objects, B; class_ and Py_",
+            "an Error_ of `Type Objects`_ [10]_, :class:`~a.B`; class_, ``Py_``\\ s",
+            "an Error of Type Objects, B; class_, Py_s",
         ),
         (".. note:: thus::\n\n  a::b\n\n.. _Error: x\n", "thus:\n\n  a::b\n\n"),
         ("a <b>bold</b> word<br/><!-- nothing -->", "a bold word"),

@@ -20,7 +20,7 @@ export function Welcome({ settings, onIndex, onAsk }) {
   return html`<div class="welcome"><p class="question">What do you want to know?</p>
     <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say.
       Nothing leaves this machine unasked.</p>
-    ${about?.about && html`<p class="small">${about.about}</p>`}
+    ${about?.about && html`<p class="small lines">${about.about}</p>`}
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${settings.index} onIndex=${onIndex} />`}
     ${about?.exists && html`<${Progress} />`}
     <${Unfinished} />
