@@ -26,7 +26,7 @@ def test_stages_drafts_and_the_answer(tab, server):
         HOLD,
         ended("retrieve"),
         started("generate", "writing the answer"),
-        token("## Rent\n\nThe rent is **700"),
+        token("## Rent\n\n1. *One*\n\n| A | B |\n|---|---|\n| `2` | 3 |\n\n```\nx = 1\n```\n\nThe rent is **700"),
         HOLD,
         graded("grade_generation", "not supported", "no passage says 700"),
         started("generate", "writing the answer again"),
@@ -40,7 +40,14 @@ def test_stages_drafts_and_the_answer(tab, server):
     server.release()
     tab.see("Draft, not checked yet")
     tab.has(".draft h3", ["Rent"])
-    tab.has(".draft p", ["The rent is 700"])
+    for drawn, texts in {
+        "ol em": ["One"],
+        "td": ["2", "3"],
+        "td code": ["2"],
+        "pre": ["x = 1"],
+        "strong": ["700"],
+    }.items():
+        tab.has(f".draft {drawn}", texts)
     server.release()
     tab.see("Draft, taken back")
     tab.see("no passage says 700")
