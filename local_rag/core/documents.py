@@ -120,7 +120,8 @@ class SyncReport:
     `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
     `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync. OCR has read
-    `scans_read` pages without a text layer, and `scans` of the whole index wait for it.
+    `scans_read` pages without a text layer, and `scans` of the whole index wait for it; `images` were left out, and it
+    would read them.
     """
 
     new: tuple[str, ...] = ()
@@ -141,6 +142,7 @@ class SyncReport:
     empty: tuple[str, ...] = ()
     scans: int = 0
     scans_read: int = 0
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.parse.ocr import missing
-from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
@@ -68,7 +67,7 @@ def report_parts(
         yield f"{short_path(root)} holds no file to index"
     if report.ignored:
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds_in_words(report.ignored)}"
-    yield from _scans(report, command)
+    yield from _scans(report, command, label)
     yield from _removed(report, label)
     yield from _skipped(report.skipped, label, all_warnings)
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
@@ -85,16 +84,16 @@ def _passages(report: SyncReport, command: str) -> str:
     return ", ".join([*stored, *parts])
 
 
-def _scans(report: SyncReport, command: str) -> Iterator[str]:
+def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
     """What OCR has read, and the command that reads what it has not: pages without a text layer, and images."""
-    images = sum(count for suffix, count in report.ignored.items() if suffix in IMAGES)
     if report.scans_read:
         yield f"{plural(report.scans_read, 'page')} read by OCR"
-    if report.scans or images:
+    if report.scans or report.images:
         waiting = [plural(report.scans, "page") + " without a text layer"] if report.scans else []
-        waiting += [plural(images, "image")] if images else []
+        waiting += [plural(len(report.images), "image")] if report.images else []
         commands = filter(None, [missing(), f"{command} --ocr"])
         yield f"OCR would read {joined(waiting)}: {'   then   '.join(commands)}"
+        yield from (f"  {line}" for line in _listed(report.images, label, _SHOWN))
 
 
 def _patterns(patterns: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from support.scans import scanned, stand_in, table
+from support.scans import drawn, scanned, stand_in, table
 from support.serving import a_workspace, asking
 
 from local_rag.cli.app import run
@@ -27,6 +27,7 @@ def folder(tmp_path):
     made = tmp_path / "notes"
     made.mkdir()
     (made / "note.txt").write_text("The keeper sleeps by day.")
+    drawn("A photograph").save(made / "photo.png")
     scanned(made / "log.pdf", ["Log of the tower", "", SAID, "It is lit at dusk."])
     return made
 
@@ -52,12 +53,13 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         without.setenv("PATH", "")
         told = typed(capsys, "index", str(folder))
         assert re.search(
-            r"OCR would read 1 page without a text layer: pip install 'local-rag\[ocr\]' +then +local-rag index --ocr",
+            r"OCR would read 1 page without a text layer and 1 image: pip install 'local-rag\[ocr\]' +then +"
+            r"local-rag index --ocr\n +notes/photo.png\n",
             told,
         )
         assert "log.pdf: page 1: no text layer" in told
         assert run(["index", "--ocr"]) == 2 and "pip install 'local-rag[ocr]'" in capsys.readouterr().err
-    assert "1 page read by OCR" in typed(capsys, "index", "--ocr")
+    assert "2 pages read by OCR" in typed(capsys, "index", "--ocr")
     assert re.search(r"log\.pdf, p\. 1, read by OCR \((\.\d\d|1\.00)\)", typed(capsys, "ask", QUESTION))
     answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
     (cited,) = answer["citations"]

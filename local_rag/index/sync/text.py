@@ -84,6 +84,7 @@ class TextSync:
             empty=tuple(walked.empty),
             excludes={root.path: root.excludes for root in roots if root.excludes},
             ignored=by_count(sum(walked.ignored.values(), Counter())),
+            images=tuple(walked.images),
         )
 
     # --- what is there

@@ -46,7 +46,8 @@ class Walk:
     """What walking some roots showed. `files` are real paths.
 
     `skipped` are files that are left out and named, each with the reason. `empty` are roots that are folders without a
-    file to index. `ignored` counts the files of each root that nothing reads, by suffix.
+    file to index. `ignored` counts the files of each root that nothing reads, by suffix; OCR would read `images`, which
+    are among them.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Walk:
     missing: dict[str, Missing] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     ignored: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    images: list[str] = field(default_factory=list)
 
     def why_missing(self, file: FileRow) -> tuple[str, Missing]:
         """Why a file that was indexed is not there, with the path that this is said of; no reason if it is gone."""
@@ -219,7 +221,9 @@ class _Search:
         if self._is_wanted(place):
             self._take(place.real, place.rules)
         else:
-            self._walked.ignored[self._root.path][place.real.suffix.lower() or "(none)"] += 1
+            suffix = place.real.suffix.lower()
+            self._walked.ignored[self._root.path][suffix or "(none)"] += 1
+            self._walked.images += [str(place.real)] if suffix in IMAGES else []
 
     def _take(self, real: Path, rules: Rules) -> None:
         cancel.check()

@@ -50,6 +50,7 @@ def pages_read(tmp_path):
 def test_pages_wait_until_ocr_is_asked_for(index, folder, tmp_path):
     report = index.sync([folder])
     assert (report.scans, report.ignored, len(report.new)) == (3, {".png": 1}, 1)
+    assert report.images == (str(folder / "photo.png"),)
     assert [(Path(file.path).name, file.reason) for file in report.skipped] == [
         ("log.pdf", "pages 1, 2, 3: no text layer (scanned?)")
     ]
