@@ -178,12 +178,17 @@ def roles_sql(server: Server) -> str:
     return ";\n".join([*lines, f"-- then, for each person: GRANT {reader} TO PERSON;"])
 
 
+def elsewhere(server: Server, n: int) -> str:
+    """What the server is called here that holds partition n."""
+    return quoted(f"{server.schema}_{n}")
+
+
 def server_sql(server: Server, dimension: int, n: int, host: str = "OTHER_HOST", port: int = 5432) -> tuple[str, str]:
     """What moves partition n to another server: what is run there first, then here, by who owns the index.
 
     `extensions 'vector'` lets ORDER BY and LIMIT travel: https://www.postgresql.org/docs/current/postgres-fdw.html
     """
-    name, other = quoted(server.schema), quoted(f"{server.schema}_{n}")
+    name, other = quoted(server.schema), elsewhere(server, n)
     there = (
         f"CREATE EXTENSION IF NOT EXISTS vector; CREATE SCHEMA IF NOT EXISTS {name};\n"
         f"SET search_path TO {name}, public;\n"

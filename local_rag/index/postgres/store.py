@@ -163,11 +163,13 @@ def is_there(index: ServerIndex) -> bool:
 
 
 def destroy(index: ServerIndex) -> None:
-    """Delete an index and nothing else; only its owner may. Raises IndexMissing and IndexBusy."""
+    """Delete an index, but what other servers hold of it; only its owner may. Raises IndexMissing and IndexBusy."""
     with translated_errors(index), _alone(index) as connection:
         if not _is_there(connection, index):
             raise missing(index)
         connection.execute(f"DROP SCHEMA {schema.quoted(index.server.schema)} CASCADE".encode())
+        for n in schema.partitions():
+            connection.execute(f"DROP SERVER IF EXISTS {schema.elsewhere(index.server, n)} CASCADE".encode())
 
 
 @contextmanager

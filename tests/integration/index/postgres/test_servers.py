@@ -8,6 +8,7 @@ from support.postgres import Server, run
 
 from local_rag.core.errors import LocalRagError
 from local_rag.diagnostics.server import server_checks
+from local_rag.index import stores
 from local_rag.index.index import Index
 from local_rag.index.postgres import schema
 from local_rag.index.postgres.tables import Nearest
@@ -91,6 +92,8 @@ def test_three_servers_answer_as_one_and_each_ranks_its_own(three, tmp_path):
         others[1].start()
         with Index.open(index.path, HashingEmbedder(), chunk_size=40) as again:
             assert answers(again) == expected[2]
+    stores.destroy(index.path)
+    assert first.execute("SELECT srvname FROM pg_foreign_server") == []
 
 
 def test_a_replica_is_read_and_never_written(three):
