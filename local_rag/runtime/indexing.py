@@ -17,7 +17,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
-from local_rag.index.parse.ocr import READERS, missing
+from local_rag.index.parse.ocr import READERS, missing, to_read
 from local_rag.index.stores import has_index
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
@@ -175,9 +175,10 @@ class NothingToIndex(UsageError):
         others = sum(report.ignored.values())
         left = f", only {plural(others, 'file')} of other kinds: {kinds_in_words(report.ignored)}" if others else ""
         folders = joined(map(short_path, report.empty))
+        kinds = "Markdown, text, HTML, PDF, DOCX, EPUB, mail, CSV, JSON and code"
         super().__init__(
             f"{folders} {'holds' if len(report.empty) == 1 else 'hold'} no file of a kind that is read{left}",
-            hint="local-rag index FOLDER   reads Markdown, text, HTML, PDF, DOCX, EPUB, mail, CSV, JSON and code",
+            hint=to_read("local-rag index FOLDER") if report.images else f"local-rag index FOLDER   reads {kinds}",
         )
 
 

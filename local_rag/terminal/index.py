@@ -13,7 +13,7 @@ from rich.text import Text
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.parse.ocr import missing
+from local_rag.index.parse.ocr import to_read
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
@@ -91,8 +91,7 @@ def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
     if report.scans or report.images:
         waiting = [plural(report.scans, "page") + " without a text layer"] if report.scans else []
         waiting += [plural(len(report.images), "image")] if report.images else []
-        commands = filter(None, [missing(), f"{command} --ocr"])
-        yield f"OCR would read {joined(waiting)}: {'   then   '.join(commands)}"
+        yield f"OCR would read {joined(waiting)}: {to_read(command)}"
         yield from (f"  {line}" for line in _listed(report.images, label, _SHOWN))
 
 

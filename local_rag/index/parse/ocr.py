@@ -56,6 +56,11 @@ def missing(languages: Sequence[str] = ()) -> str:
     return "apt install tesseract-ocr" if languages else "pip install 'local-rag[ocr]'"
 
 
+def to_read(command: str) -> str:
+    """What to type so that a command that indexes reads pictures, too."""
+    return "   then   ".join(filter(None, [missing(), f"{command} --ocr"]))
+
+
 def load_image(path: Path) -> ParsedFile:
     """An image: one page, which waits for OCR. Raises FileSkipped for what is none, or is too large."""
     with opened_image(path) as image:

@@ -11,10 +11,13 @@ from pypdf import PdfReader, PdfWriter
 from support.hostile import make_pdf, make_zip
 from support.scans import A4, drawn, scanned, stand_in, table
 
+from local_rag.config.settings import Settings
 from local_rag.core.errors import FileSkipped
+from local_rag.core.progress import Silent
 from local_rag.index.parse import ocr, pdf_page
 from local_rag.index.parse.loaders import load, names_of
 from local_rag.index.parse.pdf import load_pdf
+from local_rag.runtime.indexing import NothingToIndex, Request, index_files
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
 LEFT = ["The lamp of the tower is lit", "at dusk by the keeper of the", "rock, who also winds the"]
@@ -68,11 +71,15 @@ def test_a_line_keeps_its_place_and_how_sure_tesseract_is_of_it(says, tmp_path):
     assert (tmp_path / "bin" / "asked").read_text() == "- - -l eng+rus tsv\n"
 
 
-def test_what_is_missing_is_named(monkeypatch):
+def test_what_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     assert (ocr.missing(["rus"]), ocr.missing()) == ("apt install tesseract-ocr", "")
     monkeypatch.setattr(ocr, "find_spec", lambda name: None)
     assert ocr.missing() == "pip install 'local-rag[ocr]'"
+    drawn("A photograph").save(tmp_path / "photo.png")
+    with pytest.raises(NothingToIndex, match="only 1 file of other kinds") as error:
+        index_files(Settings.load(), Request([tmp_path]), Silent())
+    assert error.value.hint == "pip install 'local-rag[ocr]'   then   local-rag index FOLDER --ocr"
 
 
 def test_the_stamp_of_a_scanner_is_no_text_layer(tmp_path):
