@@ -11,7 +11,6 @@ from local_rag.core.errors import Stopped
 from local_rag.runtime.watching import QUIET, Watching
 from local_rag.server.errors import ApiError
 from local_rag.server.index import synced
-from local_rag.server.jobs import Job
 from local_rag.server.workspace import Workspace
 
 POLL = 0.1
@@ -22,13 +21,13 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
     """Follow the files of every index, of those that are made later as well, on threads that end with the workspace."""
 
     def begin() -> None:
-        while not workspace.closing.wait(POLL if not workspace.watched else quiet):
+        while not workspace.closing.wait(quiet):
             for name in workspace.indexes():
-                folder = workspace.settings_of(name).index_path
-                if folder not in workspace.watched:
+                settings = workspace.settings_of(name)
+                if settings.index_path not in workspace.watched:
                     told = partial(lambda name, line: say(f"{name}: {line}"), name)
-                    watching = Watching(workspace.settings_of(name), partial(_sync, workspace, name), told, quiet)
-                    workspace.watched[folder] = watching
+                    watching = Watching(settings, partial(_sync, workspace, name), told, quiet)
+                    workspace.watched[settings.index_path] = watching
                     threading.Thread(target=watching.run, args=(workspace.closing,), daemon=True).start()
 
     threading.Thread(target=begin, name="local-rag-watch", daemon=True).start()
@@ -37,21 +36,16 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
 def _sync(workspace: Workspace, name: str) -> SyncReport:
     """What the job of an index did, which waits for other jobs. Raises what it ended with, Stopped with the server."""
     reports: list[SyncReport] = []
-    while (job := _begun(workspace, name, reports)) is None:
-        if workspace.closing.wait(POLL):
-            raise Stopped("the server ends")
-    while not job.ended:
-        workspace.closing.wait(POLL)
-    if job.failure:
-        raise job.failure
-    return reports[0]
-
-
-def _begun(workspace: Workspace, name: str, reports: list[SyncReport]) -> Job | None:
-    """The job, unless another one of this server writes."""
-    try:
-        return synced(workspace, "cookie", name, keep=reports.append)
-    except ApiError as error:
-        if error.code != "index_busy":
-            raise
-    return None
+    while not workspace.closing.wait(POLL):
+        try:
+            job = synced(workspace, "cookie", name, keep=reports.append)
+        except ApiError as error:
+            if error.code != "index_busy":
+                raise
+            continue
+        while not job.ended:
+            workspace.closing.wait(POLL)
+        if job.failure:
+            raise job.failure
+        return reports[0]
+    raise Stopped("the server ends")
