@@ -101,6 +101,7 @@ def test_the_keyboard_alone_is_enough(tab, server):
 
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
+    tab.page.locator("textarea:focus").wait_for()  # which the page gives to the question box when it has loaded
     tab.page.get_by_role("button", name="Keys").click()
     dialog = tab.page.get_by_role("dialog")
     dialog.wait_for()
