@@ -28,7 +28,7 @@ from local_rag.index.postgres.connection import (
     transaction,
     translated_errors,
 )
-from local_rag.index.postgres.tables import Nearest, make_nearest
+from local_rag.index.postgres.tables import Nearest, make_nearest, without_nearest
 from local_rag.index.store import checks, reads, writes
 from local_rag.index.store.schema import IndexSettings
 from local_rag.index.store.store import Store
@@ -138,8 +138,10 @@ class ServerStore(Store):
 
     def refresh(self) -> None:
         """Make HNSW where there is none yet; count frequent words anew if the index has grown much."""
+        for n in self.read(without_nearest):
+            with self.writing() as db:  # of its own: it waits for those who write to this partition, and holds no other
+                make_nearest(db, n)
         with self.writing() as db:
-            make_nearest(db)
             words.refresh(db)
 
     def verify(self, *, deep: bool) -> bool:

@@ -58,18 +58,23 @@ class Nearest:
         return np.fromiter((row[0] for row in rows), dtype=np.int64), True
 
 
-def make_nearest(db: Database) -> None:
-    """Make HNSW of each partition that lies here and has none, where this role may: of all its vectors at once.
-
-    One process builds: several would need a shared memory of this size, which containers often lack.
-    """
-    lacking = (
+def without_nearest(db: Database) -> list[int]:
+    """The partitions that lie here, have no HNSW, and of which this role may make it."""
+    sql = (
         "SELECT n FROM unnest(?::integer[]) AS n JOIN pg_class ON oid = to_regclass('embedded_' || n)"
         " WHERE relkind = 'r' AND pg_has_role(relowner, 'USAGE') AND to_regclass('nearest_' || n) IS NULL"
     )
+    return [n for (n,) in db.execute(sql, (list(partitions()),))]
+
+
+def make_nearest(db: Database, n: int) -> None:
+    """Make HNSW of all vectors of a partition at once, unless another process has made it meanwhile.
+
+    One process builds: several would need a shared memory of this size, which containers often lack.
+    """
     db.execute("SET LOCAL maintenance_work_mem = '1GB'; SET LOCAL max_parallel_maintenance_workers = 0")
-    db.execute("SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1))")  # of two, one makes it
-    for (n,) in db.execute(lacking, (list(partitions()),)).fetchall():
+    db.execute("SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 1))")
+    if n in without_nearest(db):
         db.execute(nearest(n))
 
 
@@ -231,7 +236,8 @@ def _show(db: Database, rows: Sequence[tuple[int, int, bytes, bytes | None]]) ->
     texts = vectors.matrix_of([vector for _, _, vector, _ in rows], dimension)
     headers = vectors.matrix_of([vector or nothing for *_, vector in rows], dimension)
     near = vectors.with_headers(texts, headers)
-    values = [(*row[:3], _text(vector)) for row, vector in zip(rows, near, strict=True)]
+    # in one order: two that write the same chunks never wait for each other
+    values = sorted((*row[:3], _text(vector)) for row, vector in zip(rows, near, strict=True))
     db.executemany("INSERT INTO embedded VALUES (?, ?, ?, ?::halfvec) ON CONFLICT DO NOTHING", values)
     return len(rows)
 
