@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
-from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
+from local_rag.core.protocols import Corpus, Engine, Evaluator, Shape, WebSearch
 from local_rag.core.question_memory import QuestionMemory
+from local_rag.graphs.state import State, standalone_of
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
 
 TIME = "time"
 """The clock among the exhausted budgets of `spent`."""
@@ -36,10 +39,9 @@ class Options:
     each: bool = False
     complexity: Literal["single", "auto", "multi"] = "single"
     rewrite_first: bool = False
-    memory: bool = False
 
     @classmethod
-    def of(cls, values: Values, *, memory: bool = False) -> Options:
+    def of(cls, values: Values) -> Options:
         """What the settings ask for."""
         return cls(
             separate=values.self_rag.final_grade == "separate",
@@ -48,7 +50,6 @@ class Options:
             each=values.self_rag.retrieve == "each",
             complexity=values.adaptive.complexity,
             rewrite_first=values.adaptive.fallback == "rewrite",
-            memory=memory,
         )
 
 
@@ -89,8 +90,8 @@ class Deps:
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
     as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
     messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, None where there is
-    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.conversation.remember` makes
-    them.
+    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.finish` makes them. `graph`
+    and `thread` are the names that the answer says it is from; it counts its seconds from when the Deps are made.
     """
 
     index: Corpus
@@ -115,6 +116,9 @@ class Deps:
     drafts: bool = False
     evaluator: Evaluator | None = None
     turns: Sequence[Mapping[str, Any]] = ()
+    graph: str = ""
+    thread: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -167,3 +171,25 @@ def recursion_limit(limits: Limits) -> int:
     step of reasoning by one, each part of an answer by four.
     """
     return 8 * (limits.rewrites + limits.generations + 3) + 6 * limits.steps
+
+
+def texts_of(state: State, deps: Deps) -> AnswerTexts:
+    """The program's own sentences, in the language that is set, or that of the question, or of the chat before it."""
+    return texts_for(deps.answer.language, standalone_of(state), _language_before(state))
+
+
+def shape_of(state: State, deps: Deps) -> Shape:
+    """What an engine is asked for."""
+    answer, question = deps.answer, standalone_of(state)
+    language, refusal = (
+        asked_language(answer.language, question, _language_before(state)),
+        texts_of(state, deps).refusal,
+    )
+    return Shape(answer.sentences, answer.style, language, refusal)
+
+
+def _language_before(state: State) -> str:
+    """The language of the last answer of the chat; empty for English, because other languages fall back to it."""
+    turns = state.get("turns") or [{}]
+    language = str(turns[-1].get("language", ""))
+    return language if language != ENGLISH.code else ""

@@ -67,7 +67,7 @@ OF_GRAPHS: Mapping[str, str] = {
 }
 
 OF_NODES: Mapping[str, str] = {
-    "standalone_question": "makes a follow-up a question that stands alone",
+    "begin": "makes a follow-up a question that stands alone",
     "route_question": "chooses between your files, the web and neither",
     "decide_retrieval": "decides whether your files are needed",
     "retrieve": "brings the passages that fit the question best",
@@ -87,6 +87,6 @@ OF_NODES: Mapping[str, str] = {
     "grade_segment": "checks whether the passages support the new part",
     "prepare_for_final_grade": "goes on to the last check",
     "llm_fallback": "answers without your files, and says so",
-    "give_up": "takes the best draft, or says that your files do not say",
-    "remember": "keeps the question and its answer for follow-ups",
+    "give_up": "stops trying: the best draft is taken, if there is one",
+    "finish": "checks the citations, looks where files disagree, and makes the answer",
 }

@@ -20,6 +20,7 @@ from langsmith import tracing_context
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
+from local_rag.core.answer import Answer
 from local_rag.core.asynchronous import apart
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
@@ -27,11 +28,12 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import LocalGraph
-from local_rag.runtime.export import source_line
 from local_rag.runtime.rag import Rag
+from local_rag.text.answer_markdown import markdown
+from local_rag.text.blocks import blocks
 from local_rag.text.markup import inert
 
-SOURCES = "\n\n- \\["
+SOURCES = "\n\n- ["
 """How the list of sources begins, which is no part of an answer when it comes back as a turn."""
 
 
@@ -117,7 +119,7 @@ def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[Messages
         question, turns = _asked(state["messages"])
         name = rag.settings.values.graph
         of_turns = replace(deps(graph=name), turns=turns)
-        result = rag._graph(name, memory=True).invoke({"question": question}, context=of_turns)
+        result = rag.graph(name).invoke({"question": question}, context=of_turns)
         return {"messages": [_message(result)]}
 
     graph = StateGraph(MessagesState, Context)
@@ -142,10 +144,9 @@ def _asked(messages: Sequence[AnyMessage]) -> tuple[str, list[dict[str, str]]]:
 
 def _message(result: Mapping[str, Any]) -> AIMessage:
     """The answer with its sources: as a list in its text, and as objects beside it."""
-    citations = result.get("citations", ())
-    sources = "\n".join(map(source_line, citations))
-    told = {"status": result.get("status", "abstained"), "citations": to_plain(citations)}
-    return AIMessage(f"{inert(result['generation'])}\n\n{sources}".strip(), additional_kwargs=told)
+    answer: Answer = result["answer"]
+    told = {"status": answer.status, "citations": to_plain(answer.citations)}
+    return AIMessage(inert(markdown(blocks(answer, str))), additional_kwargs=told)
 
 
 plain, self_rag, crag, adaptive = (_factory(partial(_graph, name)) for name in get_args(GraphName))

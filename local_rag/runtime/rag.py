@@ -28,6 +28,7 @@ from local_rag.runtime.opening import SEE, check_question, open_embedder, open_i
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
+from local_rag.text.answer_html import answer_html
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -82,6 +83,7 @@ class Rag(Changing):
     ) -> None:
         from local_rag.web.search import Off
 
+        Answer.as_html = answer_html  # a notebook shows it
         self.settings = settings
         self.index = cast("Index", Reranked(index, choice.reranker)) if choice.reranker else index
         self.choice = choice
@@ -96,7 +98,7 @@ class Rag(Changing):
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
-        self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
+        self._graphs: dict[str, CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._history: History | None = None
         self._running: set[Cancel] = set()
         self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
@@ -228,21 +230,20 @@ class Rag(Changing):
         thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        compiled = self._graph(name, memory=bool(thread or turns))
+        compiled = self.graph(name)
         if may_search is None and self.settings.values.web.enabled == "ask":
             may_search = never
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
-        deps = replace(deps, turns=self.history.before(thread) if thread else list(map(asdict, turns)))
+        before = self.history.before(thread) if thread else list(map(asdict, turns))
+        deps = replace(deps, turns=before, thread=thread)
         question = question.strip()
         run = Run(
             compiled,
-            name,
             question,
             deps,
             running=self._running,
             embedder=self.embedder,
             evaluator=self.evaluator,
-            thread=thread,
             callbacks=callbacks,
         )
         source = self.fallback_corpus_of(name)
@@ -312,12 +313,6 @@ class Rag(Changing):
         With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
         UsageError for an unknown graph, and for `strict` with one that does not check its answers.
         """
-        return self._graph(name, memory=checkpointer is not None, checkpointer=checkpointer)
-
-    def _graph(
-        self, name: str, *, memory: bool, checkpointer: BaseCheckpointSaver[Any] | None = None
-    ) -> CompiledStateGraph[State, Deps, Question, Result]:
-        """With `memory` it understands follow-ups, from the turns that a checkpointer keeps or that it is given."""
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
@@ -330,13 +325,13 @@ class Rag(Changing):
                 hint="local-rag ask --graph self-rag --strict …",
             )
         with self._lock:
-            if checkpointer is None and (name, memory) in self._graphs:
-                return self._graphs[name, memory]
-            graph = compiled(name, Options.of(values, memory=memory), checkpointer)
+            if checkpointer is None and name in self._graphs:
+                return self._graphs[name]
+            graph = compiled(name, Options.of(values), checkpointer)
             graph = graph.copy({"contexts": partial(self.context, graph=name)})
             configured = graph.with_config(recursion_limit=recursion_limit(values.limits))
             if checkpointer is None:
-                self._graphs[name, memory] = configured
+                self._graphs[name] = configured
             return configured
 
     def context(
@@ -385,6 +380,7 @@ class Rag(Changing):
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
             evaluator=self.evaluator,
+            graph=graph,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:

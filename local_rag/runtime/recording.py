@@ -32,7 +32,7 @@ PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "or
 ADDRESS = ("title", "url", "fallback_corpus")
 STEP = 1.0
 """Seconds after which a draft is written anew: what a kill takes of it."""
-ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations", "conflicts"})
+ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "answer"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 
@@ -117,7 +117,7 @@ class _Entry:
         elif isinstance(event, Token):
             self._write_draft(event)
         else:
-            self._shown = event.state.get("shown", ()) if isinstance(event, Step) else self._shown
+            self._shown = event.state.get("prompt_order", ()) if isinstance(event, Step) else self._shown
             found = event.documents if isinstance(event, Retrieved) else ()
             sources = {str(each.metadata.get("url") or each.metadata.get("source", "")) for each in found} - {""}
             line = {"event": kind(event), "at": self._seconds, **self._data(event)} if self.recorded else None

@@ -11,11 +11,12 @@ from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step,
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import conflict_line, document_line, position_date
-from local_rag.text.answer_texts import AnswerTexts, texts_in
+from local_rag.text.answer_texts import texts_in
+from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
+from local_rag.text.blocks import Note as NoteBlock
 from local_rag.text.display import is_url, local_iso, short_path
 from local_rag.text.markup import as_read, unmarked
-from local_rag.text.nodes import answer_tree, same_length
+from local_rag.text.nodes import same_length
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -49,57 +50,53 @@ def id_of(source: str, origin: str, fallback_corpus: str = "") -> str:
     return file_id(source) if origin == "files" and source and not fallback_corpus else ""
 
 
+def file_id_of(citation: Citation) -> str:
+    """The ID of the file that a citation is of; empty where it is of none."""
+    return id_of(citation.source, citation.origin, citation.fallback_corpus)
+
+
 def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
-    """An answer with its status in words, its text as a tree (`blocks`), and where each quote stands.
+    """An answer with its blocks; each quote in them and beside them says where it stands in words, and its file's ID.
 
     `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
     """
-    texts = texts_in(answer.language)
+    shown = blocks(answer, label)
+    status = next(block for block in shown if isinstance(block, NoteBlock) and block.name == "status")
     view: dict[str, Any] = to_plain(answer)
-    for citations in (view["citations"], view["nearest"]):
-        originals = answer.citations if citations is view["citations"] else answer.nearest
-        _place(citations, originals, label, texts)
     for graded in view["decisions"]:
         graded["why"] = as_read(graded["why"])
-    for conflict, plain in zip(answer.conflicts, view["conflicts"], strict=True):
-        plain["line"] = conflict_line(conflict, texts)
-        for side, position in zip(conflict.positions, plain["positions"], strict=True):
-            position["when"] = position_date(side, texts)
-            _place(position["citations"], side.citations, label, texts)
+    texts = texts_in(answer.language)
+    quotes = {"citations": answer.citations, "nearest": answer.nearest}
     return view | {
         "text": same_length(answer.text),  # others count code points of it
-        "blocks": answer_tree(answer),
-        "status_text": _status_text(answer, texts),
-        "lines": texts.lines(answer),
+        "blocks": [block_view(block) for block in shown],
+        "status_text": status.line,
         "turn": turn,
         "at": at,
+        **{name: [source_view(source_of(each, texts, label)) for each in every] for name, every in quotes.items()},
     }
+
+
+def block_view(block: Block) -> dict[str, Any]:
+    """A block, its sources as `source_view` has them."""
+    view: dict[str, Any] = to_plain(block)
+    if isinstance(block, Quotes | Nearest):
+        view["sources"] = [*map(source_view, block.sources)]
+    elif isinstance(block, Disagreement):
+        view["sides"] = [to_plain(side) | {"sources": [*map(source_view, side.sources)]} for side in block.sides]
+    return view
+
+
+def source_view(source: Source) -> dict[str, Any]:
+    """A citation, and beside it how it is shown."""
+    shown: dict[str, Any] = to_plain(source)
+    shown |= {"file_id": file_id_of(source.citation), "place": source.place}
+    return shown.pop("citation") | shown  # type: ignore[no-any-return]
 
 
 def short(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The short form of an answer."""
     return {name: answer[name] for name in SHORT}
-
-
-def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: PathLabel, texts: AnswerTexts) -> None:
-    """Add where each citation stands in words, what its document says of itself, how its quote was found and reads."""
-    for view, citation in zip(plain, citations, strict=True):
-        heading = citation.heading and f"§ {citation.heading}"
-        view |= {
-            "file_id": id_of(citation.source, citation.origin, citation.fallback_corpus),
-            "label": citation.url if is_url(citation.url) else label(citation.source),
-            "where": texts.where(citation) or heading,
-            "line": document_line(citation),
-            "read": as_read(citation.quote),
-            "how": texts.how(citation),
-        }
-
-
-def _status_text(answer: Answer, texts: AnswerTexts) -> str:
-    """The status in words, with the reason: "Probably: your files disagree"."""
-    if answer.status == "grounded":
-        return texts.grounds(answer)
-    return ": ".join(filter(None, (texts.lead(answer), answer.reason)))
 
 
 PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "url": "", "title": "", "origin": "files"}

@@ -222,6 +222,7 @@ def _events(
         )
         for event in using.enter_context(closing(cast("Generator[Any]", stream))):
             if isinstance(event, Done):
+                job.answer = event.answer, label
                 yield "answer", answer_view(event.answer, label, turn=_turn(workspace, about["thread"]))
                 return
             if isinstance(event, WebQuery) and asks:

@@ -170,12 +170,12 @@ class GraphView:
 
 
 @router.get("/api/graphs/{name}")
-def graph(name: GraphName, workspace: Here, memory: bool = True) -> GraphView:
-    """The nodes and edges of a graph as the settings wire it; without `memory` that of no chat."""
+def graph(name: GraphName, workspace: Here) -> GraphView:
+    """The nodes and edges of a graph as the settings wire it."""
     from local_rag.graphs.deps import Options
     from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES, column
 
-    nodes, edges = column(name, Options.of(workspace.settings.values, memory=memory))
+    nodes, edges = column(name, Options.of(workspace.settings.values))
     views = [NodeView(node, OF_NODES.get(node, "")) for node in nodes]
     arrows: list[EdgeView] = [
         {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges

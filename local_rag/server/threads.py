@@ -18,7 +18,7 @@ from pydantic import Field
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.runtime.export import markdown
+from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import Turn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
@@ -159,7 +159,9 @@ def export(
     chosen = turns if turn is None else turns[turn - 1 : turn]
     headers = file_headers(f"{name}.md" if turn is None else f"{name} {turn}.{format}")
     if turn is None or format == "md":
-        return Response(markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers)
+        return Response(
+            chat_markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers
+        )
     page = answer_page(workspace, chosen[0].answer, _labels(chosen), chosen[0].at)
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)
 

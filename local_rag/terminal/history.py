@@ -22,6 +22,8 @@ from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import COLOURS, LONGEST, QUOTE_WIDTH, answer_parts, location, verdict_text
 from local_rag.terminal.console import PlainTable
+from local_rag.text.answer_texts import ENGLISH
+from local_rag.text.blocks import source_of
 from local_rag.text.display import is_url, joined, normal, plural, short_path, shorten
 from local_rag.text.markup import as_read, unmarked
 from local_rag.text.metadata import short_id
@@ -158,7 +160,7 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
 
 def passage_location(passage: Line, passages: RunPassages) -> Text:
     """Where a passage stands, the beginning of its ID, and its similarity: notes/plan.md, p. 4 (a1b2c3) 0.71."""
-    text = location(_citation(passage), passages.label)
+    text = location(source_of(_citation(passage), ENGLISH, passages.label))
     score = passage.get("score")
     return text.append(
         f" ({short_id(passage['chunk_id'])}){f' {score:.2f}' if isinstance(score, float) else ''}", "dim"

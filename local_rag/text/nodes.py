@@ -68,14 +68,14 @@ def answer_tree(answer: Answer) -> list[Node]:
     doubts = texts_in(answer.language).doubts
     return tree(
         answer.text,
-        {citation.number for citation in answer.quoted},
+        {citation.number for citation in answer.cited},
         [(highlight.start, highlight.end) for highlight in answer.highlights],
         [
             (_end(answer.text, sentence), {"t": "doubt", "s": doubts[sentence.support], "support": sentence.support})
             for sentence in answer.sentences
             if sentence.support in doubts
         ],
-        quotes=answer.engine == "extractive",
+        quotes=answer.quotes_only,
     )
 
 

@@ -110,10 +110,10 @@ class Walk:
         return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def walk(name, settings=None, *, memory=False):
+def walk(name, settings=None):
     """Every script on one graph, wired as these settings ask for."""
     values = Values(**(settings or {}))
-    graph = compiled(name, Options.of(values, memory=memory))
+    graph = compiled(name, Options.of(values))
     drawn: dict[tuple[str, str], str] = {}
     for edge in graph.get_graph().edges:
         assert (edge.source, edge.target) not in drawn, "one edge for each pair, so that a path names its edges"

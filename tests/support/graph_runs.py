@@ -13,13 +13,19 @@ QUESTION = "What does the plan cost?"
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question; `invoke` gives only what a graph gives back."""
-    return list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
+    """The whole state at the end of a question with what its answer says; `invoke` gives only what a graph gives back."""
+    return with_answer(list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1])
 
 
-def parts(
-    engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, memory=False, thresholds=None, **given
-):
+def with_answer(state):
+    """A state with the answer's own fields beside its keys."""
+    answer = state["answer"]
+    names = ("status", "reason", "citations", "conflicts", "certainty")
+    told = {name: getattr(answer, name) for name in names}
+    return state | told | {"removed": [*answer.removed], "dropped": answer.dropped_citations, "nearest": answer.nearest}
+
+
+def parts(engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, thresholds=None, **given):
     """(options, deps) of one question.
 
     The corpus holds `found` passages; `web` is True for one that brings `pages`. `given` are sections of the settings,
@@ -40,11 +46,11 @@ def parts(
         thresholds=thresholds or Thresholds(),
         strict=values.strict,
     )
-    return Options.of(values, memory=memory), deps
+    return Options.of(values), deps
 
 
 def run(name, engine=None, corpus=None, **world):
-    """(nodes in order, final state, deps) of one question, of these `parts`."""
+    """(nodes in order without begin and finish, final state, deps) of one question, of these `parts`."""
     options, deps = parts(engine, corpus, **world)
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
@@ -52,7 +58,8 @@ def run(name, engine=None, corpus=None, **world):
         for node, changes in update.items():
             path.append(node)
             state = after(state, changes or {})
-    return " ".join(path), state, deps
+    assert (path[0], path[-1]) == ("begin", "finish")
+    return " ".join(path[1:-1]), with_answer(state), deps
 
 
 def labels(state, kind):

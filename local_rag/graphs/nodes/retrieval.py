@@ -32,21 +32,21 @@ PHRASES = 4
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
-    return brought(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
+    return retrieval_update(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
 
 
-def brought(
+def retrieval_update(
     state: State, emit: Emit, query: str, passages: Sequence[Document], collected: Sequence[Document] = ()
 ) -> State:
     """The update after a search, whose passages stand behind those that are `collected` already."""
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
-    shown = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
+    shown = in_prompt_order(passages, state.get("prompt_order") or turns[-1].get("shown", []))
     return {
         "query": query,
         "tried": tried if query in tried else [*tried, query],
         "documents": [*collected, *shown],
-        "shown": list(map(chunk_id, shown)),
+        "prompt_order": list(map(chunk_id, shown)),
         "nearest": [*state.get("nearest", ()), *passages],
         "decisions": named_documents(passages),
     }
@@ -108,7 +108,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     known = [chunk_id(passage) for passage in have]
     new = search(deps, query, k, known) if k > 0 else []
     return {
-        **brought(state, emit, query, new, have),
+        **retrieval_update(state, emit, query, new, have),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
     }

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from local_rag.core.events import Token
 from local_rag.core.verdicts import Grade, Graded, Need
-from local_rag.graphs import answering, rules
+from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import of_parts, without_unsupported
-from local_rag.graphs.nodes.generation import attempt_of, write
+from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import brought, retrieved
+from local_rag.graphs.nodes.retrieval import retrieval_update, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, standalone_of
@@ -65,7 +65,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
         state = {**state, "generation": "", "documents": []}
     query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
-    update = brought(state, emit, query, new, collected)
+    update = retrieval_update(state, emit, query, new, collected)
     anew: State = {"generation": "", "segment": "", "grade": None, "dropped": 0}
     return update if state.get("generation") else update | anew
 
@@ -131,5 +131,5 @@ def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
     marked, dropped = citations.remapped(part, places, passages)
     whole = with_part(state.get("generation", ""), marked)
-    update = answering.as_written(state, deps, whole, dropped + state.get("dropped", 0))
+    update = as_written(whole, documents, dropped + state.get("dropped", 0))
     return update | {"grade": of_parts(state.get("grade"), grade, update["generation"])}

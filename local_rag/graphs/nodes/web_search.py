@@ -19,11 +19,11 @@ from local_rag.core.documents import WebResults
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
-from local_rag.graphs import outcome, rules, strips
+from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import TIME, Deps, by_interrupt
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.queries import kept_off_the_web, own_queries
+from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.display import plural, short_path
 from local_rag.text.metadata import chunk_id
@@ -76,8 +76,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> State:
             emit(Note(note))
         found = judged(state, deps, results.documents)
     except DeadlineExceeded:  # the words have left all the same
-        late = outcome.out_of_time(state, deps)
-        return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
+        return {"spent": [TIME], "tries": counted(state, "web_searches"), "usage": usage}
     emit(Retrieved(query, tuple(found.shown)))
     return {**update, **_looked(state, results, found), "usage": usage + found.usage}
 
@@ -86,16 +85,16 @@ def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
     """The words that leave, the last of the person's own, and the update for the state; none where they may not."""
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return None, _refused(why)
-    own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
-    proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
+    queries, usage = web_queries(state, deps, once=is_interrupted_to_ask(deps))
+    proposed = WebQuery(deps.web.words(queries[-1]), deps.web.engine)
     emit(proposed)
     leaving = allowed(proposed, deps)
     if leaving is None:
         return None, _refused("the query was not allowed to leave this machine") | {"usage": usage}
     if leaving != proposed:
-        own = [*own, leaving.query]
+        queries = [*queries, leaving.query]
         emit(leaving)
-    return leaving.query, {"own": own, "usage": usage}
+    return leaving.query, {"web_queries": queries, "usage": usage}
 
 
 class _Found(NamedTuple):

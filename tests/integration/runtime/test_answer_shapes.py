@@ -17,7 +17,7 @@ from local_rag.core.events import Note
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.export import markdown
+from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.answer_texts import GERMAN
@@ -81,7 +81,7 @@ def test_a_kept_turn_stays_in_its_language():
         rag.ask(DE, thread="plan")
         (turn,) = rag.history.turns("plan")
     assert turn.answer.language == "de"
-    assert "**Dazu steht nichts in den Dateien: " in markdown("plan", [turn])
+    assert "**Dazu steht nichts in den Dateien: " in chat_markdown("plan", [turn])
 
 
 def test_a_chat_keeps_its_language_where_a_question_does_not_tell():

@@ -196,7 +196,7 @@ def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
 def test_the_next_question_of_a_chat_begins_without_conflicts():
     from langgraph.checkpoint.memory import InMemorySaver
 
-    app = compiled("self-rag", Options(memory=True), InMemorySaver())
+    app = compiled("self-rag", Options(), InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
     deps = deps_of()
     first = final_state(app, deps, QUESTION, config)

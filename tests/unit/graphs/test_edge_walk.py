@@ -7,14 +7,13 @@ from support.edge_walk import WIRINGS, walk
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "memory"),
+    ("name", "settings"),
     [
-        pytest.param(name, settings, False, marks=[pytest.mark.slow] if 0 < number < len(wirings) - 1 else [])
+        pytest.param(name, settings, marks=[pytest.mark.slow] if 0 < number < len(wirings) - 1 else [])
         for name, wirings in WIRINGS.items()
         for number, settings in enumerate(wirings)
-    ]
-    + [(name, wirings[-1], True) for name, wirings in WIRINGS.items()],
+    ],
 )
-def test_each_edge_is_drawn_and_can_be_taken(name, settings, memory):
-    walked = walk(name, settings, memory=memory)
+def test_each_edge_is_drawn_and_can_be_taken(name, settings):
+    walked = walk(name, settings)
     assert set(walked.drawn) == set(walked.taken), f"\n{walked.table}"

@@ -11,7 +11,7 @@ from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES
 
 
 def test_every_graph_and_every_node_is_explained_and_nothing_else():
-    parts = ("separate", "candidates", "decide", "each", "rewrite_first", "memory")
+    parts = ("separate", "candidates", "decide", "each", "rewrite_first")
     wired = [replace(TUTORIAL, **{part: True}) for part in parts]
     wired += [replace(TUTORIAL, complexity=complexity) for complexity in ("auto", "multi")]
     nodes = {node for build, options in product(GRAPHS.values(), wired) for node in build(options).nodes}

@@ -86,7 +86,8 @@ function Run({ value }) {
 function Answer({ answer, run, open }) {
   const cite = (number) => open(answer.citations.find((each) => each.number === number) || {});
   return html`<div class="card stack">
-    <div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} /></div>
+    <div class="answer" lang=${answer.language}>
+      <${Blocks} nodes=${answer.blocks.flatMap(({ nodes = [] }) => nodes)} onCite=${cite} /></div>
     <p class="small">${answer.status_text}</p>
     <div class="actions"><${Feedback} run=${run.id} /></div></div>`;
 }
