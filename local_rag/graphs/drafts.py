@@ -95,7 +95,8 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     """What a removal left, with its own usefulness: the verdict on the whole may have been on what is gone."""
     try:
         deps.cancel.check()
-        usefulness = deps.engine.grade(standalone_of(state), draft.documents, draft.text, check="usefulness")
+        question, known = standalone_of(state), state.get("graded", ())
+        usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness", graded=known)
     except (DeadlineExceeded, EngineError):
         return replace(draft, grade=replace(draft.grade, usage=Usage()))
     grade = combined(replace(draft.grade, usage=Usage()), usefulness)

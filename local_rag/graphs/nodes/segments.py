@@ -38,7 +38,8 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
     if why := _why_it_ends(state, deps):
         return {"step": "no", "why": why}
     question, written = standalone_of(state), without_marks(state["generation"])
-    need = deps.engine.needs_retrieval(question, deps.index.catalog(), last_retrieved(state), written)
+    catalog, passages = deps.index.catalog(), last_retrieved(state)
+    need = deps.engine.needs_retrieval(question, catalog, passages, written, state.get("graded", ()))
     update = _decided(need, need.retrieve)
     if need.retrieve == "yes":
         update["query"] = need.query or f"{question} {without_marks(state['segment'])}"

@@ -378,9 +378,9 @@ class Failing(ScriptedEngine):
             if self.at <= 0:
                 raise EngineError("the model fell over", hint="ollama serve")
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, check="both", **options):
         self._count(check if check != "both" else "grade")
-        return super().grade(question, documents, generation, check=check)
+        return super().grade(question, documents, generation, check=check, **options)
 
     def answer(self, question, documents, attempt):
         self._count("answer")
