@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """What a graph asks for. An engine keeps no state between questions: one serves several threads. What it remembers
-    within a question lies in `question_memory.current()`.
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+
+    `graded` are the documents that stood in the last prompt of `relevance`, in their order (see `Relevance.shown`): a
+    prompt that begins as that one did is not read again up to where it differs.
 
     Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
     """
@@ -46,7 +48,12 @@ class Engine(Protocol):
         """One of `catalog.allowed`, and `multi` only where that is on offer."""
 
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """What the answer needs next (Self-RAG, Retrieve). Nothing is `written` yet: whether the files should be looked
         at; in doubt, yes. Else how the text goes on, whose last part is from `documents`; in doubt, no.
@@ -58,7 +65,15 @@ class Engine(Protocol):
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """An answer whose sentences end in marks [n] for the n-th document, or exactly `attempt.shape.refusal`."""
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
@@ -235,7 +250,7 @@ class Attempt:
     without documents, which only the route `direct` does. `thoughts` led to the documents, if any: sentences of
     reasoning. `written` asks for a part of an answer alone: what comes next after this, which may be empty; None asks
     for the whole answer. It has no marks. `shape` is what the answer is to look like, or the part: its `sentences` are
-    then those that the answer may still get.
+    then those that the answer may still get. `graded` are those of `Engine`.
     """
 
     number: int = 1
@@ -244,6 +259,7 @@ class Attempt:
     thoughts: tuple[str, ...] = ()
     written: str | None = None
     shape: Shape = Shape()
+    graded: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> tuple[Draft, Usage]
     assert draft.grade is not None, "only of a graded draft a sentence is taken out"
     try:
         deps.cancel.check()
-        usefulness = deps.engine.grade(standalone_of(state), draft.documents, draft.text, check="usefulness")
+        question, known = standalone_of(state), state.get("graded", ())
+        usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness", graded=known)
     except (DeadlineExceeded, EngineError):
         return draft, Usage()
     return replace(draft, grade=combined(draft.grade, usefulness)), usefulness.usage

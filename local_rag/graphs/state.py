@@ -99,6 +99,7 @@ class State(TypedDict, total=False):
     candidates: list[Candidate]
     retrieved: int  # how many passages were graded last
     rejected: list[str]  # chunk ids of those found irrelevant
+    graded: list[Document]  # those that stood in the last prompt of the retrieval grader
     nearest: list[Document]  # all passages seen, as they were retrieved
     prompt_order: list[str]  # chunk ids of those retrieved last, in the order in which the engine is shown them
     scores: dict[str, float]  # of passages by chunk id

@@ -84,7 +84,7 @@ class ScriptedEngine:
         self.asked.append(("route", question, catalog))
         return Route(self.source, self.complexity if catalog.multi else "single", usage=ONE_CALL)
 
-    def needs_retrieval(self, question, catalog: Catalog, documents=(), written=""):
+    def needs_retrieval(self, question, catalog: Catalog, documents=(), written="", graded=()):
         if written:
             self.asked.append(("goes_on", question, tuple(documents), written))
             return Need(next(self._next), usage=ONE_CALL)
@@ -108,7 +108,7 @@ class ScriptedEngine:
             yield AnswerDelta(word + " ")
         yield AnswerDelta("", usage=ONE_CALL)
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, *, check="both", graded=()):
         assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
         self.asked.append(("grade", question, generation) if check == "both" else ("grade", generation, check))
         support, usefulness, *more = next(self._grades)

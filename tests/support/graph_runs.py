@@ -13,7 +13,7 @@ QUESTION = "What does the plan cost?"
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question with what its answer says; `invoke` gives only what a graph gives back."""
+    """The whole state at the end of a question, with what its answer says."""
     return with_answer(list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1])
 
 

@@ -140,7 +140,12 @@ class ExtractiveEngine:
 
     @_timed
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """The files first: it cannot write, so without them it has nothing to say.
 
@@ -316,7 +321,15 @@ class ExtractiveEngine:
         return Thought(sentence, done=not query, query=query)
 
     @_timed
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)

@@ -108,19 +108,24 @@ class LanguageModelEngine(ABC):
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
 
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """Retrieve of Self-RAG. What cannot be parsed is a yes; where something is written, a no."""
         if written:
-            return self._next(question, documents, written)
+            return self._next(question, Passages.among(graded, documents), written)
         task = self.task()
         messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
         verdict = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
         return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
 
-    def _next(self, question: str, documents: Sequence[Document], written: str) -> Need:
+    def _next(self, question: str, shown: Passages, written: str) -> Need:
         """How an answer goes on, with the passages in sight that its last part is from."""
-        task, shown = self.task(), Passages.of(documents)
+        task = self.task()
         prompt = self.prompts.about(shown, question, lambda _: self.prompts.next_task(written))
         verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, shown.order, needed=0)
         return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
@@ -154,7 +159,7 @@ class LanguageModelEngine(ABC):
     def _written(
         self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt
     ) -> Iterator[str | None]:
-        shown = Passages.of(documents)
+        shown = Passages.among(attempt.graded, documents)
 
         def wanted(positions: Sequence[int]) -> str:
             if attempt.direct:
@@ -165,26 +170,30 @@ class LanguageModelEngine(ABC):
         prompt = self.prompts.about(shown, question, wanted)
         return shown.own_stream(task.text(name, prompt, shown.order, len(documents), attempt.number - 1))
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """The hallucination grader and the answer grader: one call, or with `grading: each` two.
 
         What was not asked for is `unparsed`, or usefulness 0.
         """
-        task = self.task()
+        task, shown = self.task(), Passages.among(graded, documents)
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-
-        def graded(check: Check) -> Grade:
-            return grade_generation(task, question, documents, generation, check)
-
         if check == "both" and self.grading == "each":
-            grade = graded("support")
+            grade = grade_generation(task, question, shown, generation, "support")
             if grade.support == "fully":
-                useful = graded("usefulness")
+                useful = grade_generation(task, question, shown, generation, "usefulness")
                 why = "; ".join(filter(None, (grade.why, useful.why)))
                 grade = replace(grade, usefulness=useful.usefulness, why=why)
         else:
-            grade = graded(check)
+            grade = grade_generation(task, question, shown, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.core import question_memory
 from local_rag.text.display import shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import marks
@@ -38,13 +37,13 @@ class Passages:
         return cls(tuple(documents), tuple(range(1, len(documents) + 1)))
 
     @classmethod
-    def of(cls, documents: Sequence[Document]) -> Passages:
-        """These among those that were graded last, if all of them are there."""
-        graded = {_key(document): number for number, document in enumerate(_graded(), start=1)}
-        numbers = tuple(graded.get(_key(document), 0) for document in documents)
+    def among(cls, graded: Sequence[Document], documents: Sequence[Document]) -> Passages:
+        """The documents among those that were graded last, if all of them are there."""
+        known = {_key(document): number for number, document in enumerate(graded, start=1)}
+        numbers = tuple(known.get(_key(document), 0) for document in documents)
         if not numbers or 0 in numbers or len(set(numbers)) < len(numbers):
             return cls.plain(documents)
-        return cls(tuple(_graded()[: max(numbers)]), numbers)
+        return cls(tuple(graded[: max(numbers)]), numbers)
 
     @property
     def order(self) -> list[int]:
@@ -95,15 +94,6 @@ class Passages:
 
 _UNFINISHED = re.compile(r"(?:[^\s\[【]|[\[【][^\]】]{0,40}(?:[\]】]|$))+$")
 """The last word of a text, with the brackets in it and behind it."""
-
-
-def remember(documents: Sequence[Document]) -> None:
-    """These were shown to the grader, in this order; what another question has found is never shown."""
-    _graded()[:] = documents
-
-
-def _graded() -> list[Document]:
-    return question_memory.current().get(Passages, list)
 
 
 def _key(document: Document) -> tuple[str, str]:

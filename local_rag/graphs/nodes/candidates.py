@@ -51,7 +51,7 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
     decisions: list[Graded] = []
     for number, draft in enumerate(state.get("candidates", ()), start=1):
-        grade = deps.engine.grade(question, documents, draft.text)
+        grade = deps.engine.grade(question, documents, draft.text, graded=state.get("graded", ()))
         usage += grade.usage
         grade = replace(grade, usage=Usage())
         removed: list[str] = []
@@ -74,8 +74,8 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     """A draft without its unsupported sentences, graded anew for what is left; the grade carries that call alone."""
     text, left, removed = without_unsupported(draft.text, grade)
     if removed and text:
-        documents = state.get("documents", [])
-        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness")
+        documents, known = state.get("documents", []), state.get("graded", ())
+        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness", graded=known)
         left = combined(left, again)
     return replace(draft, text=text), left, removed
 

@@ -47,7 +47,8 @@ def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Att
     """Which try this is, and what was wrong with those before it: in English, as the prompts are."""
     failed = tuple((draft.text, drafts.why_rejected(draft.grade)) for draft in state.get("drafts", ()) if draft.grade)
     shape, thoughts = shape_of(state, deps), tuple(state.get("thoughts", ()))
-    return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape)
+    graded = tuple(state.get("graded", ()))
+    return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape, graded=graded)
 
 
 @node("answering without your files")

@@ -65,6 +65,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     ]
     return {
         "documents": list(kept),
+        "graded": shown(documents, verdicts) or state.get("graded", []),
         "retrieved": len(documents),
         "rejected": rejected(state, refused),
         "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
@@ -72,6 +73,11 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
         "decisions": [graded_passage(document, verdict) for document, verdict in pairs],
         "why": f"{len(kept)} of {plural(len(documents), 'passage')} relevant",
     }
+
+
+def shown(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
+    """Those that stood in the last prompt of the retrieval grader; none where no model has read them."""
+    return [document for document, verdict in zip(documents, verdicts, strict=True) if verdict.shown]
 
 
 def graded_passage(document: Document, verdict: Relevance, kind: str = "relevance") -> Graded:
@@ -114,7 +120,7 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     if known is not None and (check != "usefulness" or known.usefulness):
         return known, Usage()
     documents, text = state.get("documents", []), state.get("generation", "")
-    grade = deps.engine.grade(standalone_of(state), documents, text, check=check)
+    grade = deps.engine.grade(standalone_of(state), documents, text, check=check, graded=state.get("graded", ()))
     usage = grade.usage
     if known is not None:
         grade = combined(known, grade)

@@ -21,7 +21,7 @@ from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import TIME, Deps, by_interrupt
-from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
+from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts, shown
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
@@ -98,10 +98,13 @@ def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
 
 
 class _Found(NamedTuple):
-    """What a search brought as a person is shown it, what of it is relevant, and what was said of each."""
+    """What a search brought as a person is shown it, what of it is relevant, and what was said of each; `graded` is
+    what of it stood in the last prompt of the grader.
+    """
 
     shown: Sequence[Document]
     relevant: list[Document]
+    graded: list[Document]
     verdicts: list[Graded]
     usage: Usage
     noun: str
@@ -126,7 +129,7 @@ def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _F
     ]
     relevant = [page for page, kept, _ in chosen if kept]
     usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found([page for page, _, _ in chosen], relevant, graded, usage, "page")
+    return _Found([page for page, _, _ in chosen], relevant, shown(judged, verdicts), graded, usage, "page")
 
 
 def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
@@ -135,7 +138,8 @@ def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) ->
     pairs = list(zip(documents, verdicts, strict=True))
     relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
     graded = [graded_passage(passage, verdict, "web") for passage, verdict in pairs]
-    return _Found(documents, relevant, graded, sum((verdict.usage for verdict in verdicts), Usage()), "passage")
+    usage = sum((verdict.usage for verdict in verdicts), Usage())
+    return _Found(documents, relevant, shown(documents, verdicts), graded, usage, "passage")
 
 
 def _looked(state: State, results: WebResults, found: _Found) -> State:
@@ -146,8 +150,13 @@ def _looked(state: State, results: WebResults, found: _Found) -> State:
         none = f"none of {count} is relevant" if graded else f"the search brought no {found.noun}"
         why = "; ".join(results.notes) or none
         graded = [*graded, Graded("web_search", "nothing", why)]
-    tries = counted(state, "web_searches")
-    return {"documents": found.relevant, "tries": tries, "decisions": graded, "why": why}
+    return {
+        "documents": found.relevant,
+        "graded": found.graded or state.get("graded", []),
+        "tries": counted(state, "web_searches"),
+        "decisions": graded,
+        "why": why,
+    }
 
 
 def _refused(why: str) -> State:

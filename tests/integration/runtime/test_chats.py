@@ -155,10 +155,10 @@ def test_two_questions_at_once_in_one_thread_lose_no_turn():
     begun, go_on = threading.Event(), threading.Event()
 
     class Waiting(Recalling):
-        def grade(self, question, documents, generation, *, check="both"):
+        def grade(self, *asked, **options):
             begun.set()
             assert go_on.wait(60)
-            return super().grade(question, documents, generation, check=check)
+            return super().grade(*asked, **options)
 
     first, second = opened(Waiting()), opened()
     second.ask("What does the plan cost?", thread="plan")
@@ -241,10 +241,10 @@ class Watching(ScriptedEngine):
                 piece.text.replace("It", f"The {'second' if 'second' in question else 'first'} plan"), usage=piece.usage
             )
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, **options):
         self._see(documents)
         assert not ("second" in question and "first" in generation)
-        return super().grade(question, documents, generation, check=check)
+        return super().grade(question, documents, generation, **options)
 
     def reason(self, question, documents, thoughts):
         self._see(documents)

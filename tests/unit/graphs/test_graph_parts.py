@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
-from local_rag.graphs.nodes.queries import REMEMBERED
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, run
 
@@ -20,6 +19,7 @@ from local_rag.core.protocols import NOT_IN_PASSAGES, Rewrite, Turn
 from local_rag.core.verdicts import Relevance, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
+from local_rag.graphs.nodes.queries import REMEMBERED
 from local_rag.graphs.rules import action_by_scores
 from local_rag.web.search import Off
 
@@ -382,9 +382,9 @@ class Failing(ScriptedEngine):
             if self.at <= 0:
                 raise EngineError("the model fell over", hint="ollama serve")
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, check="both", **options):
         self._count(check if check != "both" else "grade")
-        return super().grade(question, documents, generation, check=check)
+        return super().grade(question, documents, generation, check=check, **options)
 
     def answer(self, question, documents, attempt):
         self._count("answer")

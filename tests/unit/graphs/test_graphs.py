@@ -605,9 +605,9 @@ class _SlowEngine(ScriptedEngine):
         self._late("answer")
         yield from super().answer(question, documents, attempt)
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, *asked, **options):
         self._late("grade")
-        return super().grade(question, documents, generation)
+        return super().grade(*asked, **options)
 
     def rewrite(self, question, tried, target):
         self._late("rewrite")
@@ -633,7 +633,7 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
 
 def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
     class Late(ScriptedEngine):
-        def grade(self, question, documents, generation, *, check="both"):
+        def grade(self, *asked, **options):
             cancel.deadline = 0.0
             cancel.check()
 

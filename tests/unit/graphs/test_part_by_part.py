@@ -143,6 +143,16 @@ def test_it_retrieves_with_what_is_written_and_nothing_twice():
     assert graded == [QUESTION, following], "what is looked for is what passages should help with"
 
 
+def test_after_a_rewriting_the_answer_begins_anew_whatever_was_decided_before():
+    engine = ScriptedEngine(
+        relevant=["y", "n", "y"], drafts=[FIRST_PART, SECOND_PART], grades=[YES, DULL, YES, USEFUL], next=["yes", "no"]
+    )
+    path, state, _ = ask(engine)
+    assert path == f"{FIRST} {FOUND} {WHOLE} transform_query {FOUND} {PART} {WHOLE}"
+    assert state["generation"] == SECOND_PART
+    assert [asked[2].written for asked in asked_of(engine, "answer")] == ["", ""]
+
+
 def test_a_sentence_without_support_is_left_out():
     engine = ScriptedEngine(
         drafts=["It costs 100 euros [1]. It is blue [1]."], grades=[("partially", 0, ("fully", "no")), USEFUL]

@@ -14,8 +14,7 @@ from support.ollama_engine import QUESTION, answered, engine_on
 from support.ollama_server import tokens
 
 from local_rag.config.settings import Settings
-from local_rag.core import question_memory
-from local_rag.core.question_memory import QuestionMemory
+from local_rag.core.protocols import Attempt
 from local_rag.engines.language_model.passages import Passages
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -84,22 +83,17 @@ def test_a_mark_of_a_rejected_passage_cites_nothing(ollama):
 def test_a_mark_that_comes_in_pieces_is_renumbered(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(words("nyyy"), "It costs 200 [2], 300 [3] or 400 euros [2, 4].")
-    with question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        pieces, text = answered(engine, documents[1:])
+    engine.relevance(QUESTION, documents)
+    pieces, text = answered(engine, documents[1:], Attempt(graded=tuple(documents)))
     assert text == "It costs 200 [1], 300 [2] or 400 euros [1, 3]."
     assert len(pieces) > 5, "it still comes word by word"
 
 
-def test_other_passages_and_another_question_are_shown_as_they_are(ollama, engine):
+def test_other_passages_than_those_that_were_graded_are_shown_as_they_are(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
-    ollama.script(words("nyyy"))
-    with question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        answered(engine, [*documents[1:], passage(9)])
-    with question_memory.scope(QuestionMemory()):
-        answered(engine, documents[1:])
-    assert [len(shown(body)) for body in ollama.chats] == [4, 4, 3]
+    answered(engine, [*documents[1:], passage(9)], Attempt(graded=tuple(documents)))
+    answered(engine, documents[1:])
+    assert [len(shown(body)) for body in ollama.chats] == [4, 3]
     assert not any(task(body).startswith("Use only") for body in ollama.chats)
 
 
@@ -107,11 +101,9 @@ def test_where_the_window_is_small_what_was_rejected_goes_first_and_in_silence(o
     documents = [
         passage(number, f"Passage {number}. " + "The plan costs a few hundred euros. " * 22) for number in range(1, 5)
     ]
-    ollama.script(words("nyyy"))
-    with engine_on(ollama, num_ctx=1500) as engine, question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        pieces, _ = answered(engine, documents[1:])
-    assert shown(ollama.chats[1]) == [2, 3, 4]
+    with engine_on(ollama, num_ctx=1500) as engine:
+        pieces, _ = answered(engine, documents[1:], Attempt(graded=tuple(documents)))
+    assert shown(ollama.chats[0]) == [2, 3, 4]
     assert not pieces[-1].usage.notes
 
 
