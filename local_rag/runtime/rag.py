@@ -218,7 +218,8 @@ class Rag(Changing):
         record: bool = True,
         cancel: Cancel | None = None,
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question.
+        """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
+        the first one is asked for. Closing the iterator stops the question.
 
         So does `cancel.stop()`, from any thread: the iterator, which may be waiting, raises Stopped then.
         """

@@ -79,6 +79,7 @@ class Run:
 
     def events(self) -> Generator[Event]:
         started = time.monotonic()
+        self.deps.cancel.restart()
         thread = threading.Thread(
             target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True
         )
