@@ -114,9 +114,10 @@ class Answer(TuplesFromLists):
     query has left for a search engine; `fallback_corpus` names the folder or index that was searched in its place,
     empty where none was. `conflicts` say where the files that it is from disagree. `run` is the ID of the record of
     this question (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the
-    answer (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text, best
-    first; both are empty where no evaluator has read the passages, or where the text holds no short answer of theirs.
-    Where files disagree they are those of the newest side that the text holds: a model may write the older one only.
+    answer (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text,
+    best first; both are empty where no evaluator has read the passages, or where the text holds no short answer of
+    theirs. Where files disagree they are those of the newest side that the text holds: a model may write the older one
+    only.
     """
 
     question: str

@@ -115,7 +115,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         for line in rag.choice.lines:
             display.say(line)
         why = "so the thresholds would not hold for the whole index"
-        part_embedded(settings, rag.index.status(), why, partial=False)
+        part_embedded(settings, rag.index.status(), why)
         graded = _asked(used, "grading passages", rag, display, partial(_graded, rag))
         passages = [score for entry in graded for score in entry.passage_scores()]
         relevance = point_at(passages, best_threshold(passages, HELPFUL_KEPT)) if has_both_kinds(passages) else None

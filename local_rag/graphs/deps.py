@@ -56,22 +56,9 @@ class Options:
 TUTORIAL = Options()
 """The tutorials' wiring, with none of the papers' further parts."""
 
-MaySearch = Callable[[WebQuery], bool]
-
-
-def always(query: WebQuery) -> bool:
-    """Whoever switched the web on has allowed its queries."""
-    return True
-
-
-def never(query: WebQuery) -> bool:
-    """With `web.enabled: ask` nothing is sent where nobody can be asked."""
-    return False
-
-
-def by_interrupt(query: WebQuery) -> bool:
-    """In place of a callback: a graph with a checkpointer is interrupted to ask; without one nothing is sent."""
-    return False
+Consent = Callable[[WebQuery], bool] | Literal["always", "never", "interrupt"]
+"""Whether the words of a web query may leave: a function says so of each, right before it is sent, or all may, or none.
+"interrupt" asks whoever resumes the graph, which is interrupted; one that cannot be resumed sends nothing."""
 
 
 def none_kept(folder: str) -> bool:
@@ -83,8 +70,7 @@ def none_kept(folder: str) -> bool:
 class Deps:
     """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock.
 
-    `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
-    `by_interrupt`.
+    `may_search` is the consent to a web query, which `nodes.web_search` alone reads.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
     `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
@@ -102,7 +88,7 @@ class Deps:
     within: Narrowing = EVERYTHING
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
-    may_search: MaySearch = always
+    may_search: Consent = "always"
     self_rag: SelfRag = field(default_factory=SelfRag)
     crag: Crag = field(default_factory=Crag)
     adaptive: Adaptive = field(default_factory=Adaptive)

@@ -1,4 +1,4 @@
-"""The graphs as LangGraph's server runs them (`langgraph.json`): opened for each run, with a context in JSON.
+"""The graphs as LangGraph's server runs them (`langgraph.json`), with a context in JSON.
 
 `plain`, `self_rag`, `crag` and `adaptive` take `{"question": …}`; `chat` takes and gives messages. Before a query
 leaves for the web a run is interrupted, whatever the settings say; one without a thread sends nothing.
@@ -7,7 +7,7 @@ leaves for the web a run is interrupted, whatever the settings say; one without 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
@@ -28,6 +28,7 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import LocalGraph
+from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
 from local_rag.text.answer_markdown import markdown
 from local_rag.text.blocks import blocks
@@ -57,6 +58,9 @@ class Context:
         return Settings.load(**flags | {"index": self.index or None, "k": self.k or None, "graph": self.graph or None})
 
 
+RAGS = OpenRags()
+"""Those of this process: opening one for each run would load its models each time."""
+
 MakeDeps = Callable[..., Deps]
 Build = Callable[[Rag | None, MakeDeps | None], Any]
 Factory = Callable[[ServerRuntime[Context]], AbstractAsyncContextManager[Any]]
@@ -76,9 +80,9 @@ class Served(LocalGraph):
 
 
 def _factory(build: Build) -> Factory:
-    """What the server calls for a graph: for each run with a Rag that is open as long; LangSmith is told nothing.
+    """What the server calls for a graph, for each run; LangSmith is told nothing.
 
-    `build` is given that and `Rag.context` for this run; None where the server only reads the graph.
+    `build` is given a Rag and `Rag.context` for this run; None where the server only reads the graph.
     """
 
     @asynccontextmanager
@@ -89,14 +93,12 @@ def _factory(build: Build) -> Factory:
                 return
             cancel = Cancel()
             try:
-                context = from_plain(Context, run.context or {})
-                rag = await apart(lambda: Rag.open(context.settings()))
-                try:
+                with ExitStack() as using:
+                    context = from_plain(Context, run.context or {})
+                    rag = await apart(lambda: using.enter_context(RAGS.using(context.settings())))
+                    using.callback(cancel.stop)
                     deps = partial(rag.context, within=context.within, may_search="interrupt", cancel=cancel)
                     yield await apart(lambda: build(rag, deps))
-                finally:
-                    cancel.stop()
-                    await apart(rag.close)
             except LocalRagError as error:  # of which the server would only say that there was one
                 raise RuntimeError(f"{error}\n{error.hint}".strip()) from error
 

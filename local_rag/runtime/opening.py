@@ -242,10 +242,11 @@ def served_by(settings: Settings, fingerprint: str) -> str:
         return f"not known: {error}"
 
 
-def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool) -> str:
+def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool | None = None) -> str:
     """How much of an index is embedded, "12,400 of 56,000 passages embedded"; "" where all of it is.
 
-    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`.
+    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`, the
+    option of a command that has it, is given.
     """
     if status.embedded >= status.chunks:
         return ""
@@ -256,7 +257,7 @@ def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial:
     index = "" if name == "default" else f" --index {shlex.quote(name)}"
     raise UsageError(
         f"the index {name} has only {part}, {why}",
-        hint=f"local-rag index --embed-only{index}   or the same command with --partial",
+        hint=f"local-rag index --embed-only{index}" + ("" if partial is None else "   or the same with --partial"),
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.core.protocols import Corpus, Engine, Reranker, Turn, WebSearch
-    from local_rag.graphs.deps import Deps, MaySearch
+    from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
@@ -57,7 +57,7 @@ class Asking(TypedDict, total=False):
     within: Narrowing | Sequence[str]
     thread: str | None
     turns: Sequence[Turn]
-    may_search: MaySearch | None
+    may_search: Consent | None
     callbacks: Callbacks
     record: bool
 
@@ -194,8 +194,8 @@ class Rag(Changing):
         Outside of a thread, `turns` are those before it where it follows others that are kept elsewhere.
         `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
-        `may_search` is given every web query right before it is sent, and says whether it may be; without it every
-        query is sent where the settings switch the web on, none where they say `ask`.
+        `may_search` is given every web query right before it is sent, and says whether it may be, or is "never";
+        without it every query is sent where the settings switch the web on, none where they say `ask`.
         `callbacks` are LangChain's, as in a config: they see each node, retrieval and call to a model.
         The run of the question is recorded as `runs.keep` says, unless `record` is false.
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
@@ -215,24 +215,21 @@ class Rag(Changing):
         within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         turns: Sequence[Turn] = (),
-        may_search: MaySearch | None = None,
+        may_search: Consent | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
         cancel: Cancel | None = None,
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question.
+        """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
+        the first one is asked for. Closing the iterator stops the question.
 
         So does `cancel.stop()`, from any thread: the iterator, which may be waiting, raises Stopped then.
         """
-        from local_rag.graphs.deps import never
-
         check_question(question)
         thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name)
-        if may_search is None and self.settings.values.web.enabled == "ask":
-            may_search = never
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
         before = self.history.before(thread) if thread else list(map(asdict, turns))
         deps = replace(deps, turns=before, thread=thread)
@@ -340,7 +337,7 @@ class Rag(Changing):
         k: int | None = None,
         within: Narrowing | Sequence[str] = (),
         graph: str = "",
-        may_search: MaySearch | Literal["interrupt"] | None = None,
+        may_search: Consent | None = None,
         drafts: bool = False,
         cancel: Cancel | None = None,
     ) -> Deps:
@@ -351,14 +348,16 @@ class Rag(Changing):
 
         With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
         """
-        from local_rag.graphs.deps import Deps, always, by_interrupt
+        from local_rag.graphs.deps import Deps
 
         values = self.settings.values
         if k is not None and k < 1:
             raise UsageError(f"k must be at least 1, not {k}")
-        if not (may_search is None or may_search == "interrupt" or callable(may_search)):
-            raise UsageError(f'may_search is a function of a query or "interrupt", not {may_search!r}', hint=SEE)
-        asks = may_search is None and values.web.enabled == "ask"
+        if may_search is None:
+            may_search = "interrupt" if values.web.enabled == "ask" else "always"
+        if may_search not in ("always", "never", "interrupt") and not callable(may_search):
+            why = 'may_search is a function of a query, "always", "never" or "interrupt"'
+            raise UsageError(f"{why}, not {may_search!r}", hint=SEE)
         return Deps(
             index=self.index,
             engine=self.engine,
@@ -368,7 +367,7 @@ class Rag(Changing):
             within=Narrowing.of(within),
             allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds, cancel or cancellation.current()),
-            may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,
+            may_search=may_search,
             self_rag=values.self_rag,
             crag=values.crag,
             adaptive=values.adaptive,

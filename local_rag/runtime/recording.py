@@ -76,21 +76,21 @@ class Recorder:
         answered = False
         try:
             for event in events:
-                if isinstance(event, Done):
-                    answered = True
-                    event = replace(event, answer=replace(event.answer, run=entry.run if entry.recorded else ""))
+                answered = isinstance(event, Done)
                 try:
                     entry.write(event)
                 except LocalRagError as error:
-                    entry.give_up()
-                    if thread and answered:
-                        raise
-                    yield from self._complaint(error)
+                    entry.give_up(error if answered else None)
+                    if answered and thread:
+                        yield Note(f"this answer is not kept in the chat: {error}")
+                    else:
+                        yield from self._complaint(error)
+                if isinstance(event, Done):
+                    event = replace(event, answer=replace(event.answer, run=entry.run if entry.recorded else ""))
                 yield event
         except BaseException as error:
             if not answered:
-                with suppress(LocalRagError):
-                    entry.end(error)
+                entry.end(error)
             raise
 
     def _complaint(self, error: LocalRagError) -> Iterator[Note]:
@@ -125,9 +125,11 @@ class _Entry:
                 self._history.add(self.run, line, sources)
 
     def end(self, error: BaseException) -> None:
-        """Write that there is no answer, and why."""
-        self._keep_draft()
-        self._history.end(self.run, seconds=self._seconds, **ended_by(error))
+        """Write that there is no answer, and why, as far as it can be written."""
+        with suppress(LocalRagError):
+            self._keep_draft()
+        with suppress(LocalRagError):
+            self._history.end(self.run, seconds=self._seconds, **ended_by(error))
 
     def _write_draft(self, token: Token) -> None:
         """What the model writes; another attempt takes the place of what was written before."""
@@ -143,11 +145,13 @@ class _Entry:
             self._history.add(self.run, {"event": "draft", "at": self._seconds, "text": self._draft})
         self._kept = time.monotonic()
 
-    def give_up(self) -> None:
-        """Leave no half of a record."""
+    def give_up(self, error: LocalRagError | None) -> None:
+        """Leave no half of a record, and with an `error` no question that seems to run."""
         self.recorded = False
         with suppress(LocalRagError):
             self._history.forget_record(self.run)
+        if error is not None:
+            self.end(error)
 
     @property
     def _seconds(self) -> float:

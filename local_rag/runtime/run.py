@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.cancel import Cancel
@@ -61,6 +61,8 @@ class Run:
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
 
     def events(self) -> Generator[Event]:
+        self.deps = replace(self.deps, began=time.monotonic())
+        self.deps.cancel.restart()
         thread = threading.Thread(
             target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True
         )

@@ -217,7 +217,7 @@ def _events(
             within=narrowing,
             thread=about["thread"] or None,
             turns=turns,
-            may_search=asks.may_search if asks else lambda query: False,
+            may_search=asks.may_search if asks else "never",
             cancel=job.cancel,
         )
         for event in using.enter_context(closing(cast("Generator[Any]", stream))):

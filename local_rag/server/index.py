@@ -22,7 +22,7 @@ from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import NotFound
+from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Event, Job
@@ -361,7 +361,8 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
     settings = workspace.settings_of(request.index)
     workspace.files.of(settings.index_path)
     with workspace.jobs.writing():
-        workspace.let_go(settings.index_path)
+        if not workspace.rags.let_go(settings.index_path):
+            raise ApiError(409, "conflict", "a question asks this index now", "wait until it is answered")
         Index.destroy(settings.index_path)
         delete_copies(settings)
         workspace.unfinished.drop(settings.values.index)

@@ -224,7 +224,7 @@ class Tools:
         def events() -> Iterator[tuple[Event, Callable[[str], str]]]:
             with self._using() as rag:
                 label = rag.index.path_labels()
-                for event in rag.stream(question, graph=graph, within=within or (), may_search=lambda query: False):
+                for event in rag.stream(question, graph=graph, within=within or (), may_search="never"):
                     yield event, label
 
         steps = 0

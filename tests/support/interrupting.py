@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import recursion_limit
 from support.fakes import ScriptedEngine
 
 QUESTION = "What does the plan cost?"
-COMPARED = "generation status reason documents citations decisions usage path tries spent removed dropped grade".split()
+COMPARED = "generation documents decisions usage path tries spent removed dropped grade".split()
 
 
 def answer_of(state):
     """What must be the same; of a turn all but when it was."""
     kept = {key: state.get(key) for key in [*COMPARED, "web_search"]}
+    answer = state.get("answer")
+    kept |= {"answer": answer and replace(answer, seconds=0.0)}
     return kept | {"turns": [{**turn, "at": ""} for turn in state.get("turns", [])]}
 
 

@@ -1,15 +1,14 @@
 """The nodes that search the web, or a fallback corpus in its place.
 
-What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave. A
-callback says whether words may leave, or a person whom an interruption of the graph asks. A node that is interrupted
-runs again from its beginning once it is answered: what it has paid for before that is kept as the result of a LangGraph
-task (see `queries`), and nothing leaves before the answer.
+What may leave this machine is decided here and nowhere else, by the consent in `Deps`; a search of a fallback corpus
+lets nothing leave. A node that is interrupted to ask runs again from its beginning once it is answered: what it has
+paid for before that is kept as the result of a LangGraph task (see `queries`), and nothing leaves before the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 from langgraph.config import get_config
@@ -20,7 +19,7 @@ from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import rules, strips
-from local_rag.graphs.deps import TIME, Deps, by_interrupt
+from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts, shown
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
@@ -85,10 +84,16 @@ def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
     """The words that leave, the last of the person's own, and the update for the state; none where they may not."""
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return None, _refused(why)
-    queries, usage = web_queries(state, deps, once=is_interrupted_to_ask(deps))
+    # a checkpointer to go on from needs a thread; where none is named nobody can be asked
+    interrupts = deps.may_search == "interrupt" and "thread_id" in get_config().get("configurable", {})
+    queries, usage = web_queries(state, deps, once=interrupts)
     proposed = WebQuery(deps.web.words(queries[-1]), deps.web.engine)
     emit(proposed)
-    leaving = allowed(proposed, deps)
+    leaving: WebQuery | None = proposed
+    if interrupts:
+        leaving = _resumed_with(proposed, deps)
+    elif deps.may_search != "always" and not (callable(deps.may_search) and deps.may_search(proposed)):
+        leaving = None
     if leaving is None:
         return None, _refused("the query was not allowed to leave this machine") | {"usage": usage}
     if leaving != proposed:
@@ -164,26 +169,22 @@ def _refused(why: str) -> State:
     return {"documents": [], "spent": ["web_searches"], "decisions": [refused], "why": why}
 
 
-ANSWERS = 'yes, no, or another query: {"query": "…"}'
-"""What an interruption may be answered with, as it tells its caller."""
+REPLY: dict[str, Any] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"enum": ["yes", "no"]},
+        {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    ],
+    "description": "whether these words may leave, or a query that leaves in their place",
+}
+"""What an interruption may be answered with, for a client: a schema that LangGraph does not check."""
 
 YES = frozenset({"yes", "y", "ja", "j"})
 
 
-def is_interrupted_to_ask(deps: Deps) -> bool:
-    """Whether the graph is interrupted to ask: a checkpointer to go on from needs a thread, and else none is named."""
-    return deps.may_search is by_interrupt and "thread_id" in get_config().get("configurable", {})
-
-
-def allowed(query: WebQuery, deps: Deps) -> WebQuery | None:
-    """The query that may leave, None where none may.
-
-    An interruption is answered with yes (or True), or with `{"query": …}`, a query that leaves in place of this one.
-    Nothing leaves after any other reply.
-    """
-    if not is_interrupted_to_ask(deps):
-        return query if deps.may_search(query) else None
-    reply = interrupt({"query": query.query, "engine": query.engine, "answer": ANSWERS})
+def _resumed_with(query: WebQuery, deps: Deps) -> WebQuery | None:
+    """The query that leaves after an interruption: this one, or that of the reply; None after any other reply."""
+    reply = interrupt({"query": query.query, "engine": query.engine}, response_schema=REPLY)
     if reply is True or (isinstance(reply, str) and reply.strip().casefold().rstrip(".!") in YES):
         return query
     named = reply.get("query") if isinstance(reply, dict) else None

@@ -12,7 +12,7 @@ from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
 
 from local_rag.core.events import WebQuery
 from local_rag.graphs import compiled
-from local_rag.graphs.deps import Deps, Options, by_interrupt
+from local_rag.graphs.deps import Deps, Options
 
 CHAT = {"configurable": {"thread_id": "1"}}
 SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
@@ -30,7 +30,7 @@ def asking(graph, engine, web, saver, **options):
     app = compiled(graph, Options(**options), saver)
 
     def go_on(given):
-        deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+        deps = Deps(FakeCorpus(), engine, web, may_search="interrupt")
         return app.invoke(given, CHAT, context=deps)
 
     return app, go_on
@@ -65,11 +65,8 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     app, go_on = asking("crag", engine, web, InMemorySaver())
     waiting = go_on({"question": "What does the plan cost?"})
     (asked,) = waiting["__interrupt__"]
-    assert asked.value == {
-        "query": "plan price 2026",
-        "engine": "stand-in",
-        "answer": 'yes, no, or another query: {"query": "…"}',
-    }
+    assert asked.value == {"query": "plan price 2026", "engine": "stand-in"}
+    assert [list(form) for form in asked.response_schema["anyOf"]][:2] == [["type"], ["enum"]]
     assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
     calls = len(engine.asked)
     result = go_on(Command(resume=reply))
@@ -88,7 +85,7 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
         app.stream(
             Command(resume={"query": "tariff"}),
             CHAT,
-            context=Deps(FakeCorpus(), engine, web, may_search=by_interrupt),
+            context=Deps(FakeCorpus(), engine, web, may_search="interrupt"),
             stream_mode="custom",
         )
     )
@@ -109,7 +106,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     config = {"configurable": {"thread_id": "plan"}}
 
     def go_on(given):
-        return app.invoke(given, config, context=Deps(rag.index, engine, web, may_search=by_interrupt))
+        return app.invoke(given, config, context=Deps(rag.index, engine, web, may_search="interrupt"))
 
     go_on({"question": "What does the plan cost?"})
     engine.source, engine.asked[:] = "web_search", []
@@ -125,25 +122,26 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     assert [turn["question"] for turn in turns] == ["What does the plan cost?", "And the other?"]
 
 
-def test_without_a_checkpointer_nothing_leaves():
+@pytest.mark.parametrize("consent", ["interrupt", "never", "yes", None])
+def test_without_a_checkpointer_or_a_consent_nothing_leaves(consent):
     engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
-    deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+    deps = Deps(FakeCorpus(), engine, web, may_search=consent)
     result = compiled("crag").invoke({"question": "What does the plan cost?"}, context=deps)
     assert (web.queries, result["status"]) == ([], "abstained")
 
 
 @pytest.mark.parametrize(
-    ("enabled", "given", "asks"),
+    ("enabled", "given", "consent"),
     [
-        ("ask", None, True),
-        (True, None, False),
-        (True, "interrupt", True),
-        ("ask", lambda query: True, False),
+        ("ask", None, "interrupt"),
+        (True, None, "always"),
+        (True, "interrupt", "interrupt"),
+        (True, "never", "never"),
+        ("ask", print, print),
     ],
 )
-def test_who_is_asked_follows_from_settings_and_arguments(enabled, given, asks):
-    rag = opened(web__enabled=enabled)
-    assert (rag.context(may_search=given).may_search is by_interrupt) is asks
+def test_the_consent_follows_from_settings_and_arguments(enabled, given, consent):
+    assert opened(web__enabled=enabled).context(may_search=given).may_search == consent
 
 
 def test_a_question_of_ones_own_is_never_interrupted():

@@ -77,7 +77,7 @@ def test_every_way_through_a_graph_is_the_same_with_interruptions(number, when):
     name, script, world = WAYS[number]
     memory = bool(number % 2)
     saver = InMemorySaver()
-    check(name, lambda: World(ScriptedEngine(**script), memory=memory, **world), lambda: saver, when)
+    check(name, lambda: World(ScriptedEngine(**script), **world), lambda: saver, when)
 
 
 @settings(max_examples=max(10, settings().max_examples // 5), deadline=None)
@@ -152,7 +152,7 @@ class Rewording(ScriptedEngine):
 def test_what_was_asked_of_a_fallback_corpus_never_leaves_for_the_web():
     """A standalone question has read the answers; a query for the web is made anew of the person's own words."""
     engine = Rewording(relevant=["yyyy", "nnnn", "y"])
-    world, saver, config = World(engine, memory=True), InMemorySaver(), {"configurable": {"thread_id": "1"}}
+    world, saver, config = World(engine), InMemorySaver(), {"configurable": {"thread_id": "1"}}
     world.web = SavedPages()
     app = compiled("crag", world.options, saver)
     app.invoke({"question": QUESTION}, config, context=world.deps(engine))
@@ -176,7 +176,7 @@ from integration.graphs.test_interrupts import PARTED, World
 
 with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
     for name, asked in json.loads(sys.argv[2]).items():
-        world = World(ScriptedEngine(**PARTED[name]), web=True, memory=True)
+        world = World(ScriptedEngine(**PARTED[name]), web=True)
         app = compiled(name, world.options, saver)
         config = {"configurable": {"thread_id": name}}
         deps = world.deps(world.engine.going_on(asked))
@@ -198,7 +198,7 @@ def test_another_process_goes_on_where_this_one_stopped(tmp_path):
     file, asked, through = tmp_path / "host.sqlite", {}, []
     with SqliteSaver.from_conn_string(str(file)) as saver:
         for name, script in PARTED.items():
-            world = World(ScriptedEngine(**script), web=True, memory=True)
+            world = World(ScriptedEngine(**script), web=True)
             state, _ = run(name, world.options, InMemorySaver, world.deps)
             through.append(to_plain(answer_of(state)))
             config = {"configurable": {"thread_id": name}}

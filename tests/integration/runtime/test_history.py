@@ -20,7 +20,7 @@ from support.processes import bound_by_permissions
 from local_rag import History
 from local_rag.cli.app import run as command
 from local_rag.config.settings import Settings
-from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.errors import DiskFull, EngineError, LocalRagError, UsageError
 from local_rag.core.events import Done, Note, Started
 from local_rag.core.verdicts import Call, Usage
 from local_rag.diagnostics import kept
@@ -270,6 +270,29 @@ def test_a_disk_that_fills_up_leaves_no_half_of_a_record(monkeypatch, history):
         events = list(rag.stream(QUESTION))
     assert notes_of(events) == ["runs are not recorded: no space left"]
     assert (events[-1].answer.status, events[-1].answer.run, history.runs()) == ("grounded", "", [])
+
+
+@pytest.mark.parametrize(
+    ("thread", "note"),
+    [
+        (None, "runs are not recorded: no space left"),
+        ("plan", "this answer is not kept in the chat: no space left"),
+    ],
+)
+def test_a_finished_answer_that_cannot_be_written_is_handed_on_all_the_same(monkeypatch, history, thread, note):
+    end = History.end
+
+    def full(self, run, state, seconds=0.0, answer=None, **how):
+        if answer is not None:
+            raise DiskFull("no space left")
+        end(self, run, state, seconds, **how)
+
+    monkeypatch.setattr(History, "end", full)
+    with opened() as rag:
+        *_, last = events = list(rag.stream(QUESTION, thread=thread))
+    assert (last.answer.status, last.answer.run, notes_of(events)) == ("grounded", "", [note])
+    left = {name: [(each.state, each.error) for each in ended] for name, ended in history.unanswered().items()}
+    assert (left, history.runs()) == ({"plan": [("failed", "no space left")]} if thread else {}, [])
 
 
 @pytest.mark.parametrize("kind", ["text", "foreign", "another version"])

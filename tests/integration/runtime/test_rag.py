@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,14 @@ def test_the_clock_ends_a_question_with_a_marked_answer():
     answer = opened(Dripping(), limits__seconds=0.5).ask("What?")
     assert (answer.status, answer.path[-1]) == ("abstained", "give_up")
     assert "out of time after 0.5 s" in answer.reason
+
+
+def test_the_clock_starts_when_the_first_event_is_asked_for(monkeypatch):
+    now, later = time.monotonic, 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now() + later)
+    events = opened(limits__seconds=900).stream("What does the plan cost?")
+    later = 1000.0
+    assert [event.answer.status for event in events if isinstance(event, Done)] == ["grounded"]
 
 
 def test_closing_a_stream_stops_the_engine():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from support.fakes import FakeCorpus, FakeWeb, passage
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.values import Web
+from local_rag.core.errors import IndexMissing
+from local_rag.runtime.rag import Rag
 from local_rag.server.auth import Limits
 from local_rag.web.search import DdgsSearch
 
@@ -105,6 +108,23 @@ def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
     (name, error) = asked(serve(workspace))[-1]
     assert (name, error["code"]) == ("error", "internal") and "secret" not in str(error)
     assert "ValueError" in caplog.text and "secret" not in caplog.text
+
+
+def test_the_history_is_read_while_an_index_is_opened(serve, monkeypatch):
+    opening, read = threading.Event(), threading.Event()
+
+    def slow(settings):
+        opening.set()
+        assert read.wait(30)
+        raise IndexMissing("there is none")
+
+    monkeypatch.setattr(Rag, "open", slow)
+    client = serve(a_workspace())
+    with streamed(client) as events:
+        assert opening.wait(30)
+        assert client.got("/api/threads") == {"threads": []}
+        read.set()
+        assert [*names(events)][-1] == "error"
 
 
 def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
