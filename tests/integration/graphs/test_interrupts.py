@@ -75,7 +75,6 @@ def every(step, when):
 @pytest.mark.parametrize(("number", "when"), every(1, "interrupt_before") + every(3, "interrupt_after"))
 def test_every_way_through_a_graph_is_the_same_with_interruptions(number, when):
     name, script, world = WAYS[number]
-    memory = bool(number % 2)
     saver = InMemorySaver()
     check(name, lambda: World(ScriptedEngine(**script), **world), lambda: saver, when)
 
