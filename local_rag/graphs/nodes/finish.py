@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
-from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence
+from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
 from local_rag.core.errors import LocalRagError, Stopped
-from local_rag.core.events import Called, Note, Started
-from local_rag.core.verdicts import Grade, Support, Usage
+from local_rag.core.events import Called, Event, Note, Started
+from local_rag.core.verdicts import Grade, Graded, Support, Usage
 from local_rag.engines.evaluator.verdicts import question_to_read
 from local_rag.engines.extractive.questions import lacking, named
 from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
 from local_rag.graphs.deps import Deps, deps_of, texts_of
 from local_rag.graphs.messages import push_answer
+from local_rag.graphs.nodes.node import Emit
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
 from local_rag.graphs.state import State, standalone_of
 from local_rag.index.names import head
@@ -43,21 +44,23 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     deps = deps_of(runtime)
     if deps.cancel.stopped:
         raise Stopped("stopped")
-    emit = runtime.stream_writer
+    emit: Emit = runtime.stream_writer
     emit(Started("finish", ""))
     texts = texts_of(state, deps)
     with deps.scope():
         outcome = outcome_of(state, deps, texts)
-    answer, documents, notes = _answer(state, deps, outcome, texts)
-    verdicts = [*answer.decisions[len(state.get("decisions", ())) :]]
-    for event in (*verdicts, *map(Called, outcome.usage.log), *map(Note, outcome.usage.notes), *notes):
+    checked = _checked(state, deps, outcome, texts)
+    answer = _answer(state, deps, outcome, checked, texts)
+    notes = (*map(Note, outcome.usage.notes), *checked.notes)
+    events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
+    for event in events:
         emit(event)
     push_answer(answer)
     update: State = {
         "answer": answer,
         "generation": answer.text,
-        "documents": documents,
-        "decisions": verdicts,
+        "documents": checked.documents,
+        "decisions": list(checked.verdicts),
         "usage": outcome.usage,
         "path": ["finish"],
     }
@@ -66,63 +69,81 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     return update
 
 
-def _answer(
-    state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts
-) -> tuple[Answer, list[Document], list[Note]]:
-    """The answer, its documents with the cited ones first, and what a person should know besides."""
-    question, documents, grade = standalone_of(state), [*outcome.documents], outcome.grade
-    checked = citations.check(outcome.text or texts.refusal, documents)
-    checked = replace(checked, dropped=checked.dropped + outcome.dropped)
-    status = status_of(outcome, checked)
-    reason = outcome.why or ("" if status == "grounded" else why_not_grounded(checked, texts))
-    from_files = status not in ("abstained", "direct")
-    sides, notes = sides_of(question, documents, deps) if from_files and not state.get("failed") else ([], [])
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
+
+    written: citations.Checked
+    documents: list[Document]
+    status: Status
+    reason: str
+    grade: Grade | None
+    conflicts: tuple[Conflict, ...]
+    verdicts: tuple[Graded, ...]
+    notes: Sequence[Note]
+
+
+def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> _Checked:
+    """What the citations and the files say of an outcome, its marks numbered in the order of the text."""
+    documents, grade = [*outcome.documents], outcome.grade
+    written = citations.check(outcome.text or texts.refusal, documents)
+    written = replace(written, dropped=written.dropped + outcome.dropped)
+    status = status_of(outcome, written)
+    reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
+    is_compared = status not in ("abstained", "direct") and not state.get("failed")
+    sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
     if sides:
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
         status = "partial" if status == "grounded" else status
-        if (quoted := quotes_of(sides, checked, documents)) is not checked:
-            checked, grade = quoted, _all_supported(grade, quoted.text)
-    order = citations.order(checked)
-    documents = [*(documents[number - 1] for number in order), *_others(documents, order)]
-    checked = citations.renumbered(checked)
+        if (quoted := quotes_of(sides, written, documents)) is not written:
+            written, grade = quoted, _all_supported(grade, quoted.text)
+    order = citations.order(written)
+    others = [document for number, document in enumerate(documents, start=1) if number not in order]
+    documents = [*(documents[number - 1] for number in order), *others]
     conflicts, verdicts = conflicts_of(sides, documents)
-    certainty = certainty_of(status, grade)
-    if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.citations):
+    numbered = citations.renumbered(written)
+    return _Checked(numbered, documents, status, reason, grade, conflicts, verdicts, notes)
+
+
+def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
+    question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
+    certainty = certainty_of(status, checked.grade)
+    if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.written.citations):
         status, certainty = "partial" if status == "grounded" else status, _LESS[certainty]
         reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
-    highlights = _highlights(question, checked.text, documents, conflicts, deps) if from_files else ()
-    searched, silent = state.get("tries", {}).get("web_searches", 0) > 0, status == "abstained"
-    answer = Answer(
+    silent = status == "abstained"
+    highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
+    searched = state.get("tries", {}).get("web_searches", 0) > 0
+    return Answer(
         question=state["question"],
-        text=checked.text,
+        text=text,
         status=status,
         certainty=certainty,
         reason=reason,
-        citations=checked.citations,
-        dropped_citations=checked.dropped,
+        citations=checked.written.citations,
+        dropped_citations=checked.written.dropped,
         nearest=_nearest(state, question, texts) if silent else (),
         used_web=searched and not deps.fallback_corpus,
         graph=deps.graph,
         engine=deps.engine.name,
         quotes_only=not engine_writes(deps),
         path=(*state.get("path", ()), "finish"),
-        decisions=(*state.get("decisions", ()), *verdicts),
+        decisions=(*state.get("decisions", ()), *checked.verdicts),
         tries={kind: count for kind, count in state.get("tries", {}).items()},
         usage=state.get("usage", Usage()) + outcome.usage,
         seconds=time.monotonic() - deps.began,
-        sentences=() if silent else _sentences(checked.text, grade),
+        sentences=() if silent else _sentences(text, checked.grade),
         removed=outcome.removed,
-        lacks=_lacks(question, checked.citations, documents, deps) if texts.code == "en" else (),
+        lacks=_lacks(question, checked, deps) if texts.code == "en" else (),
         about=deps.index.catalog().titles[:TITLES] if silent else (),
         thread=deps.thread,
         asked=state.get("asked", ""),
         language=texts.code,
         fallback_corpus=deps.fallback_corpus if searched else "",
-        short=" ".join(checked.text[highlights[0].start : highlights[0].end].split()) if highlights else "",
+        short=" ".join(text[highlights[0].start : highlights[0].end].split()) if highlights else "",
         highlights=highlights,
-        conflicts=conflicts,
+        conflicts=checked.conflicts,
     )
-    return answer, documents, notes
 
 
 def engine_writes(deps: Deps) -> bool:
@@ -135,10 +156,6 @@ def _all_supported(grade: Grade | None, text: str) -> Grade | None:
     return replace(grade, sentences=(quoted,) * len(claims(text))) if grade and grade.sentences else grade
 
 
-def _others(documents: Sequence[Document], order: Sequence[int]) -> list[Document]:
-    return [document for number, document in enumerate(documents, start=1) if number not in order]
-
-
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
     """The sentences of an answer with what the grader said of each; none where it did not look at them one by one."""
     sentences = claims(text)
@@ -148,11 +165,9 @@ def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
     return tuple(Sentence(claim.text, claim.span.start, claim.span.end, support) for claim, support in pairs)
 
 
-def _highlights(
-    question: str, text: str, documents: Sequence[Document], conflicts: Sequence[Conflict], deps: Deps
-) -> tuple[Highlight, ...]:
+def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tuple[Highlight, ...]:
     """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
-    highlights = answer_values.highlights_of(text, conflicts)
+    highlights, documents = answer_values.highlights_of(text, checked.conflicts), checked.documents
     if highlights or deps.evaluator is None or not documents:
         return highlights
     try:
@@ -163,15 +178,15 @@ def _highlights(
     return answer_values.highlights(text, [document.page_content for document in documents], readings)
 
 
-def _lacks(question: str, cited: Sequence[Citation], documents: Sequence[Document], deps: Deps) -> tuple[str, ...]:
+def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
     """The names and numbers of a question in English that no cited passage mentions, of what a model wrote.
 
     An engine that only quotes looks for them itself, and says so in the reason.
     """
+    cited = {citation.chunk_id for citation in checked.written.citations}
     if not engine_writes(deps) or not cited:
         return ()
-    ids = {citation.chunk_id for citation in cited}
-    texts = [f"{head(document)} {document.page_content}" for document in documents if chunk_id(document) in ids]
+    texts = [f"{head(each)} {each.page_content}" for each in checked.documents if chunk_id(each) in cited]
     return tuple(lacking(named(question), " ".join(texts)))
 
 
