@@ -21,7 +21,7 @@ from local_rag.graphs.deps import Deps
 from local_rag.graphs.disagreement import Statement, disagreeing
 from local_rag.graphs.state import State, after, standalone_of
 from local_rag.text import citations
-from local_rag.text.display import short_path, shorten
+from local_rag.text.display import home_path, shorten
 from local_rag.text.marks import claims
 
 LONGEST = 60
@@ -42,7 +42,7 @@ def ended(state: State, deps: Deps) -> tuple[State, list[Graded], list[Note]]:
     update = marked | answering.ended(after(state, marked), texts)
     places = {id(document): number for number, document in enumerate(update["documents"], start=1)}
     positions = [_position(side, places) for side in sides]
-    said = [f'"{shorten(each.text, LONGEST)}" in {short_path(each.citations[0].source)}' for each in positions]
+    said = [f'"{shorten(each.text, LONGEST)}" in {home_path(each.citations[0].source)}' for each in positions]
     verdict = Graded("conflict", "disagree", "; ".join(said), source=positions[0].citations[0].source)
     return update | {"conflicts": [Conflict(tuple(positions))]}, [verdict], notes
 

@@ -13,7 +13,7 @@ from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
 from local_rag.text.answer_texts import AnswerTexts, texts_in
-from local_rag.text.display import is_url, local_iso, short_path
+from local_rag.text.display import home_path, is_url, local_iso
 from local_rag.text.markup import as_read, unmarked
 from local_rag.text.nodes import answer_tree, same_length
 
@@ -49,7 +49,7 @@ def id_of(source: str, origin: str, fallback_corpus: str = "") -> str:
     return file_id(source) if origin == "files" and source and not fallback_corpus else ""
 
 
-def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
+def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
     """An answer with its status in words, its text as a tree (`blocks`), and where each quote stands.
 
     `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
@@ -106,7 +106,7 @@ PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "u
 """What a passage says of itself, and what holds where it does not."""
 
 
-def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
+def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
     `start` and `end` are code points of its document, `read` is its text without markup.
