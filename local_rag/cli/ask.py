@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -129,7 +130,7 @@ def search(
         for line in opened.waiting_notes():
             display.say(line)
         passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
-        label = opened.path_labels()
+        label = opened.path_labels(Path.cwd())
     plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
     write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)
     return 0

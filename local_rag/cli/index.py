@@ -124,7 +124,7 @@ def index(
     delete_old(settings)
     report, pages_left = index_files(settings, request, stderr_display())
     with Index.open(settings.index_path) as opened:
-        labels = opened.path_labels()
+        labels = opened.path_labels(Path.cwd())
     plain = to_plain(report) | {"pages_left": pages_left}
     parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
     write_result(plain, parts, as_json=json)
@@ -202,7 +202,8 @@ def files(
 
     folder = existing_index(settings_of(index))
     with Index.open(folder) as opened:
-        indexed, labels = opened.files(narrowing_of(within, after, before, types, authors)), opened.path_labels()
+        indexed = opened.files(narrowing_of(within, after, before, types, authors))
+        labels = opened.path_labels(Path.cwd())
     write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
     return 0
 

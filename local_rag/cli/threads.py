@@ -124,9 +124,9 @@ def _labels() -> PathLabels:
     from local_rag.index.path_labels import PathLabels
 
     try:
-        return PathLabels(Index.inspect(settings_of(None).index_path).roots)
+        return PathLabels(Index.inspect(settings_of(None).index_path).roots, Path.cwd())
     except IndexMissing:
-        return PathLabels(())
+        return PathLabels((), Path.cwd())
 
 
 def kept(

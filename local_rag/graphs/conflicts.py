@@ -17,7 +17,7 @@ from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.disagreement import Statement, disagreeing
 from local_rag.text import citations
-from local_rag.text.display import short_path, shorten
+from local_rag.text.display import home_path, shorten
 
 LONGEST = 60
 """Characters of an answer in a verdict."""
@@ -65,7 +65,7 @@ def conflicts_of(
         date, dated = _dated(side[0].passage)
         quoted = (citations.quotation(places[id(each.passage)], each.passage, each.quote) for each in side)
         positions.append(Position(side[0].text, date, tuple(quoted), dated))
-    told = [f'"{shorten(each.text, LONGEST)}" in {short_path(each.citations[0].source)}' for each in positions]
+    told = [f'"{shorten(each.text, LONGEST)}" in {home_path(each.citations[0].source)}' for each in positions]
     verdict = Graded("conflict", "disagree", "; ".join(told), source=positions[0].citations[0].source)
     return (Conflict(tuple(positions)),), (verdict,)
 

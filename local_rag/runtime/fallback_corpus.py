@@ -16,7 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.stores import has_index
-from local_rag.text.display import joined, plural, short_path
+from local_rag.text.display import home_path, joined, plural
 
 if TYPE_CHECKING:
     from local_rag.core.documents import SyncReport
@@ -72,7 +72,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
 
     if any(path == asked or (asked.exists() and path.samefile(asked)) for asked in settings.index_paths.values()):
         raise UsageError(
-            f"the fallback corpus is the index that is asked, {short_path(path)}",
+            f"the fallback corpus is the index that is asked, {home_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",
         )
     try:
@@ -82,7 +82,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
     if not index.count():
         index.close()
         hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
-        raise UsageError(f"the fallback corpus {short_path(path)} is an empty index", hint=hint)
+        raise UsageError(f"the fallback corpus {home_path(path)} is an empty index", hint=hint)
     is_named = path.parent == settings.data_folder / "indexes"
     return FallbackCorpus(index, path.name if is_named else str(path))
 
@@ -96,7 +96,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
         report = _synced(index, folder, display)
-        for line in _lines(short_path(folder), report):
+        for line in _lines(home_path(folder), report):
             display.say(line)
     except BaseException:
         index.close()
@@ -104,7 +104,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     if not index.count():
         index.close()
         Index.destroy(index.path)
-        raise UsageError(f"nothing in the fallback corpus {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
+        raise UsageError(f"nothing in the fallback corpus {home_path(folder)} can be read", hint=f"it reads {SHOWN}")
     return FallbackCorpus(index, str(folder))
 
 
@@ -133,6 +133,6 @@ def _lines(name: str, report: SyncReport) -> Iterator[str]:
         yield f"fallback corpus {name}: {joined(changes)}"
     skipped = [file for file in report.skipped if file.new]
     for file in skipped[:NAMED]:
-        yield f"  not read: {short_path(file.path)} {file.reason}"
+        yield f"  not read: {home_path(file.path)} {file.reason}"
     if len(skipped) > NAMED:
         yield f"  not read: {len(skipped) - NAMED:,} more"

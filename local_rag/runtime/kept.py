@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from local_rag.core.answer import Answer, Status
@@ -14,10 +15,10 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.serialization import from_plain
 from local_rag.core.verdicts import Call, Graded
-from local_rag.text.display import for_terminal, short_path, shorten
+from local_rag.index.path_labels import PathLabel, PathLabels
+from local_rag.text.display import for_terminal, shorten
 
 if TYPE_CHECKING:
-    from local_rag.index.path_labels import PathLabel
     from local_rag.index.store.schema import Stored
 
 Line = dict[str, Any]
@@ -278,30 +279,31 @@ class RunPassages:
     """What is there now of the passages of a run. `label` names files; `trouble`: why the index says nothing."""
 
     stored: Stored | None
-    label: PathLabel = short_path
+    label: PathLabel
     trouble: str = ""
     places: dict[str, Line] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: KeptRun) -> RunPassages:
-        """Read them from the index of the run, or from all that it asked as one."""
+    def of(cls, run: KeptRun, here: Path | None = None) -> RunPassages:
+        """Read them from the index of the run, or from all that it asked as one; `here` as for `PathLabels`."""
         from local_rag.config.settings import Settings
         from local_rag.index.index import Index
         from local_rag.index.joint import JointIndex
 
+        label = PathLabels((), here)
         places = {str(passage["chunk_id"]): passage for passage in run.passages}
         if not run.folder:
-            return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
+            return cls(None, label, "a corpus of a program was asked, whose passages are not kept", places)
         try:
             path_of = Settings.load().path_of
             with ExitStack() as opened:
                 indexes = {each: opened.enter_context(Index.open(path_of(each))) for each in (run.folder, *run.others)}
                 index = JointIndex(indexes) if run.others else indexes[run.folder]
-                return cls(index.stored(places), index.path_labels(), places=places)
+                return cls(index.stored(places), index.path_labels(here), places=places)
         except IndexMissing:
-            return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
+            return cls(None, label, "its index is gone, so passages cannot be shown again", places)
         except LocalRagError as error:
-            return cls(None, trouble=f"passages cannot be shown again: {error}", places=places)
+            return cls(None, label, f"passages cannot be shown again: {error}", places)
 
     def text(self, passage: Line) -> tuple[str | None, str]:
         """The text of a passage and "", or None and why there is none."""

@@ -14,7 +14,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.text.answer_texts import texts_in
 from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
 from local_rag.text.blocks import Note as NoteBlock
-from local_rag.text.display import is_url, local_iso, short_path
+from local_rag.text.display import home_path, is_url, local_iso
 from local_rag.text.markup import as_read, unmarked
 from local_rag.text.nodes import same_length
 
@@ -55,7 +55,7 @@ def file_id_of(citation: Citation) -> str:
     return id_of(citation.source, citation.origin, citation.fallback_corpus)
 
 
-def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
+def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
     """An answer with its blocks; each quote in them and beside them says where it stands in words, and its file's ID.
 
     `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
@@ -103,7 +103,7 @@ PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "u
 """What a passage says of itself, and what holds where it does not."""
 
 
-def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
+def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
     `start` and `end` are code points of its document, `read` is its text without markup.

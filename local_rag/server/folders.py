@@ -25,7 +25,7 @@ from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import shown
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace
-from local_rag.text.display import by_count, kinds_in_words, short_path
+from local_rag.text.display import by_count, home_path, kinds_in_words
 
 FOLDERS = 2_000
 """Folders of a folder that are listed."""
@@ -119,7 +119,7 @@ def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking)
         return FolderView(shown(name), below, name in indexed, name in coming and name not in indexed)
 
     more = max(0, len(names) - FOLDERS)
-    return Folders(shown(short_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
+    return Folders(shown(home_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
 
 
 @router.get("/api/index/folders/files", dependencies=HEAVY)

@@ -29,7 +29,7 @@ from local_rag.server.jobs import Event, Job
 from local_rag.server.listings import FileListing, shown
 from local_rag.server.responses import Body, job_response
 from local_rag.server.workspace import Here, Workspace
-from local_rag.text.display import is_url, plural, short_path
+from local_rag.text.display import home_path, is_url, plural
 
 LISTED = 100
 """Files of a report that are named."""
@@ -182,9 +182,9 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     from local_rag.runtime.opening import missing
 
     settings = workspace.settings_of(index)
-    name = shown(short_path(settings.values.index))
+    name = shown(home_path(settings.values.index))
     roots = allowed_roots(workspace, index, caller)
-    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in roots.items()]
+    allowed = [AllowedRoot(key, shown(home_path(root))) for key, root in roots.items()]
     indexing = workspace.jobs.indexing
     job = indexing.id if indexing else ""
     try:
@@ -218,7 +218,7 @@ def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> l
     return [
         RootView(
             file_id(root.path),
-            shown(short_path(root.path)),
+            shown(home_path(root.path)),
             listing.counts.get(root.path, 0),
             tuple(map(shown, root.excludes)),
             tuple(map(again, root.excludes)),
@@ -264,7 +264,7 @@ def synced(
         keep(report)
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
-    about = {"index": shown(short_path(settings.values.index)), "folders": [shown(short_path(path)) for path in paths]}
+    about = {"index": shown(home_path(settings.values.index)), "folders": [shown(home_path(path)) for path in paths]}
     return workspace.jobs.index(Job("index", caller, about, work))
 
 

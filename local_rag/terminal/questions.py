@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rich.console import Console, Group, RenderableType
@@ -52,7 +53,7 @@ class QuestionRunner:
     @cached_property
     def label(self) -> PathLabel:
         """How the files of the index are named."""
-        return self.rag.index.path_labels()
+        return self.rag.index.path_labels(Path.cwd())
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from local_rag.core.answer import Answer, Citation, Conflict, Status
 from local_rag.text.answer_texts import AnswerTexts, texts_in
-from local_rag.text.display import is_url, local_time, short_path, shorten
+from local_rag.text.display import home_path, is_url, local_time, short_path, shorten
 from local_rag.text.markup import as_read
 from local_rag.text.nodes import Node, answer_tree
 
@@ -140,9 +140,9 @@ def sources_of(blocks: Sequence[Block]) -> list[Source]:
 
 def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path) -> Source:
     """A citation as it is shown."""
-    of = [texts.in_index.format(name=short_path(citation.index))] if citation.index else []
+    of = [texts.in_index.format(name=home_path(citation.index))] if citation.index else []
     if citation.fallback_corpus:
-        of.append(texts.from_fallback_corpus.format(name=short_path(citation.fallback_corpus)))
+        of.append(texts.from_fallback_corpus.format(name=home_path(citation.fallback_corpus)))
     elif citation.origin == "web" or citation.url:
         of.append(texts.web if citation.origin == "web" else texts.web_page)
     how = texts.how(citation)

@@ -136,7 +136,7 @@ class FakeCorpus:
     def close(self):
         self.closed = True
 
-    def path_labels(self):
+    def path_labels(self, here=None):
         return PathLabels([])
 
     def search(self, query, k, *, within=(), exclude=()):

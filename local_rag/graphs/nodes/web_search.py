@@ -24,7 +24,7 @@ from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts, s
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
-from local_rag.text.display import plural, short_path
+from local_rag.text.display import home_path, plural
 from local_rag.text.metadata import chunk_id
 
 WEB_RESULTS = 3
@@ -33,7 +33,7 @@ WEB_RESULTS = 3
 
 def searching(state: State, deps: Deps) -> str:
     """What a person is shown while the web, or a fallback corpus in its place, is searched."""
-    return f"searching {short_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
+    return f"searching {home_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
 
 
 @node(searching)
