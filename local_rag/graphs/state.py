@@ -40,7 +40,8 @@ class Candidate:
 class Draft(TuplesFromLists):
     """A generation that is not accepted, and the passages it was written from; `dropped` and `removed` as in State.
 
-    `grade` is None where nothing was graded; `unfinished`: the clock or the engine ended its checks.
+    `grade` is None where nothing was graded; `unfinished`: the clock or the engine ended its checks. `why` says, in the
+    language of the answer, why it was rejected, for whoever looks at the run.
     """
 
     text: str
@@ -49,12 +50,13 @@ class Draft(TuplesFromLists):
     dropped: int = 0
     removed: tuple[str, ...] = ()
     unfinished: bool = False
+    why: str = ""
 
     @classmethod
-    def of(cls, state: State, grade: Grade | None, *, unfinished: bool = False) -> Draft:
+    def of(cls, state: State, grade: Grade | None, *, unfinished: bool = False, why: str = "") -> Draft:
         """The generation of a state with its passages."""
         documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
-        return cls(state.get("generation", ""), documents, grade, state.get("dropped", 0), removed, unfinished)
+        return cls(state.get("generation", ""), documents, grade, state.get("dropped", 0), removed, unfinished, why)
 
 
 def _highest(tries: dict[BudgetKind, int], more: dict[BudgetKind, int]) -> dict[BudgetKind, int]:

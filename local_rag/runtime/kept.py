@@ -234,7 +234,7 @@ class KeptRun:
 
     @property
     def drafts(self) -> list[Line]:
-        """The drafts that were rejected, with text, status and why."""
+        """The drafts that were rejected, with text and why."""
         states = [line["state"]["drafts"] for line in self._of("step") if "drafts" in line["state"]]
         return states[-1] if states else []
 

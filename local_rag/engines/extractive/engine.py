@@ -239,9 +239,7 @@ class ExtractiveEngine:
         every = [(passage, number) for number, passage in enumerate(documents, 1)]
         named = [every[place] for place in of_named(question, documents)]
         for passages in filter(None, (named, every)):
-            plain = [passage for passage, _ in passages]
-            chosen = self._chosen(question, plain, attempt, failed)
-            if chosen:
+            if chosen := self._chosen(question, [passage for passage, _ in passages], attempt, failed):
                 return [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
         return []
 
@@ -269,8 +267,7 @@ class ExtractiveEngine:
     ) -> list[tuple[str, int]]:
         """What answers by its words, else what the evaluator finds."""
         shape, drafts = attempt.shape, spoken(failed)
-        lines = [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]
-        if lines:
+        if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
             every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
         several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
@@ -333,9 +330,8 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
-        judged = sentence_supports(
-            _LABEL.sub("", generation), list(map(_with_properties, documents)), self._reader.supports
-        )
+        passages = [*map(_with_properties, documents)]
+        judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""

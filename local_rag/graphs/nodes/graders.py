@@ -9,7 +9,8 @@ from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
 from local_rag.graphs import rules
-from local_rag.graphs.deps import Deps
+from local_rag.graphs.deps import Deps, texts_of
+from local_rag.graphs.drafts import why_rejected
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import Draft, State, standalone_of
@@ -109,7 +110,7 @@ def generation_grader(rule: Rule, check: Check = "both") -> Node:
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
         update: State = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
-        return update | _consequence(state, grade, check)
+        return update | _consequence(state, deps, grade, check)
 
     return grade
 
@@ -133,13 +134,14 @@ def _logged(grade: Grade, check: Check) -> list[Graded]:
     return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
-def _consequence(state: State, grade: Grade, check: Check) -> State:
+def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
     """A good answer is accepted, a bad one a rejected draft; what is only half graded is neither."""
     if check == "support" and grade.support == "fully":
         return {}
     if rules.verdict_of(grade) == "useful":
         return {"accepted": True}
-    update: State = {"drafts": [*state.get("drafts", ()), Draft.of(state, grade)]}
+    draft = Draft.of(state, grade, why=why_rejected(grade, texts_of(state, deps)))
+    update: State = {"drafts": [*state.get("drafts", ()), draft]}
     return update | {"spent": ["generations"]} if unchecked(grade) else update
 
 
