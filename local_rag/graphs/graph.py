@@ -75,7 +75,7 @@ class Graph(StateGraph[State, Deps, Question, Result]):
     def compile(  # type: ignore[override]  # LangGraph's further options go through
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any
     ) -> LocalGraph:
-        """As LangGraph's."""
+        """As LangGraph's, which has no hook for a context that is made per run, nor for a picture that is made here."""
         return LocalGraph(**super().compile(checkpointer, **options).__dict__)  # as Pregel.copy makes its copies
 
 

@@ -9,7 +9,7 @@ from local_rag.core.answer import Certainty, Status
 from local_rag.core.errors import EngineError
 from local_rag.core.verdicts import Grade, Usage
 from local_rag.graphs.deps import TIME, Deps
-from local_rag.graphs.drafts import best_draft, why_rejected
+from local_rag.graphs.drafts import best_draft
 from local_rag.graphs.grades import unchecked
 from local_rag.graphs.rules import files_searched, is_fixed_reply, unread_passages, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State
@@ -107,7 +107,7 @@ def _why_not(draft: Draft, deps: Deps, texts: AnswerTexts) -> str:
         return texts.count(texts.taken_out, len(draft.removed))
     if draft.grade is None:
         return texts.unchecked
-    return texts.checks_unfinished if draft.unfinished else why_rejected(draft.grade, texts)
+    return texts.checks_unfinished if draft.unfinished else draft.why
 
 
 def _must_have_verdicts(state: State, deps: Deps, late: str) -> None:

@@ -66,7 +66,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     ]
     return {
         "documents": list(kept),
-        "graded": shown(documents, verdicts) or state.get("graded", []),
+        "graded": in_last_prompt(documents, verdicts) or state.get("graded", []),
         "retrieved": len(documents),
         "rejected": rejected(state, refused),
         "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
@@ -76,7 +76,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     }
 
 
-def shown(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
+def in_last_prompt(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
     """Those that stood in the last prompt of the retrieval grader; none where no model has read them."""
     return [document for document, verdict in zip(documents, verdicts, strict=True) if verdict.shown]
 

@@ -20,7 +20,7 @@ from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import TIME, Deps
-from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts, shown
+from local_rag.graphs.nodes.graders import graded_passage, in_last_prompt, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
@@ -134,7 +134,7 @@ def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _F
     ]
     relevant = [page for page, kept, _ in chosen if kept]
     usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found([page for page, _, _ in chosen], relevant, shown(judged, verdicts), graded, usage, "page")
+    return _Found([page for page, _, _ in chosen], relevant, in_last_prompt(judged, verdicts), graded, usage, "page")
 
 
 def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
@@ -144,7 +144,7 @@ def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) ->
     relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
     graded = [graded_passage(passage, verdict, "web") for passage, verdict in pairs]
     usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found(documents, relevant, shown(documents, verdicts), graded, usage, "passage")
+    return _Found(documents, relevant, in_last_prompt(documents, verdicts), graded, usage, "passage")
 
 
 def _looked(state: State, results: WebResults, found: _Found) -> State:
