@@ -13,16 +13,9 @@ QUESTION = "What does the plan cost?"
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question, with what its answer says."""
-    return with_answer(list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1])
-
-
-def with_answer(state):
-    """A state with the answer's own fields beside its keys."""
-    answer = state["answer"]
-    names = ("status", "reason", "citations", "conflicts", "certainty")
-    told = {name: getattr(answer, name) for name in names}
-    return state | told | {"removed": [*answer.removed], "dropped": answer.dropped_citations, "nearest": answer.nearest}
+    """The whole state at the end of a question."""
+    *_, state = app.stream({"question": question}, config, context=deps, stream_mode="values")
+    return state
 
 
 def parts(engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, thresholds=None, **given):
@@ -59,7 +52,7 @@ def run(name, engine=None, corpus=None, **world):
             path.append(node)
             state = after(state, changes or {})
     assert (path[0], path[-1]) == ("begin", "finish")
-    return " ".join(path[1:-1]), with_answer(state), deps
+    return " ".join(path[1:-1]), state, deps
 
 
 def labels(state, kind):

@@ -70,7 +70,7 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
     calls = len(engine.asked)
     result = go_on(Command(resume=reply))
-    assert (web.queries, result["status"]) == (left, status)
+    assert (web.queries, result["answer"].status) == (left, status)
     assert [call[0] for call in engine.asked[:calls]] == ["relevance", "rewrite"]
     assert "rewrite" not in [call[0] for call in engine.asked[calls:]]
     refused = [graded.why for graded in result["decisions"] if graded.verdict == "refused"]
@@ -127,7 +127,7 @@ def test_without_a_checkpointer_or_a_consent_nothing_leaves(consent):
     engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
     deps = Deps(FakeCorpus(), engine, web, may_search=consent)
     result = compiled("crag").invoke({"question": "What does the plan cost?"}, context=deps)
-    assert (web.queries, result["status"]) == ([], "abstained")
+    assert (web.queries, result["answer"].status) == ([], "abstained")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_the_messages_of_a_graph_are_its_answer_and_nothing_that_was_rejected(gr
         assert identifier.startswith("answer-")
         assert {metadata["langgraph_node"] for _, metadata in parts} == {node}
         whole = reduce(operator.add, [chunk for chunk, _ in parts])
-        assert whole.response_metadata == {"status": state["status"], "model_name": "scripted"}
+        assert whole.response_metadata == {"status": state["answer"].status, "model_name": "scripted"}
         assert (whole.usage_metadata or {}).get("output_tokens", 0) == state["usage"].output_tokens
 
 

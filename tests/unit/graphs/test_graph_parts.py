@@ -91,7 +91,7 @@ def test_a_threshold_of_relevance_decides_over_the_word(letters, given, threshol
 def test_an_answer_below_its_threshold_is_not_given(score, threshold, status):
     engine = ScriptedEngine(grades=[("fully", 5, (), score)])
     _, state, _ = run("self-rag", engine, rewrites=0, thresholds=Thresholds(answer=threshold))
-    assert state["status"] == status
+    assert state["answer"].status == status
 
 
 # --- the early notebook's wiring ----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_the_score_of_separate_grades_is_made_of_both(threshold, status):
     engine = ScriptedEngine(grades=[("fully", 0), ("unparsed", 4)])  # 1.0 · (0.5 + 1) / 2
     method = SEPARATE | {"thresholds": Thresholds(answer=threshold)}
     _, state, _ = run("self-rag", engine, rewrites=0, **method)
-    assert state["status"] == status
+    assert state["answer"].status == status
 
 
 # --- candidates ---------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_passages_without_a_score_count_as_relevant_in_a_rank():
 def test_a_candidate_below_the_threshold_of_answers_is_not_given():
     engine = ScriptedEngine(grades=[("fully", 5, (), 0.4)])
     _, state, _ = run("self-rag", engine, rewrites=0, thresholds=Thresholds(answer=0.5), **drafts(2))
-    assert state["status"] == "abstained"
+    assert state["answer"].status == "abstained"
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_a_candidate_below_the_threshold_of_answers_is_not_given():
 def test_the_hard_constraint_drops_sentences_without_support_and_says_so(sentences, status):
     engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, sentences)])
     _, state, _ = run("self-rag", engine, found=1, generations=1, **drafts(2, hard_constraint=True))
-    text, removed = (FINE, ["It is blue."]) if sentences else (MIXED, [])
-    assert (state["generation"], state["status"], state["removed"]) == (text, status, removed)
+    text, removed = (FINE, ("It is blue.",)) if sentences else (MIXED, ())
+    assert (state["generation"], state["answer"].status, state["answer"].removed) == (text, status, removed)
 
 
 # --- several steps ------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_many_steps_fit_under_the_backstop():
     engine = ScriptedEngine(thoughts=thinking(30))
     path, state, _ = run("adaptive", engine, corpus=corpus, steps=20, rewrites=0, generations=1, adaptive=method)
     assert path == f"route_question {'retrieve_step reason ' * 20}{END}"
-    assert state["status"] == "grounded"
+    assert state["answer"].status == "grounded"
 
 
 # --- memory -------------------------------------------------------------------------------------------------------
@@ -293,14 +293,14 @@ def test_strict_takes_out_what_has_no_support(strict, sentences, usefulness, tex
     overall = "no" if set(sentences) == {"no"} else "partially"
     engine = ScriptedEngine(drafts=[MIXED], grades=[(overall, usefulness, sentences)])
     _, state, _ = run("self-rag", engine, generations=1, strict=strict)
-    assert (state["generation"], state["status"]) == (text, status)
+    assert (state["generation"], state["answer"].status) == (text, status)
 
 
 @pytest.mark.parametrize(("strict", "status"), [(True, "abstained"), (False, "ungrounded")])
 def test_strict_shows_nothing_that_has_no_support_as_a_whole(strict, status):
     engine = ScriptedEngine(grades=[("no", 5)])
     _, state, _ = run("self-rag", engine, generations=1, strict=strict)
-    assert state["status"] == status
+    assert state["answer"].status == status
 
 
 @pytest.mark.parametrize(
@@ -311,13 +311,13 @@ def test_what_a_removal_leaves_is_asked_for_its_own_usefulness(again, status, te
     """The sentence that answered may be the one that is gone."""
     engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, ("fully", "no")), again])
     _, state, _ = run("self-rag", engine, generations=1, strict=True)
-    assert (state["status"], state["generation"]) == (status, text)
+    assert (state["answer"].status, state["generation"]) == (status, text)
     assert [asked[1:] for asked in asked_of(engine, "grade")][-1] == (FINE, "usefulness")
 
     engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, ("fully", "no")), again])
     method = drafts(2, hard_constraint=True)
     _, state, _ = run("self-rag", engine, found=1, generations=1, rewrites=0, **method)
-    assert (state["status"], state["generation"]) == (status, text)
+    assert (state["answer"].status, state["generation"]) == (status, text)
 
 
 @pytest.mark.parametrize("support", ["fully", "partially", "no"])
@@ -325,13 +325,13 @@ def test_what_a_removal_leaves_is_asked_for_its_own_usefulness(again, status, te
 def test_no_draft_below_the_threshold_is_shown_whatever_its_support(support, strict):
     engine = ScriptedEngine(drafts=[FINE], grades=[(support, 5, (support,), 0.05)])
     _, state, _ = run("self-rag", engine, generations=1, rewrites=0, strict=strict, thresholds=Thresholds(answer=0.5))
-    assert state["status"] == "abstained"
+    assert state["answer"].status == "abstained"
 
 
 def test_strict_shows_nothing_that_could_not_be_checked():
     engine = ScriptedEngine(grades=[("unparsed", 0)])
     _, state, _ = run("self-rag", engine, generations=1)
-    assert state["status"] == "ungrounded"
+    assert state["answer"].status == "ungrounded"
     with pytest.raises(EngineError, match="no usable verdict on the answer, and with --strict nothing unchecked is"):
         run("self-rag", engine, generations=1, strict=True)
 
@@ -368,7 +368,7 @@ def test_no_usable_verdict_at_all_is_a_failure_and_no_word_of_the_files(graph, o
 def test_a_later_usable_verdict_counts(later):
     corpus = FakeCorpus([passage(n) for n in range(1, 9)])
     _, state, _ = run("self-rag", Mute(relevant=["?", later]), corpus=corpus, rewrites=1)
-    assert state["status"] == {"n": "abstained", "y": "grounded"}[later]
+    assert state["answer"].status == {"n": "abstained", "y": "grounded"}[later]
 
 
 class Failing(ScriptedEngine):
@@ -405,8 +405,8 @@ def failing(task, at=1, **script):
 @pytest.mark.parametrize(("draft", "status"), [(FINE, "partial"), ("It costs 100 euros.", "ungrounded")])
 def test_an_answer_outlives_a_check_that_fails(graph, draft, status):
     path, state, deps = run(graph, failing("grade", drafts=[draft]))
-    assert (state["generation"], state["status"]) == (draft, status)
-    assert state["reason"] == "the engine failed: the model fell over (ollama serve); it could not be checked"
+    assert (state["generation"], state["answer"].status) == (draft, status)
+    assert state["answer"].reason == "the engine failed: the model fell over (ollama serve); it could not be checked"
     assert path.endswith("generate grade_generation give_up")
     assert [asked[0] for asked in deps.engine.asked].count("answer") == 1, "nothing more is asked of it"
 
@@ -426,8 +426,8 @@ def test_an_answer_outlives_a_check_that_fails(graph, draft, status):
 def test_an_answer_outlives_every_later_failure(engine, options):
     corpus = FakeCorpus([passage(1)]) if "candidates" in str(options) else FakeCorpus()
     _, state, _ = run("self-rag", engine, corpus=corpus, **options)
-    assert (state["generation"], state["status"]) == (FINE, "partial")
-    assert state["reason"].startswith("the engine failed: the model fell over (ollama serve); ")
+    assert (state["generation"], state["answer"].status) == (FINE, "partial")
+    assert state["answer"].reason.startswith("the engine failed: the model fell over (ollama serve); ")
 
 
 def test_a_failure_without_an_answer_is_one():
@@ -444,24 +444,24 @@ def test_sentences_that_could_not_be_checked_are_shown_as_unchecked():
     two = "It costs 100 euros [1]. It costs 200 euros [2]."
     engine = ScriptedEngine(drafts=[two], grades=[("partially", 5, ("fully", "unparsed"))])
     path, state, _ = run("self-rag", engine)
-    assert (state["generation"], state["status"]) == (two, "partial")
-    assert state["reason"] == "1 of 2 sentences could not be checked"
+    assert (state["generation"], state["answer"].status) == (two, "partial")
+    assert state["answer"].reason == "1 of 2 sentences could not be checked"
     assert path == f"{GRADED} generate grade_generation give_up", "writing again would not help"
     _, state, _ = run("self-rag", engine, strict=True)
-    assert (state["generation"], state["removed"]) == ("It costs 100 euros [1].", ["It costs 200 euros."])
-    assert "without confirmed support taken out" in state["reason"]
+    assert (state["generation"], state["answer"].removed) == ("It costs 100 euros [1].", ("It costs 200 euros.",))
+    assert "without confirmed support taken out" in state["answer"].reason
 
 
 def test_an_answer_of_which_nothing_could_be_checked_has_the_status_of_its_citations():
     engine = ScriptedEngine(grades=[("unparsed", 4, ("unparsed",))])
     _, state, _ = run("self-rag", engine)
-    assert (state["status"], state["reason"]) == ("partial", "1 of 1 sentence could not be checked")
+    assert (state["answer"].status, state["answer"].reason) == ("partial", "1 of 1 sentence could not be checked")
 
 
 def test_a_number_that_a_candidate_made_up_counts_as_dropped():
     engine = ScriptedEngine(drafts=["It costs 100 euros [1][7]."])
     _, state, _ = run("self-rag", engine, found=2, **drafts(2))
-    assert (state["generation"], state["dropped"], state["status"]) == ("It costs 100 euros [1].", 1, "partial")
+    assert (state["generation"], state["answer"].dropped_citations, state["answer"].status) == ("It costs 100 euros [1].", 1, "partial")
 
 
 @pytest.mark.parametrize(
@@ -495,8 +495,8 @@ def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late
         cancel=Cancel(1000),
     )
     state = final_state(compiled("self-rag", Options.of(values)), deps)
-    assert state["status"] == status
-    assert "out of time" in state["reason"]
+    assert state["answer"].status == status
+    assert "out of time" in state["answer"].reason
 
 
 # --- budgets, for any verdicts ------------------------------------------------------------------------------------
@@ -554,9 +554,9 @@ def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, metho
     assert done["web_search"] + done["web_search_node"] <= int(method["web"])
     assert done["reason"] <= limits.steps
     assert len(path.split()) < recursion_limit(limits)
-    assert state["status"] in ("grounded", "partial", "ungrounded", "abstained", "direct")
+    assert state["answer"].status in ("grounded", "partial", "ungrounded", "abstained", "direct")
     assert state["generation"]
-    assert (state["status"] == "abstained") is (state["generation"] == NOT_IN_PASSAGES)
-    assert state["status"] != "direct" or method["direct"]
+    assert (state["answer"].status == "abstained") is (state["generation"] == NOT_IN_PASSAGES)
+    assert state["answer"].status != "direct" or method["direct"]
     if not method["web"]:
         assert all(one.metadata["origin"] == "files" for one in state.get("documents", ()))

@@ -375,7 +375,7 @@ TABLE = [
 @pytest.mark.parametrize(("name", "script", "world", "path", "status"), TABLE)
 def test_verdicts_lead_to_the_path(name, script, world, path, status):
     taken, state, _ = run(name, ScriptedEngine(**script), **world)
-    assert (taken, state["status"]) == (path, status)
+    assert (taken, state["answer"].status) == (path, status)
     assert state["generation"]
 
 
@@ -431,7 +431,7 @@ def test_the_question_is_never_overwritten_and_graders_see_it_not_the_rewrite():
 def test_a_rewriter_without_a_new_idea_ends_the_rewriting(rewrites):
     path, state, _ = run("self-rag", ScriptedEngine(relevant=["n"], rewrites=rewrites), found=0)
     assert path == f"{GRADED} {AGAIN} give_up"
-    assert state["status"] == "abstained"
+    assert state["answer"].status == "abstained"
 
 
 def test_giving_up_takes_the_best_draft_with_its_own_passages():
@@ -439,7 +439,7 @@ def test_giving_up_takes_the_best_draft_with_its_own_passages():
         relevant=["ynnn", "nynn"], drafts=["Weak [1].", "Better [1].", "Worst [1]."], grades=[("fully", 3), ("no", 5)]
     )
     _, state, _ = run("self-rag", engine, found=8, generations=3)
-    assert (state["generation"], state["status"]) == ("Weak [1].", "partial")
+    assert (state["generation"], state["answer"].status) == ("Weak [1].", "partial")
     assert ids(state["documents"]) == ["1"]
 
 
@@ -474,8 +474,8 @@ REFUSED = {
 )
 def test_an_abstention_names_the_passages_that_came_nearest_to_the_question_and_not_to_a_rewrite(name, engine, nearest):
     _, state, _ = run(name, ScriptedEngine(**engine), Likening([passage(n) for n in range(1, 12)]))
-    assert state["status"] == "abstained"
-    assert [citation.chunk_id for citation in state["nearest"]] == nearest
+    assert state["answer"].status == "abstained"
+    assert [citation.chunk_id for citation in state["answer"].nearest] == nearest
 
 
 @pytest.mark.parametrize(
@@ -501,19 +501,19 @@ def test_an_abstention_says_what_came_of_each_source(script, world, reason):
     web = FakeWeb(found=world.get("pages", 0 if "notes" in world else 1), notes=world.get("notes", ()))
     engine = ScriptedEngine(**{"relevant": ["n", "y", "n"], "drafts": world.get("drafts", [FINE])} | script)
     _, state, _ = run("adaptive", engine, found=world.get("found", 4), web=web)
-    assert (state["status"], state["reason"]) == ("abstained", reason)
+    assert (state["answer"].status, state["answer"].reason) == ("abstained", reason)
 
 
 def test_a_supported_answer_without_a_verified_citation_is_only_partial():
     _, state, _ = run("self-rag", ScriptedEngine(drafts=["The weather was splendid in Rome [1]."]))
-    assert (state["status"], state["reason"]) == ("partial", "1 citation could not be verified")
+    assert (state["answer"].status, state["answer"].reason) == ("partial", "1 citation could not be verified")
 
 
 def test_nothing_is_generated_from_nothing():
     for name in GRAPHS:
         _, state, deps = run(name, found=0)
         assert not [asked for asked in deps.engine.asked if asked[0] == "answer"]
-        assert (state["generation"], state["status"]) == (NOT_IN_PASSAGES, "abstained")
+        assert (state["generation"], state["answer"].status) == (NOT_IN_PASSAGES, "abstained")
 
 
 def test_the_router_is_told_what_is_allowed_and_how_near_the_files_are():
@@ -583,7 +583,7 @@ def test_unknown_citations_are_counted_for_the_draft_that_is_shown():
     drafts = ["It costs 100 euros [1][9].", "Blue [8][9]."]
     engine = ScriptedEngine(drafts=drafts, grades=[("partially", 5), ("no", 5)])
     _, state, _ = run("self-rag", engine, generations=2)
-    assert (state["generation"], state["dropped"]) == ("It costs 100 euros [1].", 1)
+    assert (state["generation"], state["answer"].dropped_citations) == ("It costs 100 euros [1].", 1)
 
 
 class _SlowEngine(ScriptedEngine):
@@ -622,13 +622,13 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
     deps = Deps(FakeCorpus([passage(n) for n in range(1, 20)]), engine, Off(), Limits(), cancel=cancel)
     state = final_state(compiled(name), deps)
     if name == "plain" and task in ("relevance", "grade", "rewrite"):
-        assert state["status"] == "grounded"
+        assert state["answer"].status == "grounded"
         return
     if name == "crag" and task == "rewrite":
-        assert state["status"] == "abstained", "with the web off CRAG never rewrites"
+        assert state["answer"].status == "abstained", "with the web off CRAG never rewrites"
         return
-    assert "out of time" in state["reason"]
-    assert state["status"] == ("partial" if task == "grade" else "abstained")
+    assert "out of time" in state["answer"].reason
+    assert state["answer"].status == ("partial" if task == "grade" else "abstained")
 
 
 def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
@@ -640,8 +640,8 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
     cancel = Cancel(1000)
     deps = Deps(FakeCorpus(), Late(), Off(), Limits(), cancel=cancel)
     state = final_state(compiled("self-rag"), deps)
-    assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "partial")
-    assert state["reason"] == "out of time after 300 s; it could not be checked"
+    assert (state["generation"], state["answer"].status) == ("It costs 100 euros [1].", "partial")
+    assert state["answer"].reason == "out of time after 300 s; it could not be checked"
 
 
 @pytest.mark.parametrize("context", [None, object(), "deps"])

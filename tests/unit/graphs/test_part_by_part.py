@@ -94,7 +94,7 @@ TABLE = [
 @pytest.mark.parametrize(("script", "limits", "path", "status"), TABLE)
 def test_verdicts_lead_to_the_path(script, limits, path, status):
     taken, state, _ = ask(ScriptedEngine(**script), **limits)
-    assert (taken, state["status"]) == (path, status)
+    assert (taken, state["answer"].status) == (path, status)
     assert state["generation"]
 
 
@@ -123,7 +123,7 @@ def test_marks_of_several_parts_count_in_all_passages():
     assert state["generation"] == (
         "Passage 2 says that the plan costs 200 euros [1]. Passage 8 says that the plan costs 800 euros [2]."
     )
-    assert state["status"] == "grounded"
+    assert state["answer"].status == "grounded"
     assert state["grade"].sentences == ("fully", "fully")
     written = [asked[2].written for asked in asked_of(engine, "answer")]
     assert written == ["", "Passage 2 says that the plan costs 200 euros."]
@@ -158,7 +158,7 @@ def test_a_sentence_without_support_is_left_out():
         drafts=["It costs 100 euros [1]. It is blue [1]."], grades=[("partially", 0, ("fully", "no")), USEFUL]
     )
     _, state, _ = ask(engine)
-    assert (state["generation"], state["removed"], state["status"]) == (FIRST_PART, ["It is blue."], "grounded")
+    assert (state["generation"], state["answer"].removed, state["answer"].status) == (FIRST_PART, ("It is blue.",), "grounded")
 
 
 @pytest.mark.parametrize(("sentences", "left"), [(1, [1]), (2, [2, 1]), (3, [3, 2, 1])])
@@ -197,8 +197,8 @@ def test_strict_shows_no_part_that_could_not_be_checked():
         drafts=[FIRST_PART, SECOND_PART], grades=[YES, UNREAD, ("unparsed", 5)], next=["continue", "no"]
     )
     _, state, _ = ask(engine, strict=True)
-    assert (state["generation"], state["status"]) == (FIRST_PART, "grounded")
-    assert state["removed"] == ["The plan costs 500 euros."]
+    assert (state["generation"], state["answer"].status) == (FIRST_PART, "grounded")
+    assert state["answer"].removed == ("The plan costs 500 euros.",)
     with pytest.raises(EngineError, match="with --strict nothing unchecked is shown"):
         ask(ScriptedEngine(grades=[UNREAD, ("unparsed", 5)]), strict=True)
 
@@ -211,8 +211,8 @@ def test_what_stands_is_shown_when_the_engine_fails_later():
             yield from super().answer(question, documents, attempt)
 
     _, state, _ = ask(Failing(grades=[YES], next=["continue"]))
-    assert (state["generation"], state["status"]) == (FIRST_PART, "partial")
-    assert state["reason"].startswith("the engine failed: gone")
+    assert (state["generation"], state["answer"].status) == (FIRST_PART, "partial")
+    assert state["answer"].reason.startswith("the engine failed: gone")
 
 
 def test_the_draft_on_the_screen_is_what_stands_and_the_part_that_is_written():
@@ -250,7 +250,7 @@ def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following,
         return
     assert all(count <= limits[kind] for kind, count in state.get("tries", {}).items())
     assert len(path.split()) < recursion_limit(Limits(**limits))
-    assert state["status"] in {"grounded", "partial", "ungrounded", "abstained"}
+    assert state["answer"].status in {"grounded", "partial", "ungrounded", "abstained"}
     known = ids(state["documents"])
     assert len(known) == len(set(known)), "no passage comes twice"
 
