@@ -461,7 +461,11 @@ def test_an_answer_of_which_nothing_could_be_checked_has_the_status_of_its_citat
 def test_a_number_that_a_candidate_made_up_counts_as_dropped():
     engine = ScriptedEngine(drafts=["It costs 100 euros [1][7]."])
     _, state, _ = run("self-rag", engine, found=2, **drafts(2))
-    assert (state["generation"], state["answer"].dropped_citations, state["answer"].status) == ("It costs 100 euros [1].", 1, "partial")
+    assert (state["generation"], state["answer"].dropped_citations, state["answer"].status) == (
+        "It costs 100 euros [1].",
+        1,
+        "partial",
+    )
 
 
 @pytest.mark.parametrize(

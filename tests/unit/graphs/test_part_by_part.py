@@ -158,7 +158,11 @@ def test_a_sentence_without_support_is_left_out():
         drafts=["It costs 100 euros [1]. It is blue [1]."], grades=[("partially", 0, ("fully", "no")), USEFUL]
     )
     _, state, _ = ask(engine)
-    assert (state["generation"], state["answer"].removed, state["answer"].status) == (FIRST_PART, ("It is blue.",), "grounded")
+    assert (state["generation"], state["answer"].removed, state["answer"].status) == (
+        FIRST_PART,
+        ("It is blue.",),
+        "grounded",
+    )
 
 
 @pytest.mark.parametrize(("sentences", "left"), [(1, [1]), (2, [2, 1]), (3, [3, 2, 1])])
