@@ -18,7 +18,8 @@ LONGEST_QUOTE = 400
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")
 _NUMBER = re.compile(r"^(\d+)([.)])")
 _EDGES = re.compile(r"^(\s*)(.*?)(\s*)$", re.DOTALL)
-_SIGNS: Mapping[str, str] = {"strong": "**", "em": "*", "del": "~~", "code": "`"}
+_SIGNS: Mapping[str, str] = {"strong": "**", "em": "*", "del": "~~"}
+_BAR = re.compile(r"(?<!\\)\|")
 
 
 def escaped(text: str) -> str:
@@ -100,11 +101,12 @@ def _block(node: Node, clean: Clean) -> str:
         signs = (f"{number}." if kind == "ol" else "-" for number in range(first, first + len(children)))
         return "\n".join(_item(sign, item, clean) for sign, item in zip(signs, children, strict=True))
     if kind == "table":
-        rows = [[_line(cell["c"], clean) for cell in row["c"]] for row in children]
+        rows = [[_BAR.sub(r"\\|", _line(cell["c"], clean)) for cell in row["c"]] for row in children]
         rows.insert(1, ["---"] * len(rows[0]))
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if kind == "pre":
-        return "\n".join(["```", *_line(children, printable).split("\n"), "```"])
+        code = _line(children, printable)
+        return "\n".join([_fence(code, 3), *code.split("\n"), _fence(code, 3)])
     if kind == "quote":
         return "\n".join(f"> {line}" for line in _inner(children, clean).split("\n"))
     return f"{'#### ' if kind == 'h' else ''}{_line(children, clean)}"
@@ -138,7 +140,16 @@ def _line(nodes: Sequence[Node], clean: Clean) -> str:
             line += f" ({clean(str(node['s']))})"
         elif kind == "link":
             line += f"{_line(node['c'], clean)} ({clean(str(node['href']))})"
+        elif kind == "code":
+            code = _line(node["c"], printable)
+            blank = " " * (code[:1] == "`" or code[-1:] == "`")
+            line += f"{_fence(code)}{blank}{code}{blank}{_fence(code)}"
         else:
             sign = _SIGNS.get(kind, "")
-            line += f"{sign}{_line(node['c'], printable if kind == 'code' else clean)}{sign}"
+            line += f"{sign}{_line(node['c'], clean)}{sign}"
     return line
+
+
+def _fence(code: str, least: int = 1) -> str:
+    """What code stands between, more than any that it holds: what follows would be no code any more."""
+    return "`" * max(least, *(len(run) + 1 for run in re.findall("`+", code)), 0)

@@ -73,7 +73,7 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     assert (web.queries, result["answer"].status) == (left, status)
     assert [call[0] for call in engine.asked[:calls]] == ["relevance", "rewrite"]
     assert "rewrite" not in [call[0] for call in engine.asked[calls:]]
-    refused = [graded.why for graded in result["decisions"] if graded.verdict == "refused"]
+    refused = [graded.why for graded in result["answer"].decisions if graded.verdict == "refused"]
     assert refused == ([] if left else ["the query was not allowed to leave this machine"])
 
 
@@ -90,7 +90,7 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
         )
     )
     assert [part.query for part in parts if isinstance(part, WebQuery)] == ["plan price 2026", "tariff"]
-    assert app.get_state(CHAT).values["own"] == ["What does the plan cost?", "plan price 2026", "tariff"]
+    assert app.get_state(CHAT).values["web_queries"] == ["What does the plan cost?", "plan price 2026", "tariff"]
 
 
 def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
@@ -117,7 +117,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     result = go_on(Command(resume="yes"))
     assert web.queries == ["And the other? (What does the plan cost?)"]
     assert [call[0] for call in engine.asked].count("standalone") == before
-    assert result["usage"].calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
+    assert result["answer"].usage.calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
     turns = app.get_state(config).values["turns"]
     assert [turn["question"] for turn in turns] == ["What does the plan cost?", "And the other?"]
 

@@ -125,7 +125,7 @@ def test_a_question_that_waited_for_the_web_ends_where_it_is_off_now():
     world.web = Off()
     state = app.invoke(None, config, context=world.deps(engine.going_on()))
     assert state["answer"].status == "grounded"
-    assert [graded.why for graded in state["decisions"] if graded.kind == "web_search"] == ["the web is off"]
+    assert [graded.why for graded in state["answer"].decisions if graded.kind == "web_search"] == ["the web is off"]
 
 
 class SavedPages(FakeWeb):

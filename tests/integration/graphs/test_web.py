@@ -145,7 +145,7 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
 def test_adaptive_opens_the_files_where_the_web_is_declined(answering, results, tmp_path):
     rag = answering("extractive", "adaptive")
     answer, _ = answered(rag, may_search=lambda query: False)
-    assert answer.path[:4] == ("route_question", "web_search", "retrieve", "grade_documents")
+    assert answer.path[1:5] == ("route_question", "web_search", "retrieve", "grade_documents")
     assert answer.status == "abstained" and not answer.used_web
     assert "passages found answers the question, and the web was not asked" in answer.reason
     assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
@@ -155,7 +155,7 @@ def test_adaptive_opens_the_files_where_the_web_is_declined(answering, results, 
 def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
     rag, shown_first = answering("extractive", "adaptive", files_first=True), []
     answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
-    assert answer.path[:4] == ("route_question", "retrieve", "grade_documents", "web_search")
+    assert answer.path[1:5] == ("route_question", "retrieve", "grade_documents", "web_search")
     assert shown_first == [DRAFT], "the person's own words, before anything leaves"
     assert [asked["q"] for asked in results.asked] == shown_first * consent
     assert answer.used_web is consent

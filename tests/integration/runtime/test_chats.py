@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
@@ -385,23 +385,17 @@ def test_an_export_is_a_page_of_markdown_and_never_overwrites(talked, capsys, tm
     assert re.search(r"^1 question, [-0-9: ]+ UTC\.$", shown, re.MULTILINE)
 
 
-def rendered_text(page):
-    """The words that a reader sees; nothing but headings, paragraphs, lists and emphasis may be in it."""
-    words = []
-    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page):
-        assert token.type.split("_")[0] in ("heading", "paragraph", "bullet", "list", "inline"), token.type
-        for child in token.children or ():
-            assert child.type in (
-                "text",
-                "softbreak",
-                "text_special",
-                "em_open",
-                "em_close",
-                "strong_open",
-                "strong_close",
-            )
-            words.append(child.content)
-    return "".join("".join(words).split())
+PLAIN = {*"heading paragraph bullet list inline text softbreak em strong".split()}
+OF_AN_ANSWER = {*"code fence ordered blockquote table thead tbody tr th td s hr".split()}
+
+
+def rendered_text(page, allowed):
+    """The words that a reader sees; nothing but these kinds of markup may be in it."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    every = [*tokens, *(child for token in tokens for child in token.children or ())]
+    assert {token.type.split("_")[0] for token in every} <= allowed
+    assert [token.tag for token in tokens if token.type == "heading_open"].count("h2") == 1
+    return "".join("".join(token.content for token in every if token.type != "inline").split())
 
 
 HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h"), min_size=1, max_size=60)
@@ -409,14 +403,19 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h
 
 @settings(max_examples=3 * settings().max_examples)
 @given(HOSTILE)
+@example("`` a`<b>c ``")
+@example("```` \n```\n<b>\n````")
+@example("|a|b|\n|-|-|\n|`a\\|<b>`|c|")
+@example("\n```a\n<b>")
 def test_no_text_of_a_file_breaks_the_page(text):
+    """What a model writes may be Markdown, of which nothing is live."""
     quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
-    answer = Answer(f"q {text}", f"x {text}\n{text}", "grounded", citations=(quoted,))
-    page = chat_markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
-    seen = rendered_text(page)
-    for part in (answer.question, text):
-        assert "".join(part.split()) in seen
-    assert page.count("\n## ") == 1
+    for said, allowed in (("x", PLAIN), (f"x {text}\n{text}", PLAIN | OF_AN_ANSWER)):
+        answer = Answer(f"q {text}", said, "grounded", citations=(quoted,))
+        page = chat_markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
+        seen = rendered_text(page, allowed)
+        for part in (answer.question, text):
+            assert "".join(part.split()) in seen
 
 
 def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():

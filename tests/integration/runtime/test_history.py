@@ -111,7 +111,7 @@ def test_only_its_owner_may_read_it_and_each_question_is_written_when_it_starts(
         until(events, "generate")
         (running,) = history.runs()
         assert (running.status, running.thread) == ("running", "plan")
-        assert history.run(running.id).path == ["standalone_question", "retrieve", "grade_documents", "generate"]
+        assert history.run(running.id).path == ["begin", "retrieve", "grade_documents", "generate"]
         assert history.threads() == [] and history.unanswered()["plan"][0].state == "running"
         for each in file().parent.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each
@@ -176,7 +176,7 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
     _, refused, failed, stopped = (history.run(run.id) for run in history.runs())
     assert (refused.reason, refused.hint) == ("no file is called so", "local-rag files")
     assert (failed.reason, failed.hint) == ("the model fell over", "ollama serve")
-    assert stopped.path == ["retrieve", "grade_documents", "generate"]
+    assert stopped.path == ["begin", "retrieve", "grade_documents", "generate"]
     assert [run.id for run in history.runs(status="stopped")] == [stopped.id] and len(history.runs(last=2)) == 2
     with pytest.raises(UsageError, match="a status is grounded, partial"):
         history.runs(status="good")
@@ -202,7 +202,7 @@ def test_what_is_killed_leaves_what_it_did(history):
     done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, check=False)
     assert done.returncode == -9
     run = history.run("last")
-    assert (run.status, run.path) == ("running", ["retrieve", "grade_documents", "generate"])
+    assert (run.status, run.path) == ("running", ["begin", "retrieve", "grade_documents", "generate"])
     assert [graded.verdict for graded in run.decisions][:4] == ["relevant"] * 4
 
 

@@ -68,7 +68,7 @@ def test_a_chat_reads_turns_from_messages_and_answers_with_sources(notes, monkey
     states = ran("chat", said(LEASE), said("And what is its notice period?"))
     assert len(opened) == 1, "models are loaded once"
     first, then = (state["messages"][-1] for state in states)
-    assert first.text.startswith("The lease ends in March 2027. [1]\n\n- \\[1\\] ") and "lease.md" in first.text
+    assert first.text.startswith("The lease ends in March 2027. [1]\n\n- [1] ") and "lease.md" in first.text
     assert first.additional_kwargs["citations"][0]["quote"] == "The lease ends in March 2027."
     assert "three months" in then.text
 
