@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Citation
@@ -66,14 +66,21 @@ def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, 
     for graded in view["decisions"]:
         graded["why"] = as_read(graded["why"])
     texts = texts_in(answer.language)
-    quotes = {"citations": answer.citations, "nearest": answer.nearest}
+
+    def views(citations: Iterable[Citation]) -> list[dict[str, Any]]:
+        return [source_view(source_of(each, texts, label)) for each in citations]
+
+    for conflict, plain in zip(answer.conflicts, view["conflicts"], strict=True):
+        for position, side in zip(conflict.positions, plain["positions"], strict=True):
+            side["citations"] = views(position.citations)
     return view | {
         "text": same_length(answer.text),  # others count code points of it
         "blocks": [block_view(block) for block in shown],
         "status_text": status.line,
         "turn": turn,
         "at": at,
-        **{name: [source_view(source_of(each, texts, label)) for each in every] for name, every in quotes.items()},
+        "citations": views(answer.citations),
+        "nearest": views(answer.nearest),
     }
 
 

@@ -231,7 +231,7 @@ class Tools:
         with _as_tool_error(), anyio.move_on_after(seconds):
             async with self._asking, aclosing(drained(events)) as happening:
                 async for event, label in happening:
-                    if isinstance(event, Started):
+                    if isinstance(event, Started) and event.doing:
                         steps += 1
                         await context.report_progress(steps, message=event.doing)
                     if isinstance(event, Done):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,14 @@ def _written(part: Written, _: Quoted) -> Iterator[RenderableType]:
     yield from drawn(part.nodes)
 
 
+def _sides(part: Written, _: Quoted) -> Iterator[RenderableType]:
+    """Each side below its name, an empty line between two."""
+    for number, line in enumerate(drawn(part.nodes)):
+        if number and number % 2 == 0:
+            yield ""
+        yield line
+
+
 def _disagreement(block: Disagreement, quoted: Quoted) -> Iterator[RenderableType]:
     """What each side says, since when, and where; with its quote, unless that stands among the quotes below."""
     yield Text(block.title, "yellow")
@@ -133,7 +142,7 @@ _PARTS: Mapping[str, Callable[[Any, Quoted], Iterator[RenderableType]]] = {
     "paragraph": _written,
     "list": _written,
     "rows": _written,
-    "sides": _written,
+    "sides": _sides,
     "disagreement": _disagreement,
     "quotes": _quotes,
     "nearest": _nearest,
@@ -207,7 +216,7 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
 
 def location(source: Source) -> Text:
     """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
-    rest = source.place.removeprefix(source.label)
+    rest = replace(source, where=shorten(source.where, 80)).place.removeprefix(source.label)
     return link(source.label, _address(source.citation)).append(rest)
 
 

@@ -197,7 +197,7 @@ class QuestionDisplay:
 
     def show(self, event: Event) -> None:
         """Show one event that is not the last."""
-        if isinstance(event, Started):
+        if isinstance(event, Started) and event.doing:
             self._spinner.update(text=Text(f"{event.doing}…", "dim"))
             if not self._live:
                 self._say(f"{event.doing}…")

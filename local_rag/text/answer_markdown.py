@@ -1,9 +1,13 @@
-"""The blocks of an answer as Markdown: for an export, a chat program, an agent."""
+"""The blocks of an answer as Markdown: for an export, a chat program, an agent.
+
+Items of an answer begin with another sign than its sources: two lists in a row would else be one (CommonMark, 5.3).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 from local_rag.text.blocks import BLOCKS, Block, Disagreement, Nearest, Note, Quotes, Source, Written
 from local_rag.text.display import printable, shorten
@@ -12,14 +16,20 @@ from local_rag.text.nodes import Node
 Clean = Callable[[str], str]
 """Makes a text of a file, a person or a model harmless in what is written."""
 
-LONGEST_QUOTE = 400
+LONGEST_QUOTE = 1000
 """Characters of a quote in a list of sources."""
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")
 _NUMBER = re.compile(r"^(\d+)([.)])")
+_BAR = re.compile(r"(?<!\\)\|")
+_TICKS = re.compile("`+")
 _EDGES = re.compile(r"^(\s*)(.*?)(\s*)$", re.DOTALL)
 _SIGNS: Mapping[str, str] = {"strong": "**", "em": "*", "del": "~~"}
-_BAR = re.compile(r"(?<!\\)\|")
+
+
+def one_line(text: str) -> str:
+    """One line: nothing that was read begins a new one."""
+    return " ".join(printable(text).split())
 
 
 def escaped(text: str) -> str:
@@ -28,11 +38,10 @@ def escaped(text: str) -> str:
     At its beginning there are further signs that would be: of a list, or of a heading above it. GitHub makes links of
     what looks like an address, so that is broken up, too.
     """
-    line = " ".join(printable(text).split())
-    return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", line))
+    return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", one_line(text)))
 
 
-def markdown(blocks: Sequence[Block], clean: Clean = printable, *, quotes: bool = True, quiet: bool = False) -> str:
+def markdown(blocks: Sequence[Block], clean: Clean = one_line, *, quotes: bool = True, quiet: bool = False) -> str:
     """The blocks with an empty line between two; without `quotes` their lists of sources are left out.
 
     `quiet`: that an answer is grounded is said, too.
@@ -47,7 +56,7 @@ def markdown(blocks: Sequence[Block], clean: Clean = printable, *, quotes: bool 
     return "\n\n".join(parts)
 
 
-def source_line(source: Source, clean: Clean = printable) -> str:
+def source_line(source: Source, clean: Clean = one_line) -> str:
     """A source as an item of a list: its number, where it stands, its quote, and what there is to doubt."""
     number, document = source.citation.number, f" ({clean(source.about)})" if source.about else ""
     doubt = source.citation.why or source.doubt
@@ -69,7 +78,7 @@ def _disagreement(block: Disagreement, clean: Clean) -> str:
     lines = [f"**{clean(block.title)}**", ""]
     for side in block.sides:
         marks = "".join(clean(f"[{source.citation.number}]") for source in side.sources)
-        lines.append(f"- {f'{clean(side.when)}: ' if side.when else ''}**{clean(side.text)}** {marks}")
+        lines.append(f"* {f'{clean(side.when)}: ' if side.when else ''}**{clean(side.text)}** {marks}")
         lines += [f"  {source_line(source, clean)}" for source in side.sources]
     return "\n".join(lines)
 
@@ -98,7 +107,7 @@ def _block(node: Node, clean: Clean) -> str:
     kind, children = node["t"], node.get("c", [])
     if kind in ("ul", "ol"):
         first = node.get("n", 1)
-        signs = (f"{number}." if kind == "ol" else "-" for number in range(first, first + len(children)))
+        signs = (f"{number}." if kind == "ol" else "*" for number in range(first, first + len(children)))
         return "\n".join(_item(sign, item, clean) for sign, item in zip(signs, children, strict=True))
     if kind == "table":
         rows = [[_BAR.sub(r"\\|", _line(cell["c"], clean)) for cell in row["c"]] for row in children]
@@ -106,7 +115,8 @@ def _block(node: Node, clean: Clean) -> str:
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if kind == "pre":
         code = _line(children, printable)
-        return "\n".join([_fence(code, 3), *code.split("\n"), _fence(code, 3)])
+        fence = _ticks(code, 3)
+        return f"{fence}\n{code}\n{fence}"
     if kind == "quote":
         return "\n".join(f"> {line}" for line in _inner(children, clean).split("\n"))
     return f"{'#### ' if kind == 'h' else ''}{_line(children, clean)}"
@@ -118,10 +128,11 @@ def _item(sign: str, item: Node, clean: Clean) -> str:
 
 
 def _inner(nodes: Sequence[Node], clean: Clean) -> str:
-    """What stands in an item or a quotation: blocks, or a line without any."""
-    if any(node["t"] in BLOCKS for node in nodes):
-        return "\n".join(_block(node, clean) for node in nodes)
-    return _line(nodes, clean)
+    """What stands in an item or a quotation: blocks, and lines without any."""
+    parts = list[str]()
+    for is_block, group in groupby(nodes, key=lambda node: node["t"] in BLOCKS):
+        parts += [_block(node, clean) for node in group] if is_block else [_line([*group], clean)]
+    return "\n".join(parts)
 
 
 def _line(nodes: Sequence[Node], clean: Clean) -> str:
@@ -139,17 +150,18 @@ def _line(nodes: Sequence[Node], clean: Clean) -> str:
         elif kind == "doubt":
             line += f" ({clean(str(node['s']))})"
         elif kind == "link":
-            line += f"{_line(node['c'], clean)} ({clean(str(node['href']))})"
+            shown, address = _line(node["c"], clean), clean(str(node["href"]))
+            line += shown if shown == address else f"{shown} ({address})"
         elif kind == "code":
             code = _line(node["c"], printable)
-            blank = " " * (code[:1] == "`" or code[-1:] == "`")
-            line += f"{_fence(code)}{blank}{code}{blank}{_fence(code)}"
+            ticks, blank = _ticks(code), " " if "`" in code else ""
+            line += f"{ticks}{blank}{code}{blank}{ticks}"
         else:
             sign = _SIGNS.get(kind, "")
             line += f"{sign}{_line(node['c'], clean)}{sign}"
     return line
 
 
-def _fence(code: str, least: int = 1) -> str:
-    """What code stands between, more than any that it holds: what follows would be no code any more."""
-    return "`" * max(least, *(len(run) + 1 for run in re.findall("`+", code)), 0)
+def _ticks(code: str, least: int = 1) -> str:
+    """More backticks in a row than a code has, so that it does not end in the middle (CommonMark, 6.1)."""
+    return "`" * max(least, 1 + max(map(len, _TICKS.findall(code)), default=0))

@@ -67,7 +67,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What files say that agree with each other, and since when; `quoted` are those below it anyway."""
+    """What files say that agree with each other, and since when."""
 
     text: str
     when: str
@@ -134,7 +134,9 @@ def sources_of(blocks: Sequence[Block]) -> list[Source]:
     every += [
         each for block in blocks if isinstance(block, Disagreement) for side in block.sides for each in side.sources
     ]
-    once = {(each.citation.number, each.citation.start, each.citation.end): each for each in reversed(every)}
+    once = dict[tuple[int, int, int], Source]()
+    for each in every:
+        once.setdefault((each.citation.number, each.citation.start, each.citation.end), each)
     return sorted(once.values(), key=lambda each: each.citation.number)
 
 
