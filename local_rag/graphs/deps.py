@@ -17,7 +17,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
-from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
+from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 
 TIME = "time"
@@ -88,9 +88,9 @@ class Deps:
     `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
     as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
-    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, None where there is
-    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.conversation.remember` makes
-    them.
+    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
+    them, None where there is none. `turns` are those before the question where no checkpoint keeps them, as
+    `nodes.conversation.remember` makes them.
     """
 
     index: Corpus
@@ -114,6 +114,7 @@ class Deps:
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
     evaluator: Evaluator | None = None
+    reranker: Reranker | None = None
     turns: Sequence[Mapping[str, Any]] = ()
 
     @contextmanager
@@ -129,8 +130,8 @@ class Deps:
 
     @property
     def fallback_corpus(self) -> str:
-        """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
-        return getattr(self.web, "fallback_corpus", "")
+        """The folder or index that is searched in place of the web; empty for the web."""
+        return self.web.fallback_corpus
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind: one search of the web; none where it is off, or kept from this index.

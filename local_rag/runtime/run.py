@@ -201,7 +201,7 @@ class Run:
 
         The extractive engine looks for them itself, and says so in the reason.
         """
-        if self.deps.engine.name == "extractive" or not answer.citations or answer.language != "en":
+        if not self.deps.engine.writes or not answer.citations or answer.language != "en":
             return ""
         cited = {citation.chunk_id for citation in answer.citations}
         texts = [f"{head(d)} {d.page_content}" for d in self.state.get("documents", []) if chunk_id(d) in cited]
