@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from local_rag.core.documents import EVERYTHING, Catalog, Narrowing, WebResults
@@ -37,6 +39,14 @@ class Engine(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes whenever its scores would: calibrated thresholds hold for one fingerprint."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes its answers; one that does not quotes the documents."""
+
+    @property
+    def grades_by(self) -> Literal["model", "evaluator"]:
+        """Who grades passages: a language model, or the evaluator, which gives scores."""
 
     def prepare(self) -> None:
         """Start in the background what the first task would wait for; returns at once and never raises."""
@@ -153,8 +163,11 @@ class Evaluator(Protocol):
 
 
 class Corpus(Protocol):
-    """What graphs and engines may ask of an index."""
+    """What graphs, engines and displays may ask of an index. A corpus of one's own that inherits from this class may
+    leave out what has a body.
+    """
 
+    @abstractmethod
     def search(
         self, query: str, k: int, *, within: Narrowing = EVERYTHING, exclude: Collection[str] = ()
     ) -> list[Document]:
@@ -166,16 +179,41 @@ class Corpus(Protocol):
         share of the highest possible.
         """
 
+    @abstractmethod
     def catalog(self) -> Catalog: ...
 
+    @abstractmethod
     def count(self) -> int:
         """How many passages there are; a catalog costs more."""
 
+    @abstractmethod
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 
+    @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term (as the index stems it) occurs."""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it can look for the phrases of a narrowing."""
+        return False
+
+    def content(self) -> str:
+        """What changes when any passage does, "" where that is not known."""
+        return ""
+
+    def waiting_notes(self) -> list[str]:
+        """What a person should know before a search, such as passages that are not embedded yet."""
+        return []
+
+    def files(self, within: Narrowing = EVERYTHING) -> Sequence[object]:
+        """The files of which `within` leaves something, none where there are no files."""
+        return ()
+
+    def path_labels(self, here: Path | None = None) -> Callable[[str], str]:
+        """How a source is named to a person, whose current folder is `here` at a terminal."""
+        return str
 
 
 class WebSearch(Protocol):

@@ -18,7 +18,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
-from local_rag.core.protocols import Corpus, Engine, Evaluator, Shape, WebSearch
+from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, Shape, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
@@ -75,9 +75,10 @@ class Deps:
     `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
     as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
-    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, None where there is
-    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.finish` makes them. `graph`
-    and `thread` are the names that the answer says it is from; it counts its seconds from when the Deps are made.
+    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
+    them, None where there is none. `turns` are those before the question where no checkpoint keeps them, as
+    `nodes.finish` makes them. `graph` and `thread` are the names that the answer says it is from; it counts its seconds
+    from when the Deps are made.
     """
 
     index: Corpus
@@ -101,6 +102,7 @@ class Deps:
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
     evaluator: Evaluator | None = None
+    reranker: Reranker | None = None
     turns: Sequence[Mapping[str, Any]] = ()
     graph: str = ""
     thread: str = ""
@@ -119,8 +121,8 @@ class Deps:
 
     @property
     def fallback_corpus(self) -> str:
-        """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
-        return getattr(self.web, "fallback_corpus", "")
+        """The folder or index that is searched in place of the web; empty for the web."""
+        return self.web.fallback_corpus
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind: one search of the web; none where it is off, or kept from this index.

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.documents import SyncReport
+    from local_rag.core.protocols import Corpus
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
+    from local_rag.index.joint import JointIndex
 
 
 class Changing:
@@ -31,8 +33,19 @@ class Changing:
     """
 
     settings: Settings
+    corpus: Corpus
     folders: tuple[str, ...]
     embedder: SentenceTransformerEmbedder | None
+
+    @property
+    def index(self) -> Index | JointIndex:
+        """The index that is asked, or several as one. Raises UsageError for a corpus of a program."""
+        from local_rag.index.index import Index
+        from local_rag.index.joint import JointIndex
+
+        if isinstance(self.corpus, Index | JointIndex):
+            return self.corpus
+        raise UsageError("a corpus of a program is asked, and no index", hint="rag.corpus is what was given")
 
     def sync(self, *paths: str | Path, display: Display | None = None) -> SyncReport:
         """Take in what is new or changed in the indexed files and folders, or in these, which are indexed from now on.

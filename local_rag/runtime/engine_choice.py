@@ -53,10 +53,8 @@ class Choice:
     @property
     def lines(self) -> list[str]:
         """What stderr is told before a question is answered."""
-        if self.engine.name == "extractive":
-            first = f"engine: extractive, quotes only{f' ({self.why})' if self.why else ''}"
-        else:
-            first = f"engine: {self.engine.describe}"
+        quotes = f"{self.engine.name}, quotes only{f' ({self.why})' if self.why else ''}"
+        first = f"engine: {self.engine.describe if self.engine.writes else quotes}"
         change = [f"  to change that: {self.change}"] if self.change else []
         return [first, *change, *self.note.splitlines()]
 
@@ -102,12 +100,12 @@ def _with_evaluator(
 
 def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | None) -> None:
     """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
-    if settings.values.crag.trigger == "thresholds" and getattr(engine, "grading", "evaluator") != "evaluator":
+    if settings.values.crag.trigger == "thresholds" and engine.grades_by == "model":
         raise UsageError(
             f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
             hint="let the evaluator grade passages: set ollama.grading: evaluator",
         )
-    if lacking is None or getattr(engine, "grading", "") != "evaluator":
+    if lacking is None or engine.grades_by == "model":
         return
     origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""
     what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"

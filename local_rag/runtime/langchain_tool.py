@@ -63,6 +63,6 @@ class _FilesTool(StructuredTool):
 
 
 def _description(rag: Rag) -> str:
-    titles = "; ".join(shorten(printable(title), 80) for title in rag.index.catalog().titles[:TITLES])
+    titles = "; ".join(shorten(printable(title), 80) for title in rag.corpus.catalog().titles[:TITLES])
     about = f" They are about: {titles}." if titles else ""
     return f"Answers a question from the person's own files, with file and quote, or says that they do not say.{about}"

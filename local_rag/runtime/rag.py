@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
@@ -26,7 +26,6 @@ from local_rag.runtime.fallback_corpus import open_fallback_corpus
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
-from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
 from local_rag.text.answer_html import answer_html
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-    from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.history import History
     from local_rag.web.search import FallbackCorpus
@@ -65,8 +63,9 @@ class Asking(TypedDict, total=False):
 class Rag(Changing):
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
-    The reranker of the choice orders what a search of the index brings. `folder` is where the index lies, by default
-    those of the settings (`folders`), and empty for a corpus that is none. `open_source` opens the source that is
+    `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
+    question finds there. `folder` is where the index lies, by default those of the settings (`folders`), and empty for
+    a corpus that is none. `open_source` opens the source that is
     searched in place of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one
     of `Rag.open` leaves open what it was given.
     """
@@ -74,7 +73,7 @@ class Rag(Changing):
     def __init__(
         self,
         settings: Settings,
-        index: Index,
+        corpus: Corpus,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
         open_source: Callable[[], FallbackCorpus] | None = None,
@@ -85,7 +84,7 @@ class Rag(Changing):
 
         Answer.as_html = answer_html  # a notebook shows it
         self.settings = settings
-        self.index = cast("Index", Reranked(index, choice.reranker)) if choice.reranker else index
+        self.corpus = corpus
         self.choice = choice
         self.engine = choice.engine
         self.evaluator = choice.evaluator
@@ -103,9 +102,9 @@ class Rag(Changing):
         self._running: set[Cancel] = set()
         self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
         self._opened = ExitStack()
-        for part in (index, choice):
-            if part is not None:
-                self._opened.callback(part.close)
+        with suppress(UsageError):  # a corpus of a program stays open
+            self._opened.callback(self.index.close)
+        self._opened.callback(choice.close)
 
     @classmethod
     def open(
@@ -123,7 +122,7 @@ class Rag(Changing):
         indexes of one embedder, index=["notes", "mail"], are asked as one.
 
         `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
-        the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
+        the place of the index, and `reranker` orders what a question finds. What is given is not closed with the Rag.
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
         prompts.yaml. A folder that is named as a fallback corpus (web__source) is indexed, as far as that is needed,
         when a graph that searches is asked first; `display` is told how far that is.
@@ -143,18 +142,20 @@ class Rag(Changing):
         prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
         with ExitStack() as opened:
-            searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
-            index = cast("Index", searched)
+            searched = corpus
+            if searched is None:
+                searched = index = open_indexes(settings, embedder)
+                opened.push(index)
             source = partial(open_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             if own is None:
-                choice = choose_engine(settings, embedder, index, reranker)
+                choice = choose_engine(settings, embedder, searched, reranker)
             else:
                 choice = own_engine(settings, own, reranker)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
-            rag = cls(settings, index, choice, used, open_source, folder=folder)
+            rag = cls(settings, searched, choice, used, open_source, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 
@@ -359,7 +360,7 @@ class Rag(Changing):
             why = 'may_search is a function of a query, "always", "never" or "interrupt"'
             raise UsageError(f"{why}, not {may_search!r}", hint=SEE)
         return Deps(
-            index=self.index,
+            index=self.corpus,
             engine=self.engine,
             web=self.fallback_corpus_of(graph, cancel) or self.web,
             limits=values.limits,
@@ -380,6 +381,7 @@ class Rag(Changing):
             drafts=drafts,
             evaluator=self.evaluator,
             graph=graph,
+            reranker=self.choice.reranker,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:

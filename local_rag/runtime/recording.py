@@ -25,6 +25,7 @@ from local_rag.runtime.kept import Line, State
 from local_rag.text.answer_texts import ran_out_of_time
 
 if TYPE_CHECKING:
+    from local_rag.core.protocols import Corpus
     from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
 
@@ -32,7 +33,7 @@ PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "or
 ADDRESS = ("title", "url", "fallback_corpus")
 STEP = 1.0
 """Seconds after which a draft is written anew: what a kill takes of it."""
-ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "answer"})
+ELSEWHERE = frozenset({"question", "turns", "decisions", "graded", "usage", "path", "answer"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 
@@ -222,7 +223,7 @@ def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
         "index": {
             "name": settings.values.index if rag.folder else "",
             "path": rag.folder,
-            "content": _content(rag.index),
+            "content": _content(rag.corpus),
             "others": list(rag.folders[1:]),
         },
         "fallback_corpus": _content(fallback_corpus.index) if fallback_corpus else "",
@@ -246,9 +247,8 @@ def _from_anywhere(name: str) -> str:
     return name
 
 
-def _content(index: object) -> str:
-    """What changes when any passage of an index does; empty for a corpus that cannot say so, or not now."""
-    content = getattr(index, "content", None)
+def _content(index: Corpus) -> str:
+    """What changes when any passage of an index does; empty for one that cannot say so, or not now."""
     with suppress(LocalRagError):
-        return content() if content else ""
+        return index.content()
     return ""

@@ -208,7 +208,7 @@ def _events(
     with ExitStack() as using:
         rag = using.enter_context(workspace.using(asked.index, **settings))
         yield "step", {"node": OPENING, "seconds": time.monotonic() - began}
-        label = rag.index.path_labels()
+        label = rag.corpus.path_labels()
         asks = job.consent = WebConsent(job.cancel) if job.caller == "cookie" else None
         stream = rag.stream(
             about["question"],

@@ -25,6 +25,7 @@ from local_rag import __version__
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
 from local_rag.core.asynchronous import apart, drained
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event, Started
 from local_rag.index.index import Index
@@ -160,7 +161,7 @@ def serve_stdio(settings: Settings) -> None:
     def warm() -> None:
         try:
             with using() as rag:
-                rag.index.search("warm", 1)
+                rag.corpus.search("warm", 1)
         except LocalRagError:
             return  # the first call says it
 
@@ -223,7 +224,7 @@ class Tools:
 
         def events() -> Iterator[tuple[Event, Callable[[str], str]]]:
             with self._using() as rag:
-                label = rag.index.path_labels()
+                label = rag.corpus.path_labels()
                 for event in rag.stream(question, graph=graph, within=within or (), may_search="never"):
                     yield event, label
 
@@ -288,8 +289,8 @@ class Tools:
 
     def _search(self, query: str, limit: int, within: Sequence[str] | None) -> Passages:
         with self._using() as rag:
-            label, notes = rag.index.path_labels(), rag.index.waiting_notes()
-            found = rag.index.search(query, limit, within=within or ())
+            label, notes = rag.corpus.path_labels(), rag.corpus.waiting_notes()
+            found = rag.corpus.search(query, limit, within=Narrowing.of(within))
         passages = []
         for document in found:
             known = document.metadata

@@ -53,7 +53,7 @@ class QuestionRunner:
     @cached_property
     def label(self) -> PathLabel:
         """How the files of the index are named."""
-        return self.rag.index.path_labels(Path.cwd())
+        return self.rag.corpus.path_labels(Path.cwd())
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""
@@ -67,8 +67,7 @@ class QuestionRunner:
 
     def chosen_files(self, narrowing: Narrowing) -> int | None:
         """How many files a narrowing leaves; None for a corpus that lists none. Raises UsageError if none is left."""
-        files = getattr(self.rag.index, "files", None)
-        return len(files(narrowing)) if files else None
+        return len(self.rag.corpus.files(narrowing)) or None
 
     def say_conditions(self) -> None:
         for line in condition_lines(self.rag):
@@ -77,9 +76,8 @@ class QuestionRunner:
 
 def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
-    notes: list[str] = getattr(rag.index, "waiting_notes", list)()
-    idle = idle_lines(rag.settings.values, rag.engine.name)
-    return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *notes, *idle]
+    idle = idle_lines(rag.settings.values, writes=rag.engine.writes)
+    return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *rag.corpus.waiting_notes(), *idle]
 
 
 def _fallback_corpus(rag: Rag) -> list[str]:
@@ -109,11 +107,11 @@ def _calibrated(rag: Rag) -> list[str]:
     return [f"note: {void.line}"] if void else []
 
 
-def idle_lines(values: Values, engine: str) -> list[str]:
-    """A note for each option that was set and changes nothing with this engine and graph."""
+def idle_lines(values: Values, *, writes: bool) -> list[str]:
+    """A note for each option that was set and changes nothing with this graph, and an engine that writes or quotes."""
     retrieve = values.self_rag.retrieve if values.graph == "self-rag" else "always"
     notes = []
-    if engine == "extractive":
+    if not writes:
         if values.explain:
             notes.append("explain changes nothing: the extractive engine says why anyway, see --trace")
         if values.direct:

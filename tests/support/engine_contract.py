@@ -79,6 +79,7 @@ class EngineContract:
         for said in (engine.name, engine.describe, engine.fingerprint):
             assert said and "\n" not in said
         assert engine.fingerprint == engine.fingerprint
+        assert engine.writes in {True, False} and engine.grades_by in {"model", "evaluator"}
 
     def test_one_verdict_for_each_document_in_order(self, engine):
         verdicts = self.verdicts(engine)

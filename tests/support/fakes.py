@@ -8,10 +8,9 @@ from itertools import chain, repeat
 from langchain_core.documents import Document
 
 from local_rag.core.documents import Catalog, Narrowing, WebResults
-from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
+from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Corpus, Rewrite
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
-from local_rag.index.path_labels import PathLabels
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -56,6 +55,8 @@ class ScriptedEngine:
     name: str = "scripted"
     describe: str = "obeys a script"
     fingerprint: str = "scripted 1"
+    writes: bool = True
+    grades_by: str = "model"
 
     def __post_init__(self):
         self.asked = []
@@ -125,7 +126,7 @@ class ScriptedEngine:
 
 
 @dataclass
-class FakeCorpus:
+class FakeCorpus(Corpus):
     """Always finds its passages, less what is excluded; those with one `source` and page stand in one document."""
 
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
@@ -135,9 +136,6 @@ class FakeCorpus:
 
     def close(self):
         self.closed = True
-
-    def path_labels(self, here=None):
-        return PathLabels([])
 
     def search(self, query, k, *, within=(), exclude=()):
         self.queries.append((query, k, Narrowing.of(within).within, tuple(exclude)))

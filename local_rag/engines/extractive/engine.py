@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from local_rag.core import cancel, question_memory
 from local_rag.core.documents import Catalog
@@ -79,6 +79,8 @@ class ExtractiveEngine:
 
     name = "extractive"
     describe = "extractive: quotes sentences from your files; it does not write, summarise or reason"
+    writes = False
+    grades_by: Literal["evaluator"] = "evaluator"
 
     def __init__(
         self,
@@ -127,8 +129,10 @@ class ExtractiveEngine:
         weights, lowered = questions.stem_weights(question, self._corpus), question.casefold()
         present = not PRESENT.isdisjoint(words_of(lowered)) or bool(_RELATIVE.search(lowered))
         named = names(question) | numbers(question)
+        most = max(1, len(named))
         rows = [
-            (cosine, questions.coverage(weights, text), _share_lacking(named, text), present) for cosine, text in near
+            (score, questions.coverage(weights, text), len(questions.lacking(named, text)) / most, present)
+            for score, text in near
         ]
         logit, best = max(
             (ROUTE_BIAS + sum(weight * value for weight, value in zip(ROUTE_WEIGHTS, row, strict=True)), row)
@@ -177,13 +181,13 @@ class ExtractiveEngine:
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
         known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
-        for number, (score, told) in known.items():
+        for number, (score, reason) in known.items():
             verdict = verdicts[number]
-            why = "; ".join(filter(None, (told, verdict.why)))
+            why = "; ".join(filter(None, (reason, verdict.why)))
             verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
         usage = _usage(started)
         if not answers and (nowhere or not readable):
-            usage = self._told(started, nowhere) if nowhere else self._unread(started)
+            usage = self._noted(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
     def _unless_of_another(
@@ -236,11 +240,10 @@ class ExtractiveEngine:
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
         """The best sentences with their marks; of what a question names alone, where that answers."""
-        every = [(passage, number) for number, passage in enumerate(documents, 1)]
-        named = [every[place] for place in of_named(question, documents)]
-        for passages in filter(None, (named, every)):
-            if chosen := self._chosen(question, [passage for passage, _ in passages], attempt, failed):
-                return [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
+        for places in filter(None, (of_named(question, documents), range(len(documents)))):
+            chosen = self._chosen(question, [documents[place] for place in places], attempt, failed)
+            if chosen:
+                return [f"{sentence} [{places[place] + 1}]" for sentence, place in chosen]
         return []
 
     def _chosen(
@@ -330,7 +333,7 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
-        passages = [*map(_with_properties, documents)]
+        passages = list(map(_with_properties, documents))
         judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
@@ -378,13 +381,13 @@ class ExtractiveEngine:
     def _unread(self, started: float) -> Usage:
         """The usage of a task that did not read the passages for the question's language."""
         language = self._reader.evaluator.language
-        return self._told(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
+        return self._noted(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
 
-    def _told(self, started: float, text: str) -> Usage:
-        """The usage of a task with a word about it, once in a question."""
-        told: list[str] = question_memory.current().get((self, "told"), list)
-        told.append(text)
-        return replace(_usage(started), notes=(text,) if len(told) == 1 else ())
+    def _noted(self, started: float, note: str) -> Usage:
+        """The usage of a task with a note, once in a question."""
+        notes: list[str] = question_memory.current().get((self, "notes"), list)
+        notes.append(note)
+        return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 
 
 def _may_be_all(question: str, text: str, sentences: int) -> bool:
@@ -399,10 +402,6 @@ def _after(question: str, written: str) -> str:
     """What to look for after the last sentence of a text."""
     *before, last = [span.of(written) for span in sentences_of(written)] or [""]
     return questions.next_query(question, last, before)
-
-
-def _share_lacking(named: set[str], text: str) -> float:
-    return len(questions.lacking(named, text)) / max(1, len(named))
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:

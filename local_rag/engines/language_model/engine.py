@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
@@ -67,6 +67,12 @@ class LanguageModelEngine(ABC):
     @abstractmethod
     def name(self) -> str:
         """What kind of engine it is, and the model that answers."""
+
+    writes = True
+
+    @property
+    def grades_by(self) -> Literal["model", "evaluator"]:
+        return "evaluator" if self.grading == "evaluator" else "model"
 
     def close(self) -> None:
         """Abort whatever is running; no further call begins."""

@@ -126,7 +126,7 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         used_web=searched and not deps.fallback_corpus,
         graph=deps.graph,
         engine=deps.engine.name,
-        quotes_only=not engine_writes(deps),
+        quotes_only=not deps.engine.writes,
         path=(*state.get("path", ()), "finish"),
         decisions=(*state.get("decisions", ()), *checked.verdicts),
         tries={kind: count for kind, count in state.get("tries", {}).items()},
@@ -144,10 +144,6 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         highlights=highlights,
         conflicts=checked.conflicts,
     )
-
-
-def engine_writes(deps: Deps) -> bool:
-    return deps.engine.name != "extractive"  # TODO
 
 
 def _all_supported(grade: Grade | None, text: str) -> Grade | None:
@@ -184,7 +180,7 @@ def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
     An engine that only quotes looks for them itself, and says so in the reason.
     """
     cited = {citation.chunk_id for citation in checked.written.citations}
-    if not engine_writes(deps) or not cited:
+    if not deps.engine.writes or not cited:
         return ()
     texts = [f"{head(each)} {each.page_content}" for each in checked.documents if chunk_id(each) in cited]
     return tuple(lacking(named(question), " ".join(texts)))

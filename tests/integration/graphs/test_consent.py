@@ -106,7 +106,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     config = {"configurable": {"thread_id": "plan"}}
 
     def go_on(given):
-        return app.invoke(given, config, context=Deps(rag.index, engine, web, may_search="interrupt"))
+        return app.invoke(given, config, context=Deps(rag.corpus, engine, web, may_search="interrupt"))
 
     go_on({"question": "What does the plan cost?"})
     engine.source, engine.asked[:] = "web_search", []

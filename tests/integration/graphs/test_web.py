@@ -250,7 +250,7 @@ def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
     rag.ask("What is a plan?", graph="plain")  # the weights are loaded
 
     class Slow:
-        enabled, engine = True, "slow"
+        enabled, engine, fallback_corpus = True, "slow", ""
 
         def words(self, query):
             return query

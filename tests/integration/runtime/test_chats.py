@@ -45,7 +45,7 @@ def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
     assert rag.ask("What does the plan cost?", thread="plan").asked == "What does the plan cost?"
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.asked, answer.thread) == ("And the other? (What does the plan cost?)", "plan")
-    assert rag.index.queries[-1][0] == answer.asked, "it is what was searched for"
+    assert rag.corpus.queries[-1][0] == answer.asked, "it is what was searched for"
     first, second = rag.history.turns("plan")
     assert (first.answer.question, first.answer.text) == ("What does the plan cost?", "It costs 100 euros [1].")
     assert second.answer == answer

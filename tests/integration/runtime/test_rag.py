@@ -20,6 +20,7 @@ from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Retrieved, Started, Step, Token
 from local_rag.core.protocols import AnswerDelta
 from local_rag.core.verdicts import Graded
+from local_rag.index.joint import JointIndex
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -202,7 +203,7 @@ def test_closing_rag_stops_what_is_running():
     thread.join(LONG)
     assert not thread.is_alive()
     assert failures
-    assert rag.index.closed
+    assert ("close",) in engine.asked
 
 
 def test_two_interleaved_streams_do_not_disturb_each_other():
@@ -293,10 +294,14 @@ def test_a_part_that_cannot_be_closed_keeps_no_other_open():
         def close(self):
             raise OSError("stuck")
 
-    corpus = FakeCorpus()
+    class Seen(JointIndex):
+        def close(self):
+            closed.append(self)
+
+    closed = []
     with pytest.raises(OSError, match="stuck"):
-        opened(Stuck(), corpus).close()
-    assert corpus.closed
+        opened(Stuck(), Seen({})).close()
+    assert closed
 
 
 def test_what_was_opened_is_closed_where_opening_fails(monkeypatch):

@@ -132,7 +132,7 @@ def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
-    _, k, within, _ = workspace.scripted.index.queries[-1]
+    _, k, within, _ = workspace.scripted.corpus.queries[-1]
     assert (k, within) == (2, ("/notes/*.md",))
 
 
