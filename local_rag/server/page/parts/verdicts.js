@@ -29,7 +29,7 @@ const KINDS = {
 const NODES = {
   __start__: "question",
   __end__: "answer",
-  standalone_question: "Understand the question",
+  begin: "Understand the question",
   route_question: "Choose where to look",
   decide_retrieval: "Decide whether to look",
   retrieve: "Search your files",
@@ -50,7 +50,7 @@ const NODES = {
   prepare_for_final_grade: "Go on to the last check",
   llm_fallback: "Answer from memory",
   give_up: "Stop trying",
-  remember: "Keep it for follow-ups",
+  finish: "Make the answer",
 };
 // What is said otherwise than the graphs name it.
 const LABELS = {
