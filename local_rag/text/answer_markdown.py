@@ -131,8 +131,8 @@ def _inner(nodes: Sequence[Node], clean: Clean) -> str:
     """What stands in an item or a quotation: blocks, and lines without any."""
     parts = list[str]()
     for is_block, group in groupby(nodes, key=lambda node: node["t"] in BLOCKS):
-        each = [*group]
-        parts += [_block(node, clean) for node in each] if is_block else [_line(each, clean)]
+        some = [*group]
+        parts += [_block(node, clean) for node in some] if is_block else [_line(some, clean)]
     return "\n".join(parts)
 
 

@@ -26,13 +26,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import local_rag
+from local_rag.core.answer import Answer, Citation
+from local_rag.core.verdicts import Graded
+from local_rag.server.answers import answer_view
 from local_rag.server.auth import POLICY
 from local_rag.text.markup import closed
 from local_rag.text.nodes import tree
 
 PAGE = Path(local_rag.__file__).parent / "server" / "page"
 HOLD = object()
-PATH = ("retrieve", "grade_documents", "generate", "grade_generation")
+PATH = ("begin", "retrieve", "grade_documents", "generate", "grade_generation", "finish")
 STEPS = ("__start__", *PATH, "__end__")
 GRAPH = {
     "nodes": [{"id": name, "about": ""} for name in STEPS],
@@ -81,45 +84,28 @@ def passage(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
     }
 
 
-def quote(number=1, label="lease.pdf", text="The rent is 900 euros a month."):
-    """A citation as the API shows it."""
-    place = {"file_id": f"f{number}", "label": label, "where": f"p. {number}", "line": "", "page": number}
-    span = {"heading": "", "quote": text, "read": text, "start": 0, "end": len(text), "url": "", "verified": True}
-    return {"number": number, **place, **span, "origin": "files", "how": "word for word", "source": label}
+def quote(number=1, label="lease.pdf", text="The rent is 900 euros a month.", **values):
+    """A citation of a page."""
+    place = {"start": 0, "end": len(text), "url": "", "located": "exact", **values}
+    return Citation(number, label, number, "", text, verified=True, **place)
 
 
-def answer(text="The rent is 900 euros a month", *numbers, **values):
-    """The last event: an answer of one paragraph, with a mark for each number (1 unless given)."""
-    marks = [{"t": "cite", "n": number} for number in numbers or (1,)]
-    view = {
+def answer(text="The rent is 900 euros a month", *numbers, turn=0, **values):
+    """The last event: an answer of one paragraph, with a mark for each number (1 unless given), as the API shows it."""
+    numbers = numbers or (1,)
+    about = {
         "question": "",
-        "text": text,
         "status": "grounded",
-        "status_text": "Quoted from your files",
-        "reason": "",
-        "blocks": [{"t": "p", "c": [{"t": "text", "s": text + " "}, *marks]}],
-        "citations": [quote(number) for number in numbers or (1,)],
-        "nearest": [],
-        "conflicts": [],
-        "lines": {},
-        "removed": [],
-        "path": [*PATH],
-        "decisions": [
-            {
-                "kind": "relevance",
-                "verdict": "relevant",
-                "score": 0.91,
-                "why": "it names the rent",
-                "source": "lease.pdf",
-            }
-        ],
+        "citations": tuple(quote(number) for number in numbers),
+        "path": PATH,
+        "decisions": (Graded("relevance", "relevant", "it names the rent", "c1", 0.91, "lease.pdf"),),
         "graph": "self-rag",
         "engine": "extractive",
+        "quotes_only": True,
         "seconds": 1.2,
-        "language": "en",
-        "run": "",
     }
-    return "answer", {**view, **values}
+    marked = f"{text} {''.join(f'[{number}]' for number in numbers)}"
+    return "answer", answer_view(Answer(text=marked, **{**about, **values}), str, turn=turn)
 
 
 def started(node, doing):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from support.page_server import HOLD, answer, ended, passage, quote, started, token
 
+from local_rag.core.answer import Conflict, Position
+from local_rag.server.answers import file_id
+
 QUESTION = "How much is the rent?"
 
 
@@ -92,7 +95,16 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     server.release()
     tab.page.get_by_role("button", name="How it came about").click()
     expect(tab.page.locator(".graph g.taken")).to_have_text(
-        ["question", "Search your files", "Check the passages", "Write the answer", "Check the answer", "answer"]
+        [
+            "question",
+            "Understand the question",
+            "Search your files",
+            "Check the passages",
+            "Write the answer",
+            "Check the answer",
+            "Make the answer",
+            "answer",
+        ]
     )
     expect(tab.page.locator(".graph .running")).to_have_count(0)
 
@@ -158,8 +170,7 @@ def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
 
 def test_a_follow_up_goes_on_in_the_thread_and_says_how_it_was_understood(tab, server):
     server.script(answer())
-    understood = {"understood": "understood as: How high is the deposit of the lease?"}
-    server.script(answer("The deposit is 1800 euros", lines=understood))
+    server.script(answer("The deposit is 1800 euros", asked="How high is the deposit of the lease?"))
     tab.ask(QUESTION)
     tab.see("Quoted from your files")
     tab.ask("And the deposit?")
@@ -254,31 +265,24 @@ def test_a_new_chat_asks_while_another_answers_and_every_tab_shows_what_works(br
 
 
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server):
-    text = "Your files do not say: none of the 4 passages found answers the question"
-    lines = {"nearest": "Nearest passages:", "about": "The index is about: leases."}
-    server.script(answer("", status="abstained", status_text=text, citations=[], nearest=[quote(3)], lines=lines))
+    reason = "none of the 4 passages found answers the question"
+    server.script(answer(status="abstained", reason=reason, citations=(), nearest=(quote(3),), about=("leases",)))
     tab.ask(QUESTION)
     tab.see("Your files do not say")
-    tab.see("none of the 4 passages found answers the question")
+    tab.see(reason)
     tab.see("Nearest passages:")
+    tab.has(".source .small bdi", ["lease.pdf, p. 3"])
     tab.see("The index is about: leases.")
 
 
 def test_files_that_disagree_stand_side_by_side(tab, server):
-    sides = [
-        {"text": "900 euros", "when": "2026-01-01", "citations": [quote(1) | {"title": "Lease of 2026"}]},
-        {"text": "850 euros", "when": "file changed 2024-01-01", "citations": [quote(2, "old.pdf", "850 euros")]},
-    ]
-    text = "Probably: your files disagree"
-    twice = [quote(1), quote(1, text="It is due on the first.") | {"start": 31}, quote(3)]
-    server.script(
-        answer(
-            status="partial",
-            status_text=text,
-            citations=twice,
-            conflicts=[{"line": "What they say:", "positions": sides}],
-        )
+    sides = (
+        Position("900 euros", "2026-01-01", (quote(1, title="Lease of 2026"),), "document"),
+        Position("850 euros", "2024-01-01", (quote(2, "old.pdf", "850 euros"),), "file"),
     )
+    twice = (quote(1), quote(1, text="It is due on the first.", start=31, end=54), quote(3))
+    doubt = {"status": "partial", "certainty": "probably", "reason": "your files disagree"}
+    server.script(answer(**doubt, citations=twice, conflicts=(Conflict(sides),)))
     tab.ask(QUESTION)
     tab.see("Probably")
     tab.has(
@@ -288,7 +292,7 @@ def test_files_that_disagree_stand_side_by_side(tab, server):
     tab.holds(lambda: tab.page.locator("main").inner_text().count("files disagree") == 1)
     tab.has(".source .number", ["1", "3"])
     tab.has("li:first-child > .source .quote", ["The rent is 900 euros a month.", "It is due on the first."])
-    server.answers["documents/f1/place"] = (404, {})
+    server.answers[f"documents/{file_id('lease.pdf')}/place"] = (404, {})
     tab.expected.append("status of 404")
     tab.page.get_by_text("It is due on the first.").click()
     tab.see("Quote 2 of 4")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from support.page_server import HOLD, Job, answer, ended, passage, quote, started, token, unanswered
 
+from local_rag.core.answer import Conflict, Position
+from local_rag.core.verdicts import Graded
+
 QUESTION = "How much is the rent?"
 HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>[a](javascript:alert(3)) "
@@ -129,7 +132,7 @@ def test_nothing_is_cut_off_or_scrolls_sideways(browser, server, width, height, 
     options = {"viewport": {"width": width, "height": height}, "device_scale_factor": scale}
     long_word = "Donaudampfschifffahrtsgesellschaft" * 8
     with browser.tab(server.url, **options) as tab:
-        server.script(answer(long_word, citations=[quote(1, f"{long_word}.pdf", long_word)]))
+        server.script(answer(long_word, citations=(quote(1, f"{long_word}.pdf", long_word),)))
         tab.ask(long_word)
         tab.see("Quoted from your files")
         tab.page.get_by_role("button", name="How it came about").click()
@@ -174,8 +177,22 @@ def test_strings_are_never_markup(tab, server):
     ]
     verdict = {"kind": HOSTILE, "verdict": HOSTILE, "why": HOSTILE, "score": 0.5, "chunk_id": "c1", "source": HOSTILE}
     shown = passage(1, HOSTILE, HOSTILE)
-    sides = [{"text": HOSTILE, "when": HOSTILE, "citations": [quote(1, HOSTILE, HOSTILE)]}] * 2
-    lines = dict.fromkeys(("understood", "removed", "nearest", "about", "dropped"), HOSTILE)
+    hostile = quote(1, HOSTILE, HOSTILE, title=HOSTILE, author=HOSTILE)
+    sides = (Position(HOSTILE, HOSTILE, (hostile,)), Position(HOSTILE, HOSTILE, (hostile,)))
+    _, view = answer(
+        HOSTILE,
+        status="partial",
+        reason=HOSTILE,
+        citations=(hostile,),
+        conflicts=(Conflict(sides),),
+        asked=HOSTILE,
+        removed=(HOSTILE,),
+        decisions=(Graded(HOSTILE, HOSTILE, HOSTILE, "c1", 0.5, HOSTILE),),
+        path=(HOSTILE,),
+        engine=HOSTILE,
+        language=HOSTILE,
+    )
+    view["blocks"].append({"kind": "paragraph", "nodes": blocks})
     server.script(
         started(HOSTILE, HOSTILE),
         ("retrieved", {"query": HOSTILE, "passages": [shown]}),
@@ -184,19 +201,7 @@ def test_strings_are_never_markup(tab, server):
         ("web_query", {"query": HOSTILE, "engine": HOSTILE, "asks": True}),
         token(HOSTILE),
         HOLD,
-        answer(
-            HOSTILE,
-            blocks=blocks,
-            status_text=HOSTILE,
-            status="partial",
-            citations=[{**quote(1, HOSTILE, HOSTILE), "line": HOSTILE, "how": HOSTILE}],
-            conflicts=[{"line": HOSTILE, "positions": sides}],
-            lines=lines,
-            decisions=[verdict],
-            path=[HOSTILE],
-            engine=HOSTILE,
-            language=HOSTILE,
-        ),
+        ("answer", view),
     )
     tab.ask(HOSTILE)
     tab.page.get_by_role("button", name="Send these words").wait_for()
@@ -204,7 +209,7 @@ def test_strings_are_never_markup(tab, server):
     tab.page.locator(".passage").wait_for()
     server.release()
     tab.page.get_by_role("button", name="How it came about").click()
-    tab.page.locator(".cite").wait_for()
+    tab.page.locator(".cite").first.wait_for()
     server.script(("error", {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}))
     tab.ask("Again")
     tab.page.get_by_role("alert").wait_for()
@@ -224,8 +229,7 @@ def test_strings_are_never_markup(tab, server):
 
 def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(tab, server):
     href = "https://example.org/a?b=c"
-    link = {"t": "link", "href": href, "c": [{"t": "text", "s": "your bank"}]}
-    server.script(answer(blocks=[{"t": "p", "c": [link]}]))
+    server.script(answer(f"[your bank]({href})", quotes_only=False))
     tab.ask(QUESTION)
     tab.page.get_by_role("button", name="your bank").click()
     dialog = tab.page.get_by_role("dialog")

@@ -90,7 +90,7 @@ def test_an_answer_alone_is_copied_and_saved(tab, server):
 
 
 def test_keys_that_step_are_named_while_there_are_quotes_to_step_through(tab, server):
-    server.script(answer("The rent is 900 euros", 1, 2, citations=[quote(n) | {"file_id": ""} for n in (1, 2)]))
+    server.script(answer("The rent is 900 euros", 1, 2, citations=(quote(1, ""), quote(2, ""))))
     keys, dialog = tab.page.get_by_role("button", name="Keys"), tab.page.get_by_role("dialog")
     tab.ask(QUESTION)
     tab.see(GROUNDED)

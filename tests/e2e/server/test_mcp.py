@@ -124,7 +124,7 @@ def test_a_model_searches_reads_asks_and_lists(call):
     assert around["file"] == "notes/plan.md" and "Building starts on 3 May" in around["text"]
 
     text, said, _ = call("ask_files", question=CUP)
-    assert said["status"] == "abstained" and "the files do not say" in text
+    assert said["status"] == "abstained" and "Your files do not say: " in text
 
     _, files, _ = call("list_files", glob="notes/*.md")
     assert [file["file"] for file in files["files"]] == ["notes/boat.md", "notes/plan.md"]

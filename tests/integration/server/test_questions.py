@@ -44,10 +44,12 @@ def test_a_question_is_answered_as_events(serve):
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
     assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Supported by your files", 0)
     assert answer["certainty"] == "sure"
-    assert answer["blocks"] == [
-        {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}
-    ]
-    assert answer["citations"][0]["label"] == "/notes/1.md" and len(answer["citations"][0]["file_id"]) == 20
+    status, paragraph, quotes = answer["blocks"]
+    assert (status["kind"], status["name"], status["text"]) == ("note", "status", "Supported by your files")
+    written = [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]
+    assert paragraph == {"kind": "paragraph", "nodes": [{"t": "p", "c": written}]}
+    assert quotes["sources"] == answer["citations"] and answer["citations"][0]["place"] == "/notes/1.md"
+    assert len(answer["citations"][0]["file_id"]) == 20
 
 
 @pytest.mark.parametrize("who", ["cookie", "key"])
@@ -319,11 +321,10 @@ def test_graphs_are_laid_out_for_a_drawing(serve):
     client = serve(scripted())
     drawn = client.got("/api/graphs/adaptive")
     ids = {node["id"] for node in drawn["nodes"]}
-    assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
+    assert {"begin", "route_question", "finish", "__start__", "__end__"} <= ids
     assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
-    assert "standalone_question" not in str(client.got("/api/graphs/adaptive?memory=false"))
     client.got("/api/graphs/none", status=400)
 
 

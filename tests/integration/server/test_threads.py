@@ -27,9 +27,9 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     first, second = thread["turns"]
     assert (thread["unanswered"], thread["running"]) == ([], [])
     assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
-    assert second["lines"]["understood"] == "understood as: And the other? (What does the plan cost?)"
+    assert second["blocks"][0]["text"] == "understood as: And the other? (What does the plan cost?)"
     assert first["run"] and first["run"] != second["run"], "the record of each question is known, for feedback"
-    assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
+    assert first["seconds"] > 0 and first["blocks"][1]["kind"] == "paragraph"
 
 
 def test_a_thread_is_shown_whole_without_its_records(talked):
@@ -43,8 +43,13 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
     client = serve(scripted(Recalling(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
     (again,) = client.got("/api/thread?thread=plan&detail=true")["turns"]
-    assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
-    assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
+    status, nearest, *_ = answer["blocks"]
+    assert answer["status_text"].startswith("Your files do not say: ") and status["reason"] and nearest["title"]
+    assert (
+        again["blocks"] == answer["blocks"]
+        and nearest["sources"] == answer["nearest"]
+        and answer["nearest"][0]["label"]
+    )
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
