@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 from support.asking import opened
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
 from support.graph_runs import ids
 
 from local_rag.config.settings import Settings
@@ -20,6 +20,7 @@ from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Retrieved, Started, Step, Token
 from local_rag.core.protocols import AnswerDelta
 from local_rag.core.verdicts import Graded
+from local_rag.graphs import GRAPHS
 from local_rag.index.joint import JointIndex
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -95,6 +96,16 @@ def test_an_answer_says_everything_about_itself():
     )
     assert (answer.usage.calls, answer.tries, answer.used_web) == (3, {"generations": 1}, False)
     assert str(answer) == answer.text
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_ask_and_a_graph_give_the_same_answer(graph):
+    """Whatever lowers its status: here OCR, which was not sure of the line that is quoted."""
+    rag = opened(corpus=FakeCorpus([passage(1, ocr=[(0, 99, 0.5)])]))
+    asked = rag.ask("What does the plan cost?", graph=graph)
+    invoked = rag.graph(graph).invoke({"question": "What does the plan cost?"})["answer"]
+    assert (asked.status, asked.certainty, asked.citations[0].ocr) == ("partial", "probably", 0.5)
+    assert replace(asked, seconds=0) == replace(invoked, seconds=0)
 
 
 def test_the_web_and_dropped_numbers_are_said():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, run
+from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.protocols import NOT_IN_PASSAGES, Rewrite, Turn
+from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.verdicts import Relevance, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
@@ -508,8 +510,7 @@ def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late
 letters = st.text("yn?", min_size=4, max_size=4)
 grades = st.tuples(st.sampled_from(["fully", "partially", "no", "unparsed"]), st.integers(0, 5))
 maybe = st.one_of(st.none(), st.floats(0, 1))
-engines = st.builds(
-    ScriptedEngine,
+scripts = dict(
     relevant=st.lists(letters, min_size=1, max_size=4),
     scores=st.lists(st.lists(maybe, max_size=4), min_size=1, max_size=3),
     drafts=st.lists(st.sampled_from([FINE, NOT_IN_PASSAGES, "", "Nonsense."]), min_size=1, max_size=4),
@@ -521,6 +522,7 @@ engines = st.builds(
         st.builds(Thought, st.sampled_from(["", "One.", "Two.", "Three."]), st.booleans()), min_size=1, max_size=4
     ),
 )
+engines = st.builds(ScriptedEngine, **scripts)
 methods = st.fixed_dictionaries(
     {
         "self_rag": st.builds(
@@ -564,3 +566,43 @@ def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, metho
     assert state["answer"].status != "direct" or method["direct"]
     if not method["web"]:
         assert all(one.metadata["origin"] == "files" for one in state.get("documents", ()))
+
+
+class Shelves(FakeCorpus):
+    """Passages about the plan that a query names, and about no other."""
+
+    def search(self, query, k, **narrowed):
+        plan = plan_of(query)
+        self.passages = [passage(f"{plan}-{n}", f"The {plan} plan costs {n}00 euros.") for n in range(1, 7)]
+        return super().search(query, k, **narrowed)
+
+
+class Writing(ScriptedEngine):
+    """Writes about the plan that is asked about."""
+
+    def answer(self, question, documents, attempt):
+        for piece in super().answer(question, documents, attempt):
+            yield replace(piece, text=piece.text.replace("It", f"The {plan_of(question)} plan"))
+
+
+def plan_of(text):
+    return "second" if "second" in text else "first"
+
+
+@settings(max_examples=settings().max_examples)
+@given(name=st.sampled_from(sorted(GRAPHS)), engine=st.builds(Writing, **scripts), method=methods)
+def test_a_second_question_of_a_thread_sees_nothing_of_the_first(name, engine, method):
+    options, deps = parts(engine, Shelves(), **method)
+    app, config = compiled(name, options, InMemorySaver()), {"configurable": {"thread_id": "1"}}
+    config["recursion_limit"] = recursion_limit(deps.limits)
+    asked = []
+    for question in ("What does the first plan cost?", "What does the second plan cost?"):
+        engine.asked.clear()
+        with suppress(EngineError):  # no usable verdict: what is left of that is no word of the next question either
+            state = final_state(app, replace(deps, memory=QuestionMemory()), question, config)
+            asked.append(question)
+    assert "first" not in str(engine.asked)
+    if asked[-1:] == [question]:
+        assert [turn["question"] for turn in state.pop("turns")] == asked
+        assert "first" not in str(state)
+        assert state["tries"].get("generations", 0) <= deps.limits.generations
