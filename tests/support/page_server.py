@@ -154,16 +154,15 @@ def unanswered(question):
 class PageServer:
     """One server; threads that its questions name are kept in `threads`."""
 
-    def __init__(self, port=0):
+    def __init__(self):
         self.threads, self.jobs = {}, {}
         self.posted = []
         self.answers = {path: (200, value) for path, value in ANSWERS.items()}
         self.stopped = threading.Event()
         self._released = threading.Semaphore(0)
         self._scripts, self._tasks = deque(), set()
-        self._socket = socket.create_server(("127.0.0.1", port))
-        self.port = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/"
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
         routes = [
             Route("/", lambda _: FileResponse(PAGE / "index.html", headers={"content-security-policy": POLICY})),
             Route("/favicon.ico", lambda _: FileResponse(PAGE / "icon.svg")),
@@ -195,9 +194,6 @@ class PageServer:
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
-        for thread in self.threads.values():
-            thread["unanswered"] = [unanswered(each["question"]) for each in thread["running"]]
-            thread["running"] = []
 
     def _serve(self):
         asyncio.run(self._server.serve(sockets=[self._socket]))
@@ -281,15 +277,13 @@ class PageServer:
     async def _work(self, job, steps):
         thread = job.thread
         begun = {"id": job.id, "thread": thread["name"], "graph": "self-rag", "question": job.question}
-        if not (steps and isinstance(steps[0], tuple) and steps[0][0] == "queued"):
-            steps = (("begun", begun), *steps)
-        for step in steps:
+        for step in (("begun", begun), *steps):
             while step is HOLD and not (job.stopped or self._released.acquire(blocking=False)):
                 await asyncio.sleep(0.02)
             if job.stopped:
                 break
             if step is not HOLD:
-                name, value = (step[0], begun) if step[0] == "begun" else step
+                name, value = step
                 if name == "answer":
                     turn = len(thread["turns"]) + 1
                     value = {**value, "question": job.question, "thread": thread["name"], "turn": turn}

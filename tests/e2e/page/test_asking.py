@@ -19,7 +19,7 @@ def test_the_question_box_has_the_focus_and_nothing_is_asked_of_an_empty_one(tab
     tab.box.press("Enter")
     tab.box.fill("   ")
     tab.box.press("Enter")
-    assert tab.page.get_by_role("button", name="Ask", exact=True).is_disabled()
+    assert tab.button("Ask", exact=True).is_disabled()
     assert server.posted == []
 
 
@@ -93,7 +93,7 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     expect(tab.page.locator(".graph .running")).to_have_text(["Check the passages"])
     expect(tab.page.locator(".graph g.taken")).to_have_text(["question", "Search your files"])
     server.release()
-    tab.page.get_by_role("button", name="How it came about").click()
+    tab.press("How it came about")
     expect(tab.page.locator(".graph g.taken")).to_have_text(
         [
             "question",
@@ -109,85 +109,13 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     expect(tab.page.locator(".graph .running")).to_have_count(0)
 
 
-def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, server):
-    server.script(started("generate", "writing the answer"), HOLD, answer())
-    tab.ask(QUESTION)
-    tab.see("Writing the answer")
-    tab.page.get_by_role("button", name="Stop", exact=True).click()
-    tab.see("Stopped")
-    assert server.stopped.wait(60)
-    tab.page.get_by_role("button", name="Ask again").click()
-    tab.see("Quoted from your files")
-    thread = next(iter(server.threads))
-    assert [body for path, body in server.posted if path == "ask"][1] == {"question": QUESTION, "thread": thread}
-    tab.holds(lambda: tab.page.get_by_text("Stopped", exact=True).count() == 0)
-
-
 def test_escape_stops(tab, server):
     server.script(HOLD)
     tab.ask(QUESTION)
-    tab.page.get_by_role("heading", level=1, name=f"2026-11-23 {QUESTION}").wait_for()
+    tab.heading(level=1, name=f"2026-11-23 {QUESTION}")
     tab.box.press("Escape")
     tab.see("Stopped")
     assert server.stopped.wait(60)
-
-
-def test_a_reload_in_mid_answer_joins_the_question_again(tab, server):
-    server.script(started("generate", "writing the answer"), token("The rent is 900"), HOLD, answer())
-    tab.ask(QUESTION)
-    tab.see("Writing the answer")
-    tab.page.reload()
-    tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
-    tab.see("Writing the answer")
-    tab.see("The rent is 900")
-    server.release()
-    tab.see("Quoted from your files")
-    tab.holds(
-        lambda: (
-            tab.page.locator("article").count() == 1 and len([path for path, _ in server.posted if path == "ask"]) == 1
-        )
-    )
-
-
-def test_a_question_of_another_tab_is_seen_and_stopped(browser, tab, server):
-    server.script(started("generate", "writing the answer"), HOLD, answer())
-    tab.ask(QUESTION)
-    tab.see("Writing the answer")
-    with browser.tab(tab.page.url, beside=tab) as second:
-        second.see("Writing the answer")
-        second.page.get_by_role("button", name="Stop", exact=True).click()
-        second.see("Stopped")
-        tab.see("Stopped")
-        second.page.get_by_role("button", name="Rename, save or delete").click()
-        second.holds(
-            lambda: second.page.get_by_role("dialog").get_by_role("link").count() == 0
-        )  # nothing is there to be saved
-        second.page.keyboard.press("Escape")
-        second.page.get_by_role("button", name="Ask again").click()
-        second.see("Quoted from your files")
-    assert server.posted[-1][1]["question"] == QUESTION
-
-
-def test_a_follow_up_goes_on_in_the_thread_and_says_how_it_was_understood(tab, server):
-    server.script(answer())
-    server.script(answer("The deposit is 1800 euros", asked="How high is the deposit of the lease?"))
-    tab.ask(QUESTION)
-    tab.see("Quoted from your files")
-    tab.ask("And the deposit?")
-    tab.see("understood as: How high is the deposit of the lease?")
-    thread = next(iter(server.threads))
-    assert server.posted[-1] == ("ask", {"question": "And the deposit?", "thread": thread})
-    tab.has("article h2", [QUESTION, "And the deposit?"])
-
-
-def test_the_place_in_the_queue_is_shown(tab, server):
-    server.script(("queued", {"id": "q1", "position": 2}), HOLD, ("begun", None), HOLD, answer())
-    tab.ask(QUESTION)
-    tab.see("2 questions are answered before yours.")
-    server.release()
-    tab.gone("2 questions")
-    server.release()
-    tab.see("Quoted from your files")
 
 
 def test_words_leave_only_after_a_click(tab, server):
@@ -196,7 +124,7 @@ def test_words_leave_only_after_a_click(tab, server):
     tab.ask(QUESTION)
     tab.see("rent in Vienna")
     assert not [path for path, _ in server.posted if path == "jobs/q1/web"]
-    tab.page.get_by_role("button", name="Send these words").click()
+    tab.press("Send these words")
     tab.gone("rent in Vienna")
     server.release()
     tab.see("Quoted from your files")
@@ -205,7 +133,7 @@ def test_words_leave_only_after_a_click(tab, server):
 
 def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server):
     tab.holds(lambda: tab.page.get_by_label("Graph").count() == 0)  # folded away
-    tab.page.get_by_role("button", name="Settings").click()
+    tab.press("Settings")
     tab.page.get_by_label("Graph").select_option("crag")
     tab.page.get_by_label("Model").select_option("qwen3:4b")
     tab.page.get_by_label("Web").select_option("ask")
@@ -216,7 +144,7 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server)
     tab.page.get_by_label("Dated since").fill("2023-03-31")
     tab.page.get_by_label("Dated before").fill("2024-01-01")
     tab.page.get_by_label("Passages to read").fill("9")
-    tab.page.get_by_role("button", name="Settings").click()
+    tab.press("Settings")
     tab.ask(QUESTION)
     tab.see("Quoted from your files")
     chosen = {
@@ -225,29 +153,15 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server)
         "before": "2024-01-01",
     }  # fmt: skip
     assert server.posted[-1][1] == {"question": QUESTION, "thread": "", **chosen}
-    tab.page.get_by_role("button", name="Graph: crag").click()
-    tab.page.get_by_role("button", name="Graph: crag").wait_for(state="detached")
+    tab.press("Graph: crag")
+    tab.button("Graph: crag").wait_for(state="detached")
     tab.ask(QUESTION)
     tab.page.locator("article").nth(1).locator(".status").wait_for()
     assert "graph" not in server.posted[-1][1] and server.posted[-1][1]["k"] == 9
-    tab.page.get_by_role("button", name="All as usual").click()
+    tab.press("All as usual")
     tab.ask(QUESTION)
     tab.page.locator("article").nth(2).locator(".status").wait_for()
     assert server.posted[-1][1].keys() == {"question", "thread"}
-
-
-def test_a_look_at_another_view_does_not_stop_the_question(tab, server):
-    server.script(started("generate", "writing the answer"), HOLD, answer())
-    tab.ask(QUESTION)
-    tab.see("Writing the answer")
-    thread = tab.page.url
-    tab.page.goto(server.url + "#/nowhere")
-    tab.page.get_by_role("heading", name="Not here").wait_for()
-    tab.page.goto(thread)
-    tab.see("Writing the answer")
-    server.release()
-    tab.see("Quoted from your files")
-    assert not server.stopped.is_set()
 
 
 def test_a_new_chat_asks_while_another_answers_and_every_tab_shows_what_works(browser, tab, server):
@@ -256,10 +170,12 @@ def test_a_new_chat_asks_while_another_answers_and_every_tab_shows_what_works(br
     tab.see("Writing the answer")
     with browser.tab(server.url + "#/search", beside=tab) as second:
         second.has(".jobs li", [QUESTION])
-        tab.page.get_by_role("link", name="New chat").click()
+        tab.page.goto(f"{server.url}#/nowhere")
+        tab.heading("Not here")
+        tab.follow("New chat")
         tab.ask("And the deposit?")
         tab.see("Quoted from your files")
-        second.page.get_by_role("button", name=f"Stop: {QUESTION}").click()
+        second.press(f"Stop: {QUESTION}")
         assert server.stopped.wait(60)
         second.has(".jobs li", [])
 
@@ -305,7 +221,7 @@ def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
     alert = tab.page.get_by_role("alert")
     alert.get_by_text("Ollama does not answer at 127.0.0.1:11434").wait_for()
     tab.holds(lambda: alert.locator("code").inner_text() == "ollama serve")
-    tab.page.get_by_role("button", name="Settings").click()
+    tab.press("Settings")
     tab.page.get_by_label("Graph").select_option("crag")
     alert.get_by_role("button", name="Try again").click()
     tab.see("Quoted from your files")

@@ -1,10 +1,10 @@
-"""Threads at the side, two tabs, and a server that goes away."""
+"""Threads at the side, and two tabs."""
 
 from __future__ import annotations
 
 import re
 
-from support.page_server import HOLD, Job, PageServer, answer, now, quote, started, unanswered
+from support.page_server import Job, answer, now, unanswered
 
 QUESTION = "How much is the rent?"
 GROUNDED = "Quoted from your files"
@@ -68,7 +68,7 @@ def test_what_is_used_less_stands_under_more(tab, server):
     more.click()
     tab.has("nav details a", ["Evaluation", "History", "Doctor"])
     history.click()
-    tab.page.get_by_role("heading", level=1, name="History").wait_for()
+    tab.heading(level=1, name="History")
     tab.page.reload()
     tab.holds(history.is_visible)
 
@@ -84,27 +84,9 @@ def test_an_answer_alone_is_copied_and_saved(tab, server):
             links["HTML with its quotes"].get_attribute("href") == "/api/thread/export?thread=lease&turn=1&format=html&"
         )
     )
-    tab.page.get_by_role("button", name="Copy").click()
+    tab.press("Copy")
     tab.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
     assert tab.page.evaluate("navigator.clipboard.readText()").startswith("Answer 1 [1]")
-
-
-def test_keys_that_step_are_named_while_there_are_quotes_to_step_through(tab, server):
-    server.script(answer("The rent is 900 euros", 1, 2, citations=(quote(1, ""), quote(2, ""))))
-    keys, dialog = tab.page.get_by_role("button", name="Keys"), tab.page.get_by_role("dialog")
-    tab.ask(QUESTION)
-    tab.see(GROUNDED)
-    keys.click()
-    tab.holds(lambda: "Escape" in dialog.inner_text() and "Alt" not in dialog.inner_text())
-    tab.page.keyboard.press("Escape")
-    tab.page.locator(".source").first.click()
-    tab.holds(
-        lambda: tab.page.get_by_role("button", name="Next quote").get_attribute("title") == "Next quote (Alt + ↓)"
-    )
-    tab.page.keyboard.press("Alt+ArrowDown")
-    tab.see("Quote 2 of 2")
-    keys.click()
-    tab.holds(lambda: "Alt + ↓" in dialog.inner_text())
 
 
 def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser, server):
@@ -114,9 +96,9 @@ def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser, s
         heading = tab.page.locator("article h2").last
         heading.get_by_text("The tenant moved out").wait_for()
         tab.holds(lambda: heading.inner_text().endswith("…") and heading.bounding_box()["height"] < 200)
-        tab.page.get_by_role("button", name="The whole question").click()
+        tab.press("The whole question")
         tab.holds(lambda: heading.inner_text() == text)
-        tab.page.get_by_role("button", name="Only its beginning").click()
+        tab.press("Only its beginning")
         tab.holds(lambda: heading.inner_text().endswith("…"))
 
 
@@ -129,9 +111,9 @@ def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):
         tab.ask(QUESTION)
         tab.page.locator("article").nth(1).locator(".status").wait_for()  # the server keeps it by now
         second.page.evaluate("window.dispatchEvent(new Event('focus'))")
-        second.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
+        second.heading(QUESTION, exact=True)
         second.ask("And the deposit?")
-        second.page.get_by_role("heading", name="And the deposit?").wait_for()
+        second.heading("And the deposit?")
         assert len(server.threads["lease"]["turns"]) >= 2
 
 
@@ -149,7 +131,7 @@ def test_indexing_is_seen_in_every_tab_joined_after_a_reload_and_stopped_in_one(
             each.has(".jobs a", ["Indexing flat"])
         tab.page.reload()
         tab.see("12 of 51 files")
-        second.page.get_by_role("button", name="Stop: Indexing flat").click()
+        second.press("Stop: Indexing flat")
         assert server.stopped.wait(60)
         server.answers |= {"jobs": (200, {"jobs": [], "unfinished": []}), "index": (200, {"exists": True})}
         work.events.append(("error", {"code": "stopped", "message": "stopped", "hint": ""}))
@@ -162,30 +144,14 @@ def test_indexing_is_seen_in_every_tab_joined_after_a_reload_and_stopped_in_one(
 def test_a_long_thread_opens_at_its_end_and_goes_on(tab, server):
     server.threads["lease"] = turns(200)
     tab.page.goto(server.url + "#/ask/lease")
-    tab.page.get_by_role("heading", name="Question 200").wait_for()
+    tab.heading("Question 200")
     tab.in_view("article:last-of-type")
     tab.page.locator("article h2").get_by_text("Question 1", exact=True).wait_for(state="attached")
     tab.holds(lambda: tab.page.locator("article").count() == 200)
     tab.in_view("article:last-of-type")
     tab.ask("Question 201")
-    tab.page.get_by_role("heading", name="Question 201").wait_for()
+    tab.heading("Question 201")
     tab.page.locator("textarea:focus").wait_for()
-
-
-def test_a_server_that_is_killed_and_comes_back(browser):
-    with PageServer() as first:
-        first.script(started("generate", "writing the answer"), HOLD)
-        with browser.tab(first.url) as tab:
-            tab.expected += ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"]
-            tab.ask(QUESTION)
-            tab.see("Writing the answer")
-            first.__exit__(None, None, None)
-            tab.see("The server does not answer. It may")
-            with PageServer(first.port) as second:
-                second.threads = first.threads
-                tab.gone("The server does not answer. It may")
-                tab.page.get_by_role("button", name="Ask again").click()
-                tab.see(GROUNDED)
 
 
 def test_refusals_of_the_server_say_what_to_do(browser, server):

@@ -109,25 +109,20 @@ class Tags(html.parser.HTMLParser):
         self.text += data
 
 
-def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
-    response = talked.get("/api/thread/export?thread=plan&turn=1&format=html")
-    assert response.headers["content-disposition"].startswith("attachment")
-    page = Tags(response.text)
-    assert "It costs 100 euros" in page.text and "Supported by your files" in page.text
-    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
-    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
-    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
-    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
-
-
-def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
+def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_in_it_is_markup(serve):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
     client = serve(scripted(Recalling(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
     asked(client, f"What does it cost {evil}?", thread="plan")
-    text = client.get("/api/thread/export?thread=plan&turn=1&format=html").text
-    assert not {"script", "img"} & {tag for tag, _ in Tags(text).seen}
-    assert not re.search("<script|<img", text)
+    response = client.get("/api/thread/export?thread=plan&turn=1&format=html")
+    assert response.headers["content-disposition"].startswith("attachment")
+    page = Tags(response.text)
+    assert f"The plan costs 100 euros {evil}" in page.text and "Supported by your files" in page.text
+    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
+    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
+    assert not {"script", "img"} & {tag for tag, _ in page.seen} and not re.search("<script|<img", response.text)
+    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
+    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
 
 
 def left(client, thread="plan"):

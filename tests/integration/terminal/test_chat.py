@@ -9,14 +9,11 @@ import sys
 import time
 
 import pytest
-from support.fakes import FakeCorpus, ScriptedEngine
+from support import asking
 from support.processes import Terminal
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, UsageError
-from local_rag.core.protocols import Rewrite
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat, typed_conditions
 from local_rag.terminal.console import TerminalDisplay, stderr
@@ -25,10 +22,7 @@ from local_rag.terminal.questions import QuestionRunner
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-class Recalling(ScriptedEngine):
-    def standalone(self, question, history):
-        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
-
+class Recalling(asking.Recalling):
     def relevance(self, question, documents):
         if "broken" in question:
             raise EngineError("the model fell over", hint="ollama serve")
@@ -46,7 +40,7 @@ def talk(capsys, monkeypatch):
     def talk(*lines, engine=None, **options):
         """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-        with Rag(Settings.load(), FakeCorpus(), Choice(engine or Recalling())) as rag:
+        with asking.opened(engine or Recalling()) as rag:
             code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
         return code, *capsys.readouterr()
 
