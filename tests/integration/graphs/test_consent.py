@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from support.asking import Recalling, opened
+from support.asking import opened
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
 
 from local_rag.core.events import WebQuery
@@ -15,7 +15,7 @@ from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, by_interrupt
 
 CHAT = {"configurable": {"thread_id": "1"}}
-SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
+SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewritten": ["plan price 2026"]}
 
 
 class Wordy(FakeWeb):
@@ -99,7 +99,7 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
 def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     """Adaptive goes to the web at once: the call that makes the query comes before the question to the person."""
 
-    class Costly(Recalling):
+    class Costly(ScriptedEngine):
         def standalone(self, question, history):
             return replace(super().standalone(question, history), usage=ONE_CALL)
 
@@ -144,11 +144,3 @@ def test_without_a_checkpointer_nothing_leaves():
 def test_who_is_asked_follows_from_settings_and_arguments(enabled, given, asks):
     rag = opened(web__enabled=enabled)
     assert (rag.context(may_search=given).may_search is by_interrupt) is asks
-
-
-def test_a_question_of_ones_own_is_never_interrupted():
-    """`ask` and `stream` have their callback; without it nothing leaves where the settings say ask."""
-    rag = opened(ScriptedEngine(**SCRIPT), web__enabled="ask")
-    rag.web = FakeWeb()
-    answer = rag.ask("What does the plan cost?", graph="crag", thread="plan")
-    assert (answer.status, rag.web.queries) == ("abstained", [])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import final_state, ids
+from support.graph_runs import BEGIN, final_state, ids
 
 from local_rag.config.values import Limits
 from local_rag.core.verdicts import Graded, Usage
@@ -17,7 +16,7 @@ from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.node import node
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.routing import route_question
-from local_rag.graphs.state import BEGINNING, after
+from local_rag.graphs.state import BEGINNING
 from local_rag.web.search import Off
 
 GIVEN_BACK = ["question", "generation", "documents", "status", "citations", "conflicts", "decisions", "usage"]
@@ -75,8 +74,9 @@ def test_web_search_says_whether_crag_goes_to_the_web(letters, web, flag, taken)
 
 
 def test_nodes_return_only_what_is_theirs():
-    updates = compiled("self-rag").stream({"question": "What does the plan cost?"}, context=deps())
-    (retrieved,), (graded,), (written,), _ = (update.values() for update in updates)
+    given = {"question": "What does the plan cost?"}
+    updates = dict(item for update in compiled("self-rag").stream(given, context=deps()) for item in update.items())
+    retrieved, graded, written = (updates[node] for node in ("retrieve", "grade_documents", "generate"))
     assert (retrieved["decisions"], retrieved["usage"], retrieved["path"]) == ([], Usage(), ["retrieve"])
     assert [decision.kind for decision in graded["decisions"]] == ["relevance"] * 4 + ["grade_documents"]
     assert (graded["usage"], graded["path"]) == (ONE_CALL, ["grade_documents"])
@@ -120,7 +120,7 @@ def test_nothing_of_a_question_but_its_turn_is_there_when_the_next_begins(name):
 
     def beginning(thread):
         config = {"configurable": {"thread_id": thread}}
-        app.invoke({"question": "What?"}, config, context=deps(), interrupt_after=["standalone_question"])
+        app.invoke({"question": "What?"}, config, context=deps(), interrupt_after=[BEGIN])
         state = app.get_state(config).values
         state.pop("web_search", None)  # CRAG's flag, which each question writes before anything reads it
         return {key: value for key, value in state.items() if value and value != BEGINNING.get(key)}
@@ -132,16 +132,3 @@ def test_nothing_of_a_question_but_its_turn_is_there_when_the_next_begins(name):
     begun = beginning("old")
     assert len(begun.pop("turns")) == 1
     assert begun == beginning("new")
-
-
-def test_a_node_reads_its_update_as_langgraph_merges_it():
-    """`after` knows each reducer from the annotations of the state, as LangGraph does."""
-    channels = compiled("crag").channels
-    merged = {key for key, channel in channels.items() if isinstance(channel, BinaryOperatorAggregate)}
-    assert merged == {"decisions", "usage", "path", "tries", "spent"}
-    state = after(
-        {"question": "What?", "path": ["retrieve"], "tries": {"rewrites": 2}, "spent": ["time"]},
-        {"path": ["generate"], "tries": {"rewrites": 1, "generations": 1}, "spent": ["rewrites"], "why": "so"},
-    )
-    assert state["path"] == ["retrieve", "generate"] and state["why"] == "so"
-    assert state["tries"] == {"rewrites": 2, "generations": 1} and state["spent"] == ["rewrites", "time"]
