@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError
-from local_rag.core.protocols import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
@@ -17,13 +16,9 @@ from support.serving import a_workspace, events_of
 
 
 class Recalling(ScriptedEngine):
-    """Makes a follow-up whole from the last question, and fails where it is told to."""
+    """Fails where it is told to."""
 
     broken = False
-
-    def standalone(self, question, history):
-        self.asked.append(("standalone", question, tuple(history)))
-        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
     def answer(self, question, documents, attempt):
         if self.broken:
@@ -31,7 +26,7 @@ class Recalling(ScriptedEngine):
         yield from super().answer(question, documents, attempt)
 
 
-class Gated(Recalling):
+class Gated(ScriptedEngine):
     """Writes its draft up to the first blank, and waits there, unless the question is stopped, until the gate opens."""
 
     def __init__(self, **script):
@@ -50,7 +45,7 @@ class Stubborn(Gated):
     """Like a library that works for long and looks at nothing meanwhile."""
 
     def answer(self, question, documents, attempt):
-        yield from Recalling.answer(self, question, documents, attempt)
+        yield from ScriptedEngine.answer(self, question, documents, attempt)
         self.working.set()
         self.gate.wait(30)
 
@@ -129,4 +124,4 @@ def until(events, wanted):
 
 
 def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or Recalling()))
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or ScriptedEngine()))

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from support.asking import Gated, Recalling, scripted
+from support.asking import Gated, scripted
+from support.fakes import ScriptedEngine
 from support.garden import enter
 from support.serving import Client, a_workspace, served
 
@@ -241,7 +242,7 @@ def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser)
 
 
 def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_reason(browser):
-    engine = Recalling()
+    engine = ScriptedEngine()
     engine.broken = True
     with opened(browser, scripted(engine)) as tab:
         tab.expected.append("status of 404")

@@ -9,7 +9,8 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.asking import Recalling, eventually, scripted, streamed, until
+from support.asking import eventually, scripted, streamed, until
+from support.fakes import ScriptedEngine
 from support.serving import asking
 
 FIRST, MORE = 60, 100  # the first fill caches, and the list of ended jobs that are kept
@@ -39,7 +40,7 @@ def descriptors():
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
 def test_a_hundred_questions_leave_nothing_behind():
-    engine = Recalling()
+    engine = ScriptedEngine()
     workspace = scripted(engine)
     with asking(workspace) as client:
         tracemalloc.start()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from support.asking import Recalling, opened
+from support.asking import opened
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
 
 from local_rag.core.events import WebQuery
@@ -15,7 +15,7 @@ from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 
 CHAT = {"configurable": {"thread_id": "1"}}
-SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
+SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewritten": ["plan price 2026"]}
 
 
 class Wordy(FakeWeb):
@@ -96,7 +96,7 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
 def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     """Adaptive goes to the web at once: the call that makes the query comes before the question to the person."""
 
-    class Costly(Recalling):
+    class Costly(ScriptedEngine):
         def standalone(self, question, history):
             return replace(super().standalone(question, history), usage=ONE_CALL)
 

@@ -125,44 +125,39 @@ def test_custom_parts_are_our_events():
     assert {Started, Retrieved, Token} <= {type(event) for event in events}
 
 
-class Noting(ScriptedEngine):
-    """Notes the clock and the memory that each question has."""
+def noting(scopes):
+    """An engine that notes the clock and the memory that each question has."""
 
-    def relevance(self, question, documents):
-        self.asked.append(("scope", cancel.current(), question_memory.current()))
-        return super().relevance(question, documents)
+    def note(task):
+        if task == "relevance":
+            scopes.append((cancel.current(), question_memory.current()))
 
-    @property
-    def scopes(self):
-        return [(asked[1], asked[2]) for asked in self.asked if asked[0] == "scope"]
+    return ScriptedEngine(at=note)
 
 
 def test_each_run_without_a_context_has_a_clock_and_a_memory_of_its_own():
-    engine = Noting()
-    app = Rag.open(engine=engine, corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
+    scopes = []
+    app = Rag.open(engine=noting(scopes), corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
     app.invoke(QUESTION)
     list(app.with_config(tags=["mine"]).stream(QUESTION))
     asyncio.run(app.ainvoke(QUESTION))
     app.batch([QUESTION, QUESTION])
-    clocks, memories = zip(*engine.scopes, strict=True)
+    clocks, memories = zip(*scopes, strict=True)
     assert len(clocks) == len(set(map(id, clocks))) == len(set(map(id, memories))) == 5
     assert all(0 < clock.remaining() <= 60 for clock in clocks)
 
 
 def test_a_graph_inside_another_has_its_context_or_one_of_its_own():
-    engine = Noting()
-    rag = Rag.open(engine=engine, corpus=FakeCorpus())
-    around = StateGraph(dict, context_schema=Deps)
-    around.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
-    around.add_edge(START, "files")
-    app, deps = around.compile(), rag.context()
-    app.invoke({}, context=deps)
-    assert engine.scopes[-1][0] is deps.cancel
-    plain = StateGraph(dict)
-    plain.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
-    plain.add_edge(START, "files")
-    plain.compile().invoke({})
-    assert engine.scopes[-1][0] is not deps.cancel
+    scopes = []
+    rag = Rag.open(engine=noting(scopes), corpus=FakeCorpus())
+    deps = rag.context()
+    for context in (deps, None):
+        around = StateGraph(dict, context_schema=Deps if context else None)
+        around.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
+        around.add_edge(START, "files")
+        around.compile().invoke({}, context=context)
+    (given, _), (own, _) = scopes
+    assert given is deps.cancel and own is not deps.cancel
 
 
 class Chat(MessagesState):

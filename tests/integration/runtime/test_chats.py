@@ -51,7 +51,7 @@ def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
 
 
 def test_a_turn_is_shown_with_its_verdicts_and_what_it_cost(capsys, tmp_path):
-    rag = opened(Recalling(relevant=["ynny"]))
+    rag = opened(ScriptedEngine(relevant=["ynny"]))
     rag.ask("What does the plan cost?", thread="plan")
     rag.close()
     assert run(["threads", "show", "plan"]) == 0
@@ -85,7 +85,7 @@ def test_a_thread_survives_a_restart_in_another_process():
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
-    engine = Recalling()
+    engine = ScriptedEngine()
     rag = opened(engine)
     if before:
         rag.ask("What does the plan cost?", thread="plan")
@@ -99,7 +99,7 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
-    class Slow(Recalling):
+    class Slow(ScriptedEngine):
         def relevance(self, question, documents):
             time.sleep(0.5)
             return super().relevance(question, documents)
@@ -112,7 +112,7 @@ def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
-    class Late(Recalling):
+    class Late(ScriptedEngine):
         def grade(self, *arguments, **options):
             found = super().grade(*arguments, **options)
             while not current().expired:
@@ -128,7 +128,7 @@ def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept()
 def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
     from langgraph.checkpoint.memory import InMemorySaver
 
-    engine = Recalling()
+    engine = ScriptedEngine()
     rag = opened(engine)
     app = rag.graph("self-rag", checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}

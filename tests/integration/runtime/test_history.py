@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 from support import CHECKOUT
-from support.asking import Recalling, opened
+from support.asking import opened
 from support.fakes import FakeWeb, ScriptedEngine
 from support.processes import bound_by_permissions
 
@@ -148,14 +148,14 @@ def test_so_many_records_are_kept_the_last_ones_and_chats_and_judgements_stay(hi
     assert [judgement.note for judgement in history.judgements()] == ["fine"]
 
 
-class Slow(Recalling):
+class Slow(ScriptedEngine):
     def relevance(self, question, documents):
         time.sleep(0.5)
         return super().relevance(question, documents)
 
 
 def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
-    engine = Recalling()
+    engine = ScriptedEngine()
     with opened(engine) as rag:
         events = rag.stream(QUESTION)
         until(events, "generate")
@@ -164,7 +164,7 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
         with pytest.raises(EngineError):
             rag.ask(QUESTION, graph="plain")
 
-    class Picky(Recalling):
+    class Picky(ScriptedEngine):
         def relevance(self, question, documents):
             raise UsageError("no file is called so", hint="local-rag files")
 
@@ -397,7 +397,7 @@ def test_a_fork_keeps_the_records_and_judgements_that_it_shares(history):
 
 
 def test_what_is_deleted_leaves_no_text_behind_while_others_have_it_open(history):
-    with opened(Recalling(drafts=["The xylophone costs 100 euros [1]."])) as rag:
+    with opened(ScriptedEngine(drafts=["The xylophone costs 100 euros [1]."])) as rag:
         rag.ask("What does the xylophone cost?", thread="plan")
         history.delete(threads=["plan"])
         for each in file().parent.glob(f"{FILE}*"):

@@ -8,20 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from support.asking import (
-    Gated,
-    Recalling,
-    Stubborn,
-    asked,
-    eventually,
-    joined,
-    names,
-    scripted,
-    streamed,
-    until,
-    values,
-)
-from support.fakes import FakeCorpus, FakeWeb, passage
+from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.values import Web
@@ -88,7 +76,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, given, co
 
 
 def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
-    engine = Recalling()
+    engine = ScriptedEngine()
     engine.broken = True
     client = serve(scripted(engine))
     fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve"}
@@ -254,7 +242,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve,
 
 def corrected(**script):
     """CRAG goes to the web: one passage is irrelevant."""
-    return Recalling(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
+    return ScriptedEngine(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
 
 
 @pytest.mark.parametrize("send", [True, False])
@@ -312,7 +300,7 @@ def test_a_question_with_the_key_never_searches_the_web(serve, enabled, monkeypa
 
 def test_control_characters_and_bidi_overrides_reach_no_client(serve):
     evil = passage(1, "It costs 100 euros.\u202e\x1b[31m", source="/notes/\u202egpj.md", heading="a\x07b")
-    client = serve(scripted(Recalling(drafts=["It costs\u202e 100\x07 euros [1]."]), corpus=FakeCorpus([evil])))
+    client = serve(scripted(ScriptedEngine(drafts=["It costs\u202e 100\x07 euros [1]."]), corpus=FakeCorpus([evil])))
     response = client.post("/api/ask", {"question": "What does\u202e it cost?", "detail": True})
     assert not any(bad in response.text for bad in ("\u202e", "\x1b", "\x07", "\\u202e", "\\u001b", "\\u0007"))
 

@@ -6,8 +6,8 @@ import html.parser
 import re
 
 import pytest
-from support.asking import Recalling, asked, scripted
-from support.fakes import FakeCorpus, passage
+from support.asking import asked, scripted
+from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.serving import a_workspace
 
 
@@ -40,7 +40,7 @@ def test_a_thread_is_shown_whole_without_its_records(talked):
 
 
 def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
-    client = serve(scripted(Recalling(relevant=["n"])))
+    client = serve(scripted(ScriptedEngine(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
     (again,) = client.got("/api/thread?thread=plan&detail=true")["turns"]
     status, nearest, *_ = answer["blocks"]
@@ -112,7 +112,7 @@ class Tags(html.parser.HTMLParser):
 def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_in_it_is_markup(serve):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
-    client = serve(scripted(Recalling(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
+    client = serve(scripted(ScriptedEngine(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
     asked(client, f"What does it cost {evil}?", thread="plan")
     response = client.get("/api/thread/export?thread=plan&turn=1&format=html")
     assert response.headers["content-disposition"].startswith("attachment")
@@ -133,7 +133,7 @@ def left(client, thread="plan"):
 @pytest.mark.parametrize("keep", ["200", "0"])
 def test_a_question_that_fails_or_is_refused_stays_in_its_thread_until_it_is_asked_again(serve, keep, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP", keep)
-    engine = Recalling()
+    engine = ScriptedEngine()
     client = serve(scripted(engine))
     engine.broken = True
     asked(client, thread="plan")

@@ -109,7 +109,7 @@ def test_branches_run_in_parallel():
         assert sorted(decision.kind for decision in state["decisions"]) == ["looked", "route"]
         assert state["usage"].calls == 3
         assert (state["tries"], state["spent"]) == ({"rewrites": 1}, ["rewrites", "web_searches"])
-        assert (len(state["nearest"]), state["route"]) == (4, "direct")
+        assert (len(state["nearest"]), state["route"]) == (3, "direct")
 
 
 @pytest.mark.parametrize("name", GRAPHS)
