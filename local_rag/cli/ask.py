@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from local_rag.cli.options import (
-    AfterOption,
-    BeforeOption,
     EmbedderOption,
-    FromOption,
     IndexesOption,
-    InOption,
     JsonOption,
     KOption,
     LinesOption,
     QuestionOptions,
-    TypeOption,
     delete_old,
-    narrowing_of,
     settings_of,
     stderr_display,
     with_options,
 )
+from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,6 +88,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
         return Chat(runner, name, as_json=json).run()
 
 
+@with_options
 def search(
     query: Annotated[
         list[str],
@@ -100,11 +96,7 @@ def search(
     ],
     k: KOption = None,
     mode: ModeOption = "hybrid",
-    within: InOption = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    types: TypeOption = None,
-    authors: FromOption = None,
+    narrowing: Narrowing = EVERYTHING,
     index: IndexesOption = None,
     embedder: EmbedderOption = None,
     json: JsonOption = False,
@@ -123,7 +115,7 @@ def search(
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
     check_question(typed)
     parsed = typed_query(typed)
-    narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
+    narrowing = parsed.narrow(narrowing)
     settings, display = settings_of(index, several=True, embedder=embedder, k=k), stderr_display()
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from local_rag.core import errors
-from local_rag.core.documents import OPTIONS
+from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import LocalRagError, mistake_of
 from local_rag.index.filters import NothingLeft
 from local_rag.text.display import for_terminal, shorten
@@ -47,15 +47,12 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 }
 """Code and status of each error, the narrower class first."""
 
-FIELDS = {option: name for name, option in OPTIONS.items()} | {"--model": "model"}
+FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}
 """An option of the command line -> the field of a request that is the same."""
 
 _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 
-WIDER = (
-    "widen or empty one of: Files (within), File types (types), Author or sender (authors), Dated since (after), "
-    "Dated before (before)"
-)
+WIDER = f"widen or empty one of: {', '.join(f'{each.label} ({name})' for name, each in CONDITIONS.items())}"
 """What to do where no document is left: there is no command line."""
 
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")

@@ -11,7 +11,8 @@ from urllib.parse import quote
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from local_rag.core.documents import Narrowing
+from local_rag.config.values import Names
+from local_rag.core.documents import CONDITIONS, Narrowing
 from local_rag.core.errors import reason_of
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
@@ -31,17 +32,20 @@ class Body(BaseModel):
 
 
 class Narrowed(Body):
-    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors."""
+    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors.
 
-    within: tuple[str, ...] = ()
+    Its fields are the `CONDITIONS`, written out for mypy and for the document of the API. A text is a list with commas.
+    """
+
+    within: Names = ()
     after: str = ""
     before: str = ""
-    types: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
+    types: Names = ()
+    authors: Names = ()
 
     @property
     def narrowing(self) -> Narrowing:
-        return Narrowing(self.within, self.after, self.before, self.types, self.authors)
+        return Narrowing(**{name: getattr(self, name) for name in CONDITIONS})
 
 
 class Json(JSONResponse):

@@ -121,9 +121,12 @@ def run(run: RunId, workspace: Here) -> dict[str, Any]:
 
 def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
     """Each node at work: when it began, in seconds from the question on, its seconds, and what happened in it."""
+    from local_rag.graphs.drawing import words_of
+
     for step in run.steps:
         events = [line for line in step.lines if line["event"] in SHOWN]
-        yield {"node": step.node, "at": _began(step), "seconds": step.seconds, "events": events}
+        about = {"node": step.node, "name": words_of(step.node)[0], "at": _began(step)}
+        yield {**about, "seconds": step.seconds, "events": events}
 
 
 def _began(step: RunStep) -> float:

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.documents import Narrowing
+from local_rag.core.documents import CONDITIONS, Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
@@ -38,7 +38,7 @@ HELP = {
     "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
 }
 
-KEYS = {"in": "within", "after": "after", "before": "before", "type": "types", "from": "authors"}
+KEYS = {condition.option.removeprefix("--"): name for name, condition in CONDITIONS.items()}
 """A key as it is typed -> the condition that it sets."""
 EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
 
@@ -253,13 +253,13 @@ def typed_conditions(argument: str) -> Narrowing:
             keys = joined([f"{known}:" for known in KEYS], "or")
             raise UsageError(f"/only takes {keys} with a value, or off, not {shorten(part, 40)!r}", hint=EXAMPLE)
         values[KEYS[key]].append(value)
-    for name in ("after", "before"):
-        if len(values.get(name, [])) > 1:
-            raise UsageError(f"/only takes one {name}:", hint=EXAMPLE)
-    after, before = ("".join(values.get(name, ())) for name in ("after", "before"))
-    within, types, authors = (tuple(values.get(name, ())) for name in ("within", "types", "authors"))
+        if len(values[KEYS[key]]) > 1 and not CONDITIONS[KEYS[key]].several:
+            raise UsageError(f"/only takes one {key}:", hint=EXAMPLE)
+    conditions: dict[str, Any] = {
+        name: given if CONDITIONS[name].several else given[0] for name, given in values.items()
+    }
     try:
-        return Narrowing(within, after, before, types, authors)
+        return Narrowing(**conditions)
     except UsageError as error:
         raise UsageError(re.sub(r"--(after|before)\b", r"\1:", str(error)), hint=EXAMPLE) from error
 
