@@ -27,7 +27,9 @@ from starlette.staticfiles import StaticFiles
 
 import local_rag
 from local_rag.core.answer import Answer, Citation
+from local_rag.core.documents import CONDITIONS
 from local_rag.core.verdicts import Graded
+from local_rag.graphs.drawing import words_of
 from local_rag.server.answers import answer_view
 from local_rag.server.auth import POLICY
 from local_rag.text.markup import closed
@@ -38,7 +40,7 @@ HOLD = object()
 PATH = ("begin", "retrieve", "grade_documents", "generate", "grade_generation", "finish")
 STEPS = ("__start__", *PATH, "__end__")
 GRAPH = {
-    "nodes": [{"id": name, "about": ""} for name in STEPS],
+    "nodes": [{"id": name, "name": words_of(name)[0], "about": ""} for name in STEPS],
     "edges": [
         {"from": begin, "to": end, "label": label, "conditional": bool(label)}
         for begin, end, label in (
@@ -60,6 +62,7 @@ ANSWERS = {
         "indexes": ["main", "mail"],
         "models": ["qwen3:4b"],
         "web": ["off", "ask"],
+        "conditions": [{"name": name, "label": of.label, "example": of.example} for name, of in CONDITIONS.items()],
         "writer": "qwen3:4b",
     },
     **{f"graphs/{name}": GRAPH for name in GRAPHS},

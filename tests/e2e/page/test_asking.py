@@ -149,7 +149,7 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server)
     tab.see("Quoted from your files")
     chosen = {
         "graph": "crag", "engine": "ollama", "model": "qwen3:4b", "web": True, "index": "mail", "k": 9,
-        "within": ["*.pdf", "contracts/**"], "types": ["pdf"], "authors": ["Huber", "Maier"], "after": "2023-03-31",
+        "within": "*.pdf, contracts/**", "types": "pdf", "authors": "Huber, Maier", "after": "2023-03-31",
         "before": "2024-01-01",
     }  # fmt: skip
     assert server.posted[-1][1] == {"question": QUESTION, "thread": "", **chosen}
