@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Certainty, Status
 from local_rag.core.errors import EngineError
@@ -17,25 +16,21 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.citations import Checked
 from local_rag.text.display import plural
 
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
-
 LIKELY, LIKELY_USEFULNESS = 0.5, 4
 """The chance that an answer is right, or its usefulness, from which it is "probably" right where it is not sure."""
 
 
+NOTHING = Draft("", (), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a question ends with. `text` is empty for an abstention; `why` says what keeps it from being accepted."""
+    """What a question ends with, and why it is not accepted. The text of an abstention is empty."""
 
-    text: str
-    documents: tuple[Document, ...] = ()
-    grade: Grade | None = None
+    draft: Draft
+    why: str = ""
     accepted: bool = False
     direct: bool = False
-    why: str = ""
-    dropped: int = 0
-    removed: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -44,35 +39,31 @@ def outcome_of(state: State, deps: Deps, texts: AnswerTexts) -> Outcome:
 
     Raises EngineError where nothing usable came from the graders: that is no word of the files.
     """
-    if state.get("route") == "direct" and state.get("accepted"):
-        silent = is_fixed_reply(state)
-        why = texts.without_passages if silent else texts.without_files
-        return Outcome("" if silent else state["generation"], direct=True, why=why)
+    accepted, usage = state.get("accepted", False), Usage()
+    last = None if is_fixed_reply(state) else Draft.of(state, state.get("grade"))
+    if accepted and state.get("route") == "direct":
+        return Outcome(last or NOTHING, texts.without_files if last else texts.without_passages, direct=True)
+    if accepted and last:
+        return Outcome(last, accepted=True)
     late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if TIME in state.get("spent", ()) else ""
-    usage = Usage()
-    if state.get("accepted"):
-        draft: Draft | None = None if is_fixed_reply(state) else Draft.of(state, state.get("grade"))
-        why = ""
-    else:
-        draft, usage = best_draft(state, deps)
-        ended = f"{texts.engine_failed}: {failed}" if (failed := state.get("failed")) else late
-        why = "; ".join(filter(None, (ended, _why_not(draft, deps, texts)))) if draft else ""
-    if draft is None:
-        _must_have_verdicts(state, deps, late)
-        late = "" if state.get("accepted") else late
-        return Outcome("", why=late or _why_nothing(state, deps, texts), usage=usage)
-    graded_again = deps.strict and draft.removed and verdict_of(draft.grade) == "useful"
-    accepted = bool(state.get("accepted") or graded_again)
-    return Outcome(draft.text, draft.documents, draft.grade, accepted, False, why, draft.dropped, draft.removed, usage)
+    if not accepted:
+        best, usage = best_draft(state, deps)
+        if best:
+            ended = f"{texts.engine_failed}: {failed}" if (failed := state.get("failed")) else late
+            why = "; ".join(filter(None, (ended, _why_not(best, deps, texts))))
+            whole = bool(deps.strict and best.removed and verdict_of(best.grade) == "useful")
+            return Outcome(best, why, whole, usage=usage)
+    _must_have_verdicts(state, deps, late)
+    return Outcome(NOTHING, ("" if accepted else late) or _why_nothing(state, deps, texts), usage=usage)
 
 
 def status_of(outcome: Outcome, checked: Checked) -> Status:
     """The status of an answer: never better than its citations, and `grounded` only where it is accepted."""
-    if not outcome.text:
+    if not outcome.draft.text:
         return "abstained"
     if outcome.direct:
         return "direct"
-    grade, cited = outcome.grade, checked.status
+    grade, cited = outcome.draft.grade, checked.status
     if outcome.accepted:
         return cited if grade is None else "grounded" if cited == "grounded" else "partial"
     if grade is None or (unchecked(grade) and grade.support == "unparsed"):

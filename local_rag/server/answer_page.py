@@ -18,7 +18,7 @@ from local_rag.server.documents import located
 from local_rag.server.originals import around, number_of, spot_of
 from local_rag.server.workspace import Workspace
 from local_rag.text.answer_html import alone, blocks_html, text
-from local_rag.text.blocks import Source, blocks
+from local_rag.text.blocks import Source
 from local_rag.text.nodes import Node
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str)
     """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    body = "".join(blocks_html(blocks(answer, label), partial(passage_of, workspace)))
+    body = "".join(blocks_html(answer, label, partial(passage_of, workspace)))
     return (
         f'<!doctype html>\n<html lang="{text(answer.language)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">\n'

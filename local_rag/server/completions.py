@@ -44,7 +44,7 @@ def completion_of(
     """An answer as a completion; its sources open at the address of the page, and are `listed` in the text, too."""
     shown = blocks(answer, label)
     content = inert(markdown(shown, quotes=listed))
-    annotations = [_annotation(source, content, page, index) for source in sources_of(shown)]
+    annotations = [_annotation(source, content, page, index) for source in sources_of(answer, label)]
     usage = _usage(answer.usage.prompt_tokens, answer.usage.output_tokens)
     return Completion(content, [each for each in annotations if each["url_citation"]["url"]], usage, view)
 

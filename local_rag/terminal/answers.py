@@ -165,7 +165,7 @@ def _quote(source: Source, *, doubts: bool = True) -> Text:
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
     table = PlainTable(gap=1)
-    for source in sources_of(blocks(answer, label)):
+    for source in sources_of(answer, label):
         of = source.citation
         characters = f", characters {of.start:,} to {of.end:,}" if of.located != "property" else ""
         table.add_row(f"[{of.number}]", location(source) + Text(f"{characters} ({source.how})", "dim"))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from local_rag.core.answer import Answer
-from local_rag.text.blocks import Block, Disagreement, Nearest, Note, Quotes, Source, Written, blocks, sources_of
-from local_rag.text.display import printable
+from local_rag.text.blocks import Disagreement, Label, Nearest, Note, Quotes, Source, Written, blocks, sources_of
+from local_rag.text.display import printable, short_path
 from local_rag.text.nodes import Node
 
 _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
@@ -23,16 +23,16 @@ Around = Callable[[Source], Sequence[Node]]
 
 def answer_html(answer: Answer) -> str:
     """An answer and its quotes as HTML without links, styles and anchors, to stand in a page of others: a notebook."""
-    return f"<div>\n{_ANCHOR.sub('', ''.join(blocks_html(blocks(answer))))}</div>"
+    return f"<div>\n{_ANCHOR.sub('', ''.join(blocks_html(answer)))}</div>"
 
 
-def blocks_html(blocks: Sequence[Block], around: Around | None = None) -> Iterator[str]:
-    """The blocks in their order; behind them every quote, each by itself or in the text `around` it."""
-    for block in blocks:
+def blocks_html(answer: Answer, label: Label = short_path, around: Around | None = None) -> Iterator[str]:
+    """The blocks in their order; behind them everything cited, each quote by itself or in the text `around` it."""
+    for block in blocks(answer, label):
         if not isinstance(block, Quotes):
             yield from _RENDERERS[block.kind](block)
-    if not any(isinstance(block, Nearest) for block in blocks):
-        yield from _sources(sources_of(blocks), around or alone)
+    if answer.cited:
+        yield from _sources(sources_of(answer, label), around or alone)
 
 
 def text(words: str) -> str:

@@ -128,16 +128,10 @@ def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
     return made + ([Note("dropped", lines["dropped"])] if lines["dropped"] else [])
 
 
-def sources_of(blocks: Sequence[Block]) -> list[Source]:
-    """Every quote that blocks show, each once: those of the answer, of sides that it does not cite, the nearest."""
-    every = [each for block in blocks if isinstance(block, Quotes | Nearest) for each in block.sources]
-    every += [
-        each for block in blocks if isinstance(block, Disagreement) for side in block.sides for each in side.sources
-    ]
-    once = dict[tuple[int, int, int], Source]()
-    for each in every:
-        once.setdefault((each.citation.number, each.citation.start, each.citation.end), each)
-    return sorted(once.values(), key=lambda each: each.citation.number)
+def sources_of(answer: Answer, label: Label = short_path) -> list[Source]:
+    """Everything that an answer cites, by its numbers; of an abstention what came nearest."""
+    texts = texts_in(answer.language)
+    return [source_of(citation, texts, label) for citation in answer.cited or answer.nearest]
 
 
 def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path) -> Source:

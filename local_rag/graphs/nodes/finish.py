@@ -85,9 +85,10 @@ class _Checked:
 
 def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> _Checked:
     """What the citations and the files say of an outcome, its marks numbered in the order of the text."""
-    documents, grade = [*outcome.documents], outcome.grade
-    written = citations.check(outcome.text or texts.refusal, documents)
-    written = replace(written, dropped=written.dropped + outcome.dropped)
+    draft = outcome.draft
+    documents, grade = [*draft.documents], draft.grade
+    written = citations.check(draft.text or texts.refusal, documents)
+    written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
     is_compared = status not in ("abstained", "direct") and not state.get("failed")
@@ -133,7 +134,7 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         usage=state.get("usage", Usage()) + outcome.usage,
         seconds=time.monotonic() - deps.began,
         sentences=() if silent else _sentences(text, checked.grade),
-        removed=outcome.removed,
+        removed=outcome.draft.removed,
         lacks=_lacks(question, checked, deps) if texts.code == "en" else (),
         about=deps.index.catalog().titles[:TITLES] if silent else (),
         thread=deps.thread,
