@@ -19,7 +19,7 @@ from local_rag.diagnostics.check import Check, State, guarded
 from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
-from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name
+from local_rag.engines.ollama.server import Installed, Loaded, OllamaApi, Shown, check_name
 from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_server, roles
 from local_rag.text.display import format_bytes, joined
 
@@ -45,7 +45,7 @@ class _Context:
 
     settings: Settings
     profile: Profile
-    server: Server
+    server: OllamaApi
     installed: tuple[Installed, ...]
     loaded: tuple[Loaded, ...]
     worse: State
@@ -97,7 +97,7 @@ def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> C
 # --- the server -----------------------------------------------------------------------------------------------------
 
 
-def cloud_check(server: Server) -> Check:
+def cloud_check(server: OllamaApi) -> Check:
     """Whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:

@@ -110,8 +110,8 @@ class _Loaded(_Told):
 T = TypeVar("T", bound=_Told)
 
 
-class Server:
-    """One Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
+class OllamaApi:
+    """The API of one Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
 
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         self.address: Address = address(host)
