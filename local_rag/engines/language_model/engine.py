@@ -213,7 +213,7 @@ class LanguageModelEngine(ABC):
         return Thought(first, done, usage=task.usage())
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
+        """The question rewriter; it sees no passage. A query that adds nothing is asked for once more."""
         messages = self.prompts.chat(self.prompts.rewrite_task(tried, target), question)
         known = {query_key(query) for query in tried}
         return self.task().line(REWRITERS[target], lambda _: messages, (), known)

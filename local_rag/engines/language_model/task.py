@@ -160,7 +160,7 @@ class Task:
                 yield None
 
     def line(self, name: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
-        """One line of text that is not among those tried (casefolded), empty where the model has none."""
+        """One line of text whose `query_key` is not among those tried, empty where the model has none."""
         fitted = FittedPrompt(prompt, order, self._setups["rewriter"], lambda _: LINE_TOKENS)
         for variant in range(TRIES):
             try:

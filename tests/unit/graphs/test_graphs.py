@@ -427,7 +427,9 @@ def test_the_question_is_never_overwritten_and_graders_see_it_not_the_rewrite():
     }
 
 
-@pytest.mark.parametrize("rewrites", [["What does the plan cost?"], [""], ["  WHAT does the  plan cost? "]])
+@pytest.mark.parametrize(
+    "rewrites", [["What does the plan cost?"], [""], ["  WHAT does the  plan cost? "], ["costs: plan"]]
+)
 def test_a_rewriter_without_a_new_idea_ends_the_rewriting(rewrites):
     path, state, _ = run("self-rag", ScriptedEngine(relevant=["n"], rewrites=rewrites), found=0)
     assert path == f"{GRADED} {AGAIN} give_up"
