@@ -26,21 +26,21 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.verdicts import Grade, Graded, Usage
-from local_rag.engines.evaluator.verdicts import question_to_read
-from local_rag.engines.extractive.questions import lacking, named
-from local_rag.index.names import head
 from local_rag.runtime.opening import loading
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.display import joined
+from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims
 from local_rag.text.metadata import chunk_id
+from local_rag.text.names import head
+from local_rag.text.questions import lacking, named
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+    from local_rag.core.protocols import Evaluator
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -71,7 +71,7 @@ class Run:
     deps: Deps
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
-    evaluator: TrainedEvaluator | None = None
+    evaluator: Evaluator | None = None
     thread: str = ""
     callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))

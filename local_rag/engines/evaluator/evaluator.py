@@ -21,9 +21,10 @@ from local_rag.core import cancel, question_memory
 from local_rag.core.errors import EngineError, ModelChanged, ModelMissing, mistake_of, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.readings import NOTHING, Calibration, Reading
-from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, header_of, without_overlap
+from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, without_overlap
 from local_rag.index.embed import encoders, weights
 from local_rag.text.markup import View, plain, view_of
+from local_rag.text.names import header_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

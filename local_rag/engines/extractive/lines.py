@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.questions import (
+from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.text.lexicon import UNITS
+from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.markup import plain
+from local_rag.text.names import head
+from local_rag.text.numbers import numbers, quantities, written_names
+from local_rag.text.questions import (
     asked_number,
     asks_for_amount,
     coverage,
@@ -19,12 +25,6 @@ from local_rag.engines.extractive.questions import (
     months,
     named,
 )
-from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
-from local_rag.index.names import head
-from local_rag.text.lexicon import UNITS
-from local_rag.text.marks import begins_item, without_bullet, without_marks
-from local_rag.text.markup import plain
-from local_rag.text.numbers import numbers, quantities, written_names
 from local_rag.text.words import code_of, content_stems, detected, fold, stem, words
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.index.names import head
 from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
+from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import BULLET, content_stems, fold, words
 

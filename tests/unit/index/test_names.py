@@ -8,12 +8,12 @@ import pytest
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.index import names
 from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
 from local_rag.index.filters import matching
-from local_rag.index.names import document_header, passage_header
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import LEAST, Pace
+from local_rag.text import names
+from local_rag.text.names import document_header, passage_header
 
 # --- names and headers
 
