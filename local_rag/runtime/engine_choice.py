@@ -294,4 +294,4 @@ def prompt_texts(settings: Settings) -> PromptTexts:
     path = prompt_file(settings)
     kept = of_person(read_yaml(path), str(path)) if path.exists() or path.is_symlink() else PromptTexts()
     given = of_person(settings.prompts, ARGUMENT)
-    return PromptTexts({**kept.own, **given.own}, {**kept.origin, **given.origin})
+    return PromptTexts({**kept.replacements, **given.replacements}, {**kept.origin, **given.origin})

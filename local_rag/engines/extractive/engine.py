@@ -289,14 +289,14 @@ class ExtractiveEngine:
         texts = [f"{head(document)} {document.page_content}" for document in passages]
         chosen: dict[tuple[str, int], str] = {}
         for (label, asked), (other, _) in zip(sides, reversed(sides), strict=True):
-            own = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
-            about = [passages[number] for number in own]
+            places = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
+            about = [passages[number] for number in places]
             lines = [(line.text, line.passage) for line in self._set_out(asked, about)]
             for text, place in lines[:1] or self._reader.chosen(asked, about, failed, 1):
                 if questions.of_side(label, other, text):
-                    chosen.setdefault((text, own[place]), f"{ITEM}{text}")
-                elif not questions.of_side(other, label, texts[own[place]]):
-                    chosen.setdefault((text, own[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
+                    chosen.setdefault((text, places[place]), f"{ITEM}{text}")
+                elif not questions.of_side(other, label, texts[places[place]]):
+                    chosen.setdefault((text, places[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
         return [(text, place) for (_, place), text in chosen.items()]
 
     def _leading(
@@ -386,7 +386,7 @@ class ExtractiveEngine:
 
     def _noted(self, started: float, note: str) -> Usage:
         """The usage of a task with a note, once in a question."""
-        notes: list[str] = question_memory.current().get((self, "notes"), list)
+        notes: list[str] = question_memory.current().setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 

@@ -78,10 +78,10 @@ def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> fl
     """Share of a question's weight that a line holds together with what it belongs to; 0 where a name is missing."""
     held = {quantity.unit for quantity in quantities(line)}
     units = [unit for unit, first in UNITS.items() if first in held]
-    own = " ".join([line, *months(line), *units])
-    if not coverage(weights, own) or lacking(asked, f"{of} {own}"):
+    spelled = " ".join([line, *months(line), *units])
+    if not coverage(weights, spelled) or lacking(asked, f"{of} {spelled}"):
         return 0.0
-    return coverage(weights, f"{of} {own}")
+    return coverage(weights, f"{of} {spelled}")
 
 
 def _says_more(question: str, line: str) -> bool:

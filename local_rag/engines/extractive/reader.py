@@ -214,11 +214,11 @@ def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote |
     Where it goes on beyond a sentence, the quote goes on with it. None where it begins in what cannot be quoted.
     """
     span = answer.span
-    own = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]
-    holding = [quote for quote in own if quote.span.start <= span.start]
+    near = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]
+    holding = [quote for quote in near if quote.span.start <= span.start]
     first = min(holding, key=lambda quote: (quote.span.end < span.end, len(quote.text)), default=None)
     if first is None or span.end <= first.span.end:
         return first
-    parts = [first, *(quote for quote in own if first.span.end <= quote.span.start < span.end)]
+    parts = [first, *(quote for quote in near if first.span.end <= quote.span.start < span.end)]
     whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
     return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))

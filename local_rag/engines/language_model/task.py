@@ -112,7 +112,7 @@ class Task:
             sized: type[R] = schemas.of_length(schema, count) if each else schema
             return schemas.with_reasons(sized, count if each else 0) if explain else sized
 
-        def shown(positions: Sequence[int]) -> Sequence[Message]:
+        def explained(positions: Sequence[int]) -> Sequence[Message]:
             messages = prompt(positions)
             return with_reasons(messages, several=each) if explain else messages
 
@@ -122,7 +122,7 @@ class Task:
             return self._strict(request, sized)
 
         setup = self._setups[role]
-        fitted = FittedPrompt(shown, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
+        fitted = FittedPrompt(explained, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
         parsed, wrong = fitted.sent(send)
         if parsed is None:
             self._unparsed += 1

@@ -117,10 +117,9 @@ class OllamaCalls(ChatCalls):
         if generated == 1 and not text.strip():
             raise BrokenOff(f"{model} ended its reply at once, without a text")
         if generated and not text.strip():
-            told = f"think: {str(request.setup.think).lower()}"
             raise EngineError(
                 f"{model} generated {plural(generated, 'token')} and returned no text, as models do that think "
-                f"(it was told '{told}')",
+                f"(it was told 'think: {str(request.setup.think).lower()}')",
                 hint=f"write 'think: low' for it in your models.yaml, under ollama: models: {model}:, or take another "
                 "model: local-rag models",
             )

@@ -92,8 +92,8 @@ class OllamaEngine(LanguageModelEngine):
 
 def model_setup(server: OllamaApi, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
     """The options of a model: never a window beyond the trained one, which Ollama would accept without a word."""
-    shown = server.show(spec.name)
-    check_remote(spec.name, shown.remote_host, settings.allow_cloud)
+    info = server.show(spec.name)
+    check_remote(spec.name, info.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx
-    think = spec.think or ("low" if shown.family in HARMONY else False)
-    return ModelSetup(spec.name, min(window, shown.window or window), think)
+    think = spec.think or ("low" if info.family in HARMONY else False)
+    return ModelSetup(spec.name, min(window, info.window or window), think)

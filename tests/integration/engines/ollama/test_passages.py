@@ -115,7 +115,7 @@ def test_however_an_answer_is_split_its_marks_are_the_same(text, cuts):
     passages = Passages(tuple(passage(number) for number in range(1, 5)), (2, 4))
     places = sorted({min(cut, len(text)) for cut in cuts})
     bits = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
-    assert "".join(passages.own_stream(iter(bits))) == passages.own_marks(text)
+    assert "".join(passages.renumbered_stream(iter(bits))) == passages.renumbered(text)
     own = {2: 1, 4: 2}
     before = [own.get(number, 4 + number) for _, cited in marks(text) for number in cited]
-    assert [number for _, cited in marks(passages.own_marks(text)) for number in cited] == before
+    assert [number for _, cited in marks(passages.renumbered(text)) for number in cited] == before
