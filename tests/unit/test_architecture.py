@@ -115,9 +115,7 @@ def imports(tree):
 def test_imports_only_go_down(package):
     for module, tree in modules():
         for name in imports(tree) if module.split("/")[0] == package else ():
-            assert name != "local_rag" or package == "cli", (
-                f"{module} imports all that lies above it by way of local_rag"
-            )
+            assert name != "local_rag" or package == "cli", f"{module} imports what lies above it, by way of local_rag"
             other = name.removeprefix("local_rag.").split(".")[0] if name.startswith("local_rag.") else package
             if other in (package, "__version__"):
                 continue

@@ -125,7 +125,6 @@ def base(tmp_path):
         (".", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
         ("b", ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),  # another notes/lease.pdf is here
         (None, ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "notes/lease.pdf"}),  # at a page nobody is anywhere
-        (None, ["a/notes", "b/notes"], {0: "{}/a/notes/lease.pdf"}),
     ],
 )
 def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):

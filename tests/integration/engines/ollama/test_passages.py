@@ -82,8 +82,7 @@ def test_a_mark_of_a_rejected_passage_cites_nothing(ollama):
 
 def test_a_mark_that_comes_in_pieces_is_renumbered(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
-    ollama.script(words("nyyy"), "It costs 200 [2], 300 [3] or 400 euros [2, 4].")
-    engine.relevance(QUESTION, documents)
+    ollama.script("It costs 200 [2], 300 [3] or 400 euros [2, 4].")
     pieces, text = answered(engine, documents[1:], Attempt(graded=tuple(documents)))
     assert text == "It costs 200 [1], 300 [2] or 400 euros [1, 3]."
     assert len(pieces) > 5, "it still comes word by word"
