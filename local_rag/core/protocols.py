@@ -90,7 +90,7 @@ class Engine(Protocol):
         """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """Another query for the question; `tried` are the earlier ones, the question itself included."""
+        """Another query for the question that adds to the earlier ones, `tried`, the question itself included."""
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""
@@ -157,6 +157,9 @@ class Evaluator(Protocol):
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text of a passage) the probability in [0, 1] that the passage supports all of it."""
+
+    def prepare(self) -> None:
+        """Start in the background what the first reading would wait for; returns at once and never raises."""
 
     def close(self) -> None:
         """Give back what it holds."""

@@ -18,9 +18,8 @@ from local_rag.text.display import joined
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.engines.ollama.engine import OllamaEngine
-    from local_rag.engines.ollama.server import Server
+    from local_rag.engines.ollama.server import OllamaApi
 
 QUICK = 2.0
 """Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
@@ -38,7 +37,7 @@ class Choice:
     why: str = ""
     change: str = ""
     note: str = ""
-    evaluator: TrainedEvaluator | None = None
+    evaluator: Evaluator | None = None
     reranker: Reranker | None = None
 
     def close(self, *, engine: bool = True) -> None:
@@ -91,7 +90,7 @@ def choose_engine(
 
 
 def _with_evaluator(
-    choice: Choice, evaluator: TrainedEvaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
+    choice: Choice, evaluator: Evaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
 ) -> Choice:
     without = f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
     note = "\n".join(filter(None, (choice.note, without)))
@@ -234,12 +233,12 @@ def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
 
 
-def open_server(settings: Settings, patience: float | None = None) -> Server:
+def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
     """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
-    from local_rag.engines.ollama.server import PATIENCE, Server
+    from local_rag.engines.ollama.server import PATIENCE, OllamaApi
 
     ollama = settings.values.ollama
-    return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
+    return OllamaApi(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
 def open_ollama(
@@ -268,7 +267,7 @@ def open_ollama(
             server.close()
 
 
-def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
+def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:
     """The error, and what the server has instead."""
     others = [model.name for model in server.installed() if not model.remote_host]
     if not others:
@@ -295,4 +294,4 @@ def prompt_texts(settings: Settings) -> PromptTexts:
     path = prompt_file(settings)
     kept = of_person(read_yaml(path), str(path)) if path.exists() or path.is_symlink() else PromptTexts()
     given = of_person(settings.prompts, ARGUMENT)
-    return PromptTexts({**kept.own, **given.own}, {**kept.origin, **given.origin})
+    return PromptTexts({**kept.replacements, **given.replacements}, {**kept.origin, **given.origin})

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+    from local_rag.core.protocols import Evaluator
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -55,7 +55,7 @@ class Run:
     deps: Deps
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
-    evaluator: TrainedEvaluator | None = None
+    evaluator: Evaluator | None = None
     callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)

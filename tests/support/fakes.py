@@ -164,9 +164,6 @@ class FakeCorpus(Corpus):
     def count(self):
         return self.catalog().chunks
 
-    def embedded_count(self):
-        return self.count(), self.count()
-
     def vectors(self, documents):
         return [None] * len(documents)
 

@@ -14,19 +14,19 @@ from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
-from local_rag.engines.extractive import questions
+from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
-from local_rag.engines.extractive.reader import DOUBTFUL, Reader
-from local_rag.index.names import head
+from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
+from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import properties
+from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
-from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
 from local_rag.text.words import NAMES, detected
 from local_rag.text.words import words as words_of
@@ -92,7 +92,7 @@ class ExtractiveEngine:
         answers: float | None = None,
     ) -> None:
         self._embedder, self._corpus = embedder, corpus
-        self._reader = Reader(evaluator, relevant, answers)
+        self._reader = ExtractiveReader(evaluator, relevant, answers)
 
     @property
     def fingerprint(self) -> str:
@@ -158,7 +158,7 @@ class ExtractiveEngine:
         """
         if not written:
             return Need("yes", why="this engine only quotes")
-        left, query = questions.uncovered(question, written), _after(question, written)
+        left, query = questions.uncovered(question, written), queries.query_after(question, written)
         if not left:
             return Need("no", why="every word of the question is covered")
         why = f"not covered: {joined(map(repr, left))}"
@@ -251,11 +251,11 @@ class ExtractiveEngine:
     ) -> list[tuple[str, int]]:
         """The sentences that answer best, each with the number of its passage (from 0)."""
         thoughts = attempt.thoughts
-        following = _after(question, attempt.written) if attempt.written else ""
+        following = queries.query_after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
         if not following and self._reads(question):
             chosen = self._sides(question, passages, failed) or self._best(question, passages, attempt, failed)
-        last = questions.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
+        last = queries.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
         for query in filter(None, (following, last)):
             chosen += self._leading(query, passages, failed)[: attempt.shape.sentences]
         return chosen
@@ -288,14 +288,14 @@ class ExtractiveEngine:
         texts = [f"{head(document)} {document.page_content}" for document in passages]
         chosen: dict[tuple[str, int], str] = {}
         for (label, asked), (other, _) in zip(sides, reversed(sides), strict=True):
-            own = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
-            about = [passages[number] for number in own]
+            places = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
+            about = [passages[number] for number in places]
             lines = [(line.text, line.passage) for line in self._set_out(asked, about)]
             for text, place in lines[:1] or self._reader.chosen(asked, about, failed, 1):
                 if questions.of_side(label, other, text):
-                    chosen.setdefault((text, own[place]), f"{ITEM}{text}")
-                elif not questions.of_side(other, label, texts[own[place]]):
-                    chosen.setdefault((text, own[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
+                    chosen.setdefault((text, places[place]), f"{ITEM}{text}")
+                elif not questions.of_side(other, label, texts[places[place]]):
+                    chosen.setdefault((text, places[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
         return [(text, place) for (_, place), text in chosen.items()]
 
     def _leading(
@@ -317,7 +317,7 @@ class ExtractiveEngine:
         """The sentence that leads on, and a query for what it names; `done` where nothing is left to look for."""
         leading = self._leading(question, documents, " \n".join(thoughts), least=0.0)
         sentence = " ".join(leading[0][0].split()) if leading else ""
-        query = questions.next_query(question, sentence, thoughts)
+        query = queries.next_query(question, sentence, thoughts)
         return Thought(sentence, done=not query, query=query)
 
     @_timed
@@ -364,13 +364,13 @@ class ExtractiveEngine:
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """A new query of the question's own words; for the web, at most six of them."""
-        return Rewrite(questions.another_query(question, tried, questions.MAX_WEB_WORDS if target == "web" else None))
+        """A query of the question's own words, for the web at most six of them; empty where it adds nothing."""
+        return Rewrite(queries.another_query(question, tried, queries.MAX_WEB_WORDS if target == "web" else None))
 
     @_timed
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
-        return Rewrite(questions.standalone(question, history))
+        return Rewrite(queries.standalone(question, history))
 
     def _reads(self, question: str) -> bool:
         """Whether a question is in the language that the evaluator reads; English and German are told from others."""
@@ -385,7 +385,7 @@ class ExtractiveEngine:
 
     def _noted(self, started: float, note: str) -> Usage:
         """The usage of a task with a note, once in a question."""
-        notes: list[str] = question_memory.current().get((self, "notes"), list)
+        notes: list[str] = question_memory.current().setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 
@@ -396,12 +396,6 @@ def _may_be_all(question: str, text: str, sentences: int) -> bool:
     if kind == "items":
         return lines or (sentences == 1 and is_inline_list(text))
     return kind != "whole" or ((lines or sentences > 1) and questions.holds_sides(question, text))
-
-
-def _after(question: str, written: str) -> str:
-    """What to look for after the last sentence of a text."""
-    *before, last = [span.of(written) for span in sentences_of(written)] or [""]
-    return questions.next_query(question, last, before)
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:

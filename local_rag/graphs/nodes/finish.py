@@ -13,19 +13,19 @@ from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlig
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.verdicts import Grade, Graded, Support, Usage
-from local_rag.engines.evaluator.verdicts import question_to_read
-from local_rag.engines.extractive.questions import lacking, named
 from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
 from local_rag.graphs.deps import Deps, deps_of, texts_of
 from local_rag.graphs.messages import push_answer
 from local_rag.graphs.nodes.node import Emit
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
 from local_rag.graphs.state import State, standalone_of
-from local_rag.index.names import head
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
+from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims
 from local_rag.text.metadata import chunk_id
+from local_rag.text.names import head
+from local_rag.text.questions import lacking, named
 
 TITLES = 5
 """Titles by which an abstention says what the index is about."""

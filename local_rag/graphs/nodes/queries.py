@@ -31,7 +31,7 @@ def transform_query(target: Target) -> Node:
 
     @node("rewriting the question")
     def transform_query(state: State, deps: Deps, emit: Emit) -> State:
-        """Another query for the same question; one that was tried before ends the rewriting.
+        """Another query for the same question; one that adds nothing to those that were tried ends the rewriting.
 
         For the web the rewriter is told nothing but what the web may be told.
         """

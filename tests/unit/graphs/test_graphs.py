@@ -58,7 +58,7 @@ def test_the_question_is_never_overwritten_and_graders_see_it_not_the_rewrite():
     assert {asked[1] for asked in deps.engine.asked if asked[0] in ("relevance", "grade")} == {QUESTION}
 
 
-@pytest.mark.parametrize("rewritten", [[QUESTION], [""], ["  WHAT does the  plan cost? "]])
+@pytest.mark.parametrize("rewritten", [[QUESTION], [""], ["  WHAT does the  plan cost? "], ["costs: plan"]])
 def test_a_rewriter_without_a_new_idea_ends_the_rewriting(rewritten):
     path, state, _ = run("self-rag", relevant=["n"], rewritten=rewritten, found=0)
     assert path == "retrieve grade_documents transform_query retrieve grade_documents give_up"

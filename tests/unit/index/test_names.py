@@ -8,12 +8,12 @@ import pytest
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.index import names
 from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
 from local_rag.index.filters import matching
-from local_rag.index.names import document_header, passage_header
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import LEAST, Pace
+from local_rag.text import names
+from local_rag.text.names import document_header, passage_header
 
 # --- names and headers
 
@@ -125,7 +125,6 @@ def base(tmp_path):
         (".", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
         ("b", ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),  # another notes/lease.pdf is here
         (None, ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "notes/lease.pdf"}),  # at a page nobody is anywhere
-        (None, ["a/notes", "b/notes"], {0: "{}/a/notes/lease.pdf"}),
     ],
 )
 def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):
