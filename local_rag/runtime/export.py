@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from local_rag.core.answer import Answer, Citation, Conflict, Position
-from local_rag.runtime.kept import Turn
+from local_rag.runtime.kept import AnsweredTurn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import local_time, plural, printable, shorten
 from local_rag.text.markup import as_read, unmarked
 
 
-def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str:
+def markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
     """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it.
 
     Below each answer stands the way to it in a line, with `verdicts` each of them in a list.
@@ -123,6 +123,6 @@ def escaped(text: str) -> str:
     return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", " ".join(printable(text).split())))
 
 
-def when(turn: Turn) -> str:
+def when(turn: AnsweredTurn) -> str:
     """The time of a turn for people, in UTC."""
     return f"{turn.at[:16].replace('T', ' ')} UTC"

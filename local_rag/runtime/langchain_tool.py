@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
-from local_rag.core.asynchronous import apart
+from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.errors import LocalRagError
 from local_rag.runtime.export import conflict_line, document_line, location, position_date
 from local_rag.text.display import printable, shorten
@@ -44,7 +44,7 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
             return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
 
     async def aask(question: str) -> str:
-        return await apart(lambda: ask(question))
+        return await on_a_thread(lambda: ask(question))
 
     return _FilesTool.from_function(ask, aask, name=name, description=_description(rag), args_schema=_Input)
 

@@ -136,12 +136,12 @@ def serve(workspace: Workspace, sockets: Sequence[socket.socket], started: Calla
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
     try:
         with suppress(KeyboardInterrupt):
-            Server(workspace, started).run(list(sockets))
+            WorkspaceServer(workspace, started).run(list(sockets))
     finally:
         workspace.close()
 
 
-class Server(uvicorn.Server):
+class WorkspaceServer(uvicorn.Server):
     """uvicorn with the application of a workspace."""
 
     def __init__(self, workspace: Workspace, started: Callable[[], None] = lambda: None) -> None:

@@ -32,7 +32,7 @@ from local_rag.core.serialization import to_json
 from local_rag.core.verdicts import Usage
 from local_rag.runtime.export import markdown
 from local_rag.runtime.history import History
-from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
+from local_rag.runtime.kept import LONGEST_NAME, AnsweredTurn, Thread, thread_name
 from local_rag.terminal.answers import threads_table
 
 
@@ -412,7 +412,7 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h
 def test_no_text_of_a_file_breaks_the_page(text):
     quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
     answer = Answer(f"q {text}", f"x {text}\n{text}", "grounded", citations=(quoted,))
-    page = markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
+    page = markdown("name", [AnsweredTurn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
     seen = rendered_text(page)
     for part in (answer.question, text):
         assert "".join(part.split()) in seen

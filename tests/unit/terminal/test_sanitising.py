@@ -23,7 +23,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept import KeptRun, RunPassages, Turn
+from local_rag.runtime.kept import AnsweredTurn, KeptRun, RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, TerminalDisplay, write_error, write_json, write_traceback
@@ -89,7 +89,7 @@ def consoles_of(out):
 def test_no_string_of_an_answer(text, status):
     answer = dataclasses.replace(filled(Answer, text), status=status, tries={})
     out = io.StringIO()
-    turn = Turn("k3x7", "2026-01-01T00:00:00+00:00", answer)
+    turn = AnsweredTurn("k3x7", "2026-01-01T00:00:00+00:00", answer)
     for console in consoles_of(out):
         for part in (*answer_parts(answer, lambda path: str(path)), sources_table(answer)):
             console.print(part)
