@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
-from local_rag.diagnostics.check import Check, State, guarded
+from local_rag.diagnostics.check import Check, CheckState, guarded
 from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
@@ -48,7 +48,7 @@ class _Context:
     server: OllamaApi
     installed: tuple[Installed, ...]
     loaded: tuple[Loaded, ...]
-    worse: State
+    worse: CheckState
     untried: set[str] = field(default_factory=set)
 
 
@@ -58,7 +58,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
         yield Check("engine", "ok", "extractive: it quotes your files and needs no language model")
         return
     must = settings.values.engine == "ollama" or bool(named(settings))
-    worse: State = "bad" if must else "note"
+    worse: CheckState = "bad" if must else "note"
     profile, specs = roles(settings)
     try:
         server = open_server(settings, None if must else QUICK)
@@ -89,7 +89,7 @@ def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
     return f"then: local-rag models pull   (downloads {joined(profile.models)})"
 
 
-def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> Check:
+def _useless(name: str, worse: CheckState, error: LocalRagError, more: str = "") -> Check:
     details = str(error) if worse == "bad" else f"{error}; {QUOTING}"
     return Check(name, worse, details, "\n".join(filter(None, (error.hint, more))))
 

@@ -12,7 +12,7 @@ from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
-from local_rag.runtime.opening import SEE, open_evaluator
+from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -162,11 +162,11 @@ def check_parts(corpus: object, reranker: object, prompts: object) -> None:
     from local_rag.core import protocols
 
     if not (prompts is None or isinstance(prompts, Mapping)):
-        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
+        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=PYTHON_DOCS)
     for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
         if part is not None and (missing := missing_of(wanted, part)):
             name = wanted.__name__.lower()
-            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
+            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=PYTHON_DOCS)
 
 
 def missing_of(protocol: type, part: object) -> list[str]:

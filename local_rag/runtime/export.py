@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.answer import Answer
-from local_rag.runtime.kept import Turn
+from local_rag.runtime.kept import AnsweredTurn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_markdown import escaped, markdown
 from local_rag.text.blocks import blocks
 from local_rag.text.display import plural
 
 
-def chat_markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str:
+def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
     """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it.
 
     Below each answer stands the way to it in a line, with `verdicts` each of them in a list.
@@ -34,6 +34,6 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield from (f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)
 
 
-def when(turn: Turn) -> str:
+def when(turn: AnsweredTurn) -> str:
     """The time of a turn for people, in UTC."""
     return f"{turn.at[:16].replace('T', ' ')} UTC"

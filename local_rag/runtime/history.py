@@ -28,14 +28,14 @@ from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, Histor
 from local_rag.runtime.kept import (
     LONGEST_NAME,
     STATUSES,
+    AnsweredTurn,
     Judgement,
     KeptRun,
     Line,
+    QuestionState,
     Quoting,
     RunSummary,
-    State,
     Thread,
-    Turn,
     Unanswered,
     in_words,
     thread_name,
@@ -118,7 +118,7 @@ class History(HistoryFile):
     def end(
         self,
         run: str,
-        state: State,
+        state: QuestionState,
         seconds: float = 0.0,
         answer: Answer | None = None,
         *,
@@ -189,7 +189,7 @@ class History(HistoryFile):
         """The names of all chats, sorted."""
         return [row[0] for row in self._rows("SELECT DISTINCT thread FROM turns ORDER BY thread")]
 
-    def turns(self, name: str, upto: int | None = None) -> Sequence[Turn]:
+    def turns(self, name: str, upto: int | None = None) -> Sequence[AnsweredTurn]:
         """The answered questions of a chat, oldest first, or the first `upto`.
 
         Raises UsageError for a chat, or a turn, that is not there.
@@ -378,10 +378,10 @@ class History(HistoryFile):
             self._run("UPDATE questions SET conditions = NULL WHERE id = ?", id_)
         self._run(_UNUSED)
 
-    def _turn(self, id_: str, thread: str) -> Turn:
+    def _turn(self, id_: str, thread: str) -> AnsweredTurn:
         sql = "SELECT at, answer, indexes, conditions IS NOT NULL FROM questions WHERE id = ?"
         ((at, answer, indexes, recorded),) = self._rows(sql, id_)
-        return Turn(id_, at, self._answer(answer, id_ if recorded else "", thread), tuple(json.loads(indexes)))
+        return AnsweredTurn(id_, at, self._answer(answer, id_ if recorded else "", thread), tuple(json.loads(indexes)))
 
     def _run_of(self, id_: str) -> KeptRun:
         sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 """Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
 
-State = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
+QuestionState = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
 """Of a question. `waiting` and `running` are also what a process left that was ended; `refused` is one that cannot be
 asked so; `stopped` has a person or the clock, `failed` everything else."""
 
@@ -51,14 +51,14 @@ class Unanswered:
 
     question: str
     at: str
-    state: State
+    state: QuestionState
     error: str
     hint: str
     draft: str
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AnsweredTurn:
     """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
 
     `indexes` are the folders of what was asked, empty texts for a corpus of a program.
@@ -162,7 +162,7 @@ class KeptRun:
 
     id: str
     at: str
-    state: State
+    state: QuestionState
     question: str
     thread: str
     conditions: Line

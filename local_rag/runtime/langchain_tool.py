@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
-from local_rag.core.asynchronous import apart
+from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.errors import LocalRagError
 from local_rag.text.answer_markdown import markdown
 from local_rag.text.blocks import blocks
@@ -33,7 +33,7 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
             return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
 
     async def aask(question: str) -> str:
-        return await apart(lambda: ask(question))
+        return await on_a_thread(lambda: ask(question))
 
     return _FilesTool.from_function(ask, aask, name=name, description=_description(rag), args_schema=_Input)
 

@@ -21,7 +21,7 @@ from langsmith import tracing_context
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
 from local_rag.core.answer import Answer
-from local_rag.core.asynchronous import apart
+from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.serialization import from_plain, to_plain
@@ -89,16 +89,16 @@ def _factory(build: Build) -> Factory:
     async def served(runtime: ServerRuntime[Context]) -> AsyncIterator[Any]:
         with tracing_context(enabled=False):
             if (run := runtime.execution_runtime) is None:
-                yield await apart(lambda: build(None, None))
+                yield await on_a_thread(lambda: build(None, None))
                 return
             cancel = Cancel()
             try:
                 with ExitStack() as using:
                     context = from_plain(Context, run.context or {})
-                    rag = await apart(lambda: using.enter_context(RAGS.using(context.settings())))
+                    rag = await on_a_thread(lambda: using.enter_context(RAGS.using(context.settings())))
                     using.callback(cancel.stop)
                     deps = partial(rag.context, within=context.within, may_search="interrupt", cancel=cancel)
-                    yield await apart(lambda: build(rag, deps))
+                    yield await on_a_thread(lambda: build(rag, deps))
             except LocalRagError as error:  # of which the server would only say that there was one
                 raise RuntimeError(f"{error}\n{error.hint}".strip()) from error
 

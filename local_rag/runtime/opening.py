@@ -261,7 +261,7 @@ def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial:
     )
 
 
-SEE = "docs/python.md says what a program may give"
+PYTHON_DOCS = "docs/python.md says what a program may give"
 
 LONGEST_QUESTION = 4_000
 """Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
@@ -270,7 +270,7 @@ LONGEST_QUESTION = 4_000
 def check_question(question: str) -> None:
     """Raises UsageError for a question that is no text, empty or too long."""
     if not isinstance(question, str):
-        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=SEE)
+        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=PYTHON_DOCS)
     if not question.strip():
         raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
     if len(question) > LONGEST_QUESTION:

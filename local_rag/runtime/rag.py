@@ -15,16 +15,16 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Flags
 from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
-from local_rag.core.asynchronous import apart, drained
+from local_rag.core.asynchronous import items_on_a_thread, on_a_thread
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
-from local_rag.runtime.changing import Changing, indexed
 from local_rag.runtime.fallback_corpus import open_fallback_corpus
+from local_rag.runtime.index_updates import IndexUpdates, indexed
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web
+from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 from local_rag.text.answer_html import answer_html
@@ -60,7 +60,7 @@ class Asking(TypedDict, total=False):
     record: bool
 
 
-class Rag(Changing):
+class Rag(IndexUpdates):
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
     `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
@@ -257,11 +257,11 @@ class Rag(Changing):
 
     async def aask(self, question: str, **options: Unpack[Asking]) -> Answer:
         """As `ask`, for asyncio: the event loop goes on meanwhile, and cancelling the task stops the question."""
-        return await apart(lambda: self.ask(question, **options))
+        return await on_a_thread(lambda: self.ask(question, **options))
 
     def astream(self, question: str, **options: Unpack[Asking]) -> AsyncIterator[Event]:
         """As `stream`, for asyncio: cancelling the task that reads it, or closing it, stops the question."""
-        return drained(lambda: self.stream(question, **options))
+        return items_on_a_thread(lambda: self.stream(question, **options))
 
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
@@ -358,7 +358,7 @@ class Rag(Changing):
             may_search = "interrupt" if values.web.enabled == "ask" else "always"
         if may_search not in ("always", "never", "interrupt") and not callable(may_search):
             why = 'may_search is a function of a query, "always", "never" or "interrupt"'
-            raise UsageError(f"{why}, not {may_search!r}", hint=SEE)
+            raise UsageError(f"{why}, not {may_search!r}", hint=PYTHON_DOCS)
         return Deps(
             index=self.corpus,
             engine=self.engine,

@@ -21,7 +21,7 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
 from local_rag.core.serialization import to_plain
-from local_rag.runtime.kept import Line, State
+from local_rag.runtime.kept import Line, QuestionState
 from local_rag.text.answer_texts import ran_out_of_time
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _Entry:
 
     def write(self, event: Event) -> None:
         if isinstance(event, Done):
-            state: State = "stopped" if ran_out_of_time(event.answer.reason) else "done"
+            state: QuestionState = "stopped" if ran_out_of_time(event.answer.reason) else "done"
             self._history.add(self.run, None, _sources_of(event.answer))
             self._history.end(self.run, state, event.answer.seconds, event.answer, shown=self._shown)
         elif isinstance(event, Token):
@@ -175,7 +175,7 @@ def ended_by(error: BaseException) -> dict[str, Any]:
     """How a question ends that raises this, for `History.end`."""
     if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
         return {"state": "stopped"}
-    state: State = "refused" if isinstance(error, UsageError) else "failed"
+    state: QuestionState = "refused" if isinstance(error, UsageError) else "failed"
     return {"state": state, "error": str(error) or type(error).__name__, "hint": getattr(error, "hint", "")}
 
 

@@ -27,8 +27,8 @@ from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
 from local_rag.server.errors import ApiError, Refused
-from local_rag.server.jobs import Event, Job, WebConsent
-from local_rag.server.listings import shown
+from local_rag.server.jobs import Job, JobEvent, WebConsent
+from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
 from local_rag.server.workspace import Here, Workspace
 
@@ -144,7 +144,7 @@ def _queued(
             with suppress(LocalRagError):
                 workspace.history.end(waiting, **how)
 
-    def events(job: Job) -> Generator[Event]:
+    def events(job: Job) -> Generator[JobEvent]:
         try:
             yield from _events(job, workspace, asked, narrowing, settings, turns)
         except Exception as error:
@@ -167,7 +167,7 @@ def jobs(workspace: Here) -> JobsView:
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
     left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
-    return JobsView(views, [UnfinishedView(shown(name), shown(each["line"])) for name, each in left.items()])
+    return JobsView(views, [UnfinishedView(safe_line(name), safe_line(each["line"])) for name, each in left.items()])
 
 
 @router.get("/api/jobs/{id}/events")
@@ -200,7 +200,7 @@ def _events(
     narrowing: Narrowing,
     settings: dict[str, Any],
     turns: Sequence[Turn],
-) -> Generator[Event]:
+) -> Generator[JobEvent]:
     about = job.about
     yield "begun", {"id": job.id, **about}
     began = time.monotonic()

@@ -19,7 +19,7 @@ from local_rag.index.store.folder import DATABASE
 from local_rag.index.store.schema import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
-from local_rag.server.listings import FileListing, FileView, shown
+from local_rag.server.listings import FileListing, FileView, safe_line
 from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
@@ -77,8 +77,8 @@ def files(
     searched = [workspace.files.of(folder) for folder in workspace.settings_of(index).index_paths.values()]
     matching = [(listing, file) for listing in searched for file in listing.filtered(filter)]
     end = cursor + limit
-    shown = matching[cursor:end]
-    views = [view for listing in searched for view in listing.views([file for own, file in shown if own is listing])]
+    on_page = matching[cursor:end]
+    views = [view for listing in searched for view in listing.views([file for own, file in on_page if own is listing])]
     total = sum(len(listing.files) for listing in searched)
     return FileList(views, len(matching), total, end if end < len(matching) else None)
 
@@ -235,8 +235,8 @@ def place(
     unplaced = _unplaced(quote, start < end, first < last, on_page)
     return QuotePlace(
         file_id=id,
-        label=shown(listing.label(path)),
-        title=shown(stored.title),
+        label=safe_line(listing.label(path)),
+        title=safe_line(stored.title),
         kind="pdf" if has_pages else "text",
         document=spot.number if spot else None,
         documents=len(documents),

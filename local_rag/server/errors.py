@@ -101,18 +101,18 @@ def status_of(error: Exception) -> int:
 def error_object(error: Exception) -> dict[str, str]:
     """{"code", "message", "hint"} of an error; of one that is none of ours nothing but that it happened."""
     if isinstance(error, Refused):
-        return {**_shown(error.code, str(error), error.hint), "thread": error.thread}
+        return {**_as_object(error.code, str(error), error.hint), "thread": error.thread}
     if isinstance(error, ApiError):
-        return _shown(error.code, str(error), error.hint)
+        return _as_object(error.code, str(error), error.hint)
     for kind, (code, _) in STATUS.items():
         if isinstance(error, kind):
             return for_page(code, str(error), WIDER if isinstance(error, NothingLeft) else getattr(error, "hint", ""))
-    return _shown(*INTERNAL)
+    return _as_object(*INTERNAL)
 
 
 def for_page(code: str, message: str, hint: str) -> dict[str, str]:
     """An error as it is said at a terminal, for who has fields in place of options."""
-    return _shown(code, in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint))
+    return _as_object(code, in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint))
 
 
 def in_fields(text: str) -> str:
@@ -120,7 +120,7 @@ def in_fields(text: str) -> str:
     return _OPTION.sub(lambda option: FIELDS[option[1]], text)
 
 
-def _shown(code: str, message: str, hint: str) -> dict[str, str]:
+def _as_object(code: str, message: str, hint: str) -> dict[str, str]:
     return {"code": code, "message": for_terminal(message), "hint": for_terminal(hint)}
 
 

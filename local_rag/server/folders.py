@@ -22,7 +22,7 @@ from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
 from local_rag.server.errors import ApiError, NotFound
-from local_rag.server.listings import shown
+from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import by_count, home_path, kinds_in_words
@@ -116,10 +116,10 @@ def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking)
 
     def view(name: str) -> FolderView:
         below = f"{request.below}/{name}".lstrip("/")
-        return FolderView(shown(name), below, name in indexed, name in coming and name not in indexed)
+        return FolderView(safe_line(name), below, name in indexed, name in coming and name not in indexed)
 
     more = max(0, len(names) - FOLDERS)
-    return Folders(shown(home_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
+    return Folders(safe_line(home_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
 
 
 @router.get("/api/index/folders/files", dependencies=HEAVY)
@@ -140,7 +140,7 @@ def _in_words(kinds: Counter[str]) -> str:
     most = by_count(kinds)
     named = dict([*most.items()][:KINDS])
     others = kinds.total() - sum(named.values())
-    return shown(kinds_in_words(named | ({"of other kinds": others} if others else {})))
+    return safe_line(kinds_in_words(named | ({"of other kinds": others} if others else {})))
 
 
 def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path:

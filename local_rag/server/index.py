@@ -25,8 +25,8 @@ from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
-from local_rag.server.jobs import Event, Job
-from local_rag.server.listings import FileListing, shown
+from local_rag.server.jobs import Job, JobEvent
+from local_rag.server.listings import FileListing, safe_line
 from local_rag.server.responses import Body, job_response
 from local_rag.server.workspace import Here, Workspace
 from local_rag.text.display import home_path, is_url, plural
@@ -182,9 +182,9 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     from local_rag.runtime.opening import missing
 
     settings = workspace.settings_of(index)
-    name = shown(home_path(settings.values.index))
+    name = safe_line(home_path(settings.values.index))
     roots = allowed_roots(workspace, index, caller)
-    allowed = [AllowedRoot(key, shown(home_path(root))) for key, root in roots.items()]
+    allowed = [AllowedRoot(key, safe_line(home_path(root))) for key, root in roots.items()]
     indexing = workspace.jobs.indexing
     job = indexing.id if indexing else ""
     try:
@@ -202,28 +202,30 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         allowed,
         job,
         "",
-        about=shown(status.about or status.summary),
+        about=safe_line(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
-        embedder=shown(status.embedder),
+        embedder=safe_line(status.embedder),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
-        watching=WatchView(shown(watched.state), shown(watched.changed), watched.changed_at) if watched else None,
+        watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
+        if watched
+        else None,
     )
 
 
 def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
     def again(pattern: str) -> str:
-        return shown(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again")
+        return safe_line(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again")
 
     return [
         RootView(
             file_id(root.path),
-            shown(home_path(root.path)),
+            safe_line(home_path(root.path)),
             listing.counts.get(root.path, 0),
-            tuple(map(shown, root.excludes)),
+            tuple(map(safe_line, root.excludes)),
             tuple(map(again, root.excludes)),
             Path(root.path).exists(),
-            shown(not_read.get(root.path, "")),
+            safe_line(not_read.get(root.path, "")),
         )
         for root in listing.roots
     ]
@@ -235,7 +237,7 @@ def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     if "{folder}" in fix:
         folders = (root.path for root in listing.roots if Path(path).is_relative_to(root.path))
         fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
-    return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), path in listing.files)
+    return SkippedView(safe_line(listing.label(path)), safe_line(reason), safe_line(fix), path in listing.files)
 
 
 def synced(
@@ -256,7 +258,7 @@ def synced(
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
     flags = {**workspace.flags, **({} if name is None else {"index": name})}
 
-    def work(job: Job) -> Generator[Event]:
+    def work(job: Job) -> Generator[JobEvent]:
         yield "begun", {"id": job.id, **job.about}
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
             report = yield from indexed(job, flags, paths, told, sample=sample)
@@ -264,7 +266,10 @@ def synced(
         keep(report)
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
-    about = {"index": shown(home_path(settings.values.index)), "folders": [shown(home_path(path)) for path in paths]}
+    about = {
+        "index": safe_line(home_path(settings.values.index)),
+        "folders": [safe_line(home_path(path)) for path in paths],
+    }
     return workspace.jobs.index(Job("index", caller, about, work))
 
 
@@ -281,7 +286,7 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         **{name: getattr(report, name) for name in names},
         "skipped": to_plain(views(report.skipped)),
         "kept": to_plain(views(report.kept)),
-        "removed_files": [shown(listing.label(path)) for path in report.removed[:LISTED]],
+        "removed_files": [safe_line(listing.label(path)) for path in report.removed[:LISTED]],
     }
 
 
@@ -294,10 +299,10 @@ def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
 
 
 def _of_unfinished(request: OfIndex, workspace: Here, caller: Asking) -> Job:
-    begun = workspace.unfinished.all().get(request.index)
-    if begun is None:
+    cut_off = workspace.unfinished.all().get(request.index)
+    if cut_off is None:
         raise NotFound("the indexing of this index has ended")
-    return synced(workspace, caller, request.index, [*map(Path, begun["paths"])], sample=begun["sample"])
+    return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
 
 
 def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
@@ -317,7 +322,9 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
         path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed
     }
     asked = [
-        f"What does “{shown(title)}” say about “{shown(heading)}”?" for title, heading in named.values() if heading
+        f"What does “{safe_line(title)}” say about “{safe_line(heading)}”?"
+        for title, heading in named.values()
+        if heading
     ]
     known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
     return {"questions": [*known, *asked][:SUGGESTED]}
@@ -392,4 +399,4 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
     if quoting := about(kept(settings), removed):
         still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
         notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
-    return {"removed": len(removed), "kept_out": [shown(pattern) for pattern in patterns], "notes": notes}
+    return {"removed": len(removed), "kept_out": [safe_line(pattern) for pattern in patterns], "notes": notes}

@@ -35,8 +35,8 @@ CONSENT_SECONDS = 300.0
 POLL = 0.2
 """Seconds between two looks whether a question that waits for a consent was stopped."""
 
-State = Literal["waiting", "running", "done", "failed", "stopped"]
-Event = tuple[str, Any]
+JobState = Literal["waiting", "running", "done", "failed", "stopped"]
+JobEvent = tuple[str, Any]
 """A name and a value, which is written as JSON."""
 
 
@@ -88,10 +88,10 @@ class Job:
     kind: Literal["question", "index"]
     caller: Caller
     about: dict[str, Any]
-    work: Callable[[Job], Generator[Event]]
+    work: Callable[[Job], Generator[JobEvent]]
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    state: State = "waiting"
-    events: list[Event] = field(default_factory=list)
+    state: JobState = "waiting"
+    events: list[JobEvent] = field(default_factory=list)
     progress: Any = None
     failure: Exception | None = None
     answer: tuple[Answer, PathLabel] | None = None
@@ -138,7 +138,7 @@ class Job:
             if self.state == "waiting":
                 self._end("stopped", Stopped("stopped"))
 
-    def _end(self, state: State, failure: Exception | None = None) -> None:
+    def _end(self, state: JobState, failure: Exception | None = None) -> None:
         with self._lock:
             self.failure = failure
             if failure is not None:
@@ -152,7 +152,7 @@ class Job:
                 with suppress(RuntimeError):  # the loop is closed
                     loop.call_soon_threadsafe(changed.set)
 
-    async def follow(self, heartbeat: float) -> AsyncIterator[Event | None]:
+    async def follow(self, heartbeat: float) -> AsyncIterator[JobEvent | None]:
         """All events so far, and then as they come; None after so many seconds without one."""
         reader = (asyncio.get_running_loop(), asyncio.Event())
         read, progress = 0, None

@@ -24,7 +24,7 @@ from pydantic import Field
 from local_rag import __version__
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
-from local_rag.core.asynchronous import apart, drained
+from local_rag.core.asynchronous import items_on_a_thread, on_a_thread
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event, Started
@@ -137,7 +137,7 @@ def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
         """Tell each session what the indexes hold when it begins."""
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
-            result["instructions"] = await apart(lambda: instructions(settings))
+            result["instructions"] = await on_a_thread(lambda: instructions(settings))
         return result
 
     server.middleware.append(instructing)
@@ -206,7 +206,7 @@ class Tools:
         Quick: no language model works. Each passage has an id for read_file.
         """
         found = await _told(lambda: self._search(query, limit, within))
-        return _result(found, [*(_all_shown(found.passages) or ["No passage fits."]), *found.notes])
+        return _result(found, [*(_passage_texts(found.passages) or ["No passage fits."]), *found.notes])
 
     async def ask_files(
         self,
@@ -230,7 +230,7 @@ class Tools:
 
         steps = 0
         with _as_tool_error(), anyio.move_on_after(seconds):
-            async with self._asking, aclosing(drained(events)) as happening:
+            async with self._asking, aclosing(items_on_a_thread(events)) as happening:
                 async for event, label in happening:
                     if isinstance(event, Started) and event.doing:
                         steps += 1
@@ -247,7 +247,7 @@ class Tools:
         how = f"There is no answer after {seconds:g} seconds. Answer from these passages, read around one with"
         how += f" read_file, or ask again with seconds={min(900, 4 * seconds):g}. The nearest passages:"
         told = Answered("out of time", reason=f"out of time after {seconds:g} s", nearest=near)
-        return _result(told, [how, *_all_shown(near)])
+        return _result(told, [how, *_passage_texts(near)])
 
     async def read_file(
         self,
@@ -296,7 +296,7 @@ class Tools:
             known = document.metadata
             place = known["chunk_id"], label(known["source"]), known["page"], known["heading"], known["date"] or ""
             passages.append(Passage(*place, known["score"], document.page_content[:LONGEST]))
-        fitting = _fitting(passages, lambda passage: _shown(passage, 1))
+        fitting = _fitting(passages, lambda passage: _passage_text(passage, 1))
         if left := len(passages) - len(fitting):
             notes = [*notes, f"{left} more did not fit; ask for fewer"]
         return Passages(fitting, notes)
@@ -364,11 +364,11 @@ def _fitting(items: Sequence[T], shown: Callable[[T], str]) -> list[T]:
     return list(items[: max(1, sum(end <= LONGEST for end in ends))])
 
 
-def _all_shown(passages: Iterable[Passage]) -> list[str]:
-    return [_shown(passage, number) for number, passage in enumerate(passages, start=1)]
+def _passage_texts(passages: Iterable[Passage]) -> list[str]:
+    return [_passage_text(passage, number) for number, passage in enumerate(passages, start=1)]
 
 
-def _shown(passage: Passage, number: int) -> str:
+def _passage_text(passage: Passage, number: int) -> str:
     page = f", page {passage.page}" if passage.page else ""
     heading = f", § {passage.heading}" if passage.heading else ""
     date = f", {passage.date}" if passage.date else ""
@@ -403,7 +403,7 @@ def _result(data: Any, parts: Iterable[str]) -> CallToolResult:
 
 async def _told(work: Callable[[], T]) -> T:
     with _as_tool_error():
-        return await apart(work)
+        return await on_a_thread(work)
 
 
 @contextmanager

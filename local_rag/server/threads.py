@@ -19,7 +19,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
-from local_rag.runtime.kept import Turn, thread_name
+from local_rag.runtime.kept import AnsweredTurn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
 from local_rag.server.errors import ApiError, NotFound, for_page
@@ -120,7 +120,7 @@ def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
     return ended
 
 
-def _labels(turns: Sequence[Turn]) -> PathLabels:
+def _labels(turns: Sequence[AnsweredTurn]) -> PathLabels:
     """Short names for the files of the indexes that these turns asked, as far as they are there."""
     roots: list[str] = []
     for folder in {folder for turn in turns for folder in turn.indexes} - {""}:

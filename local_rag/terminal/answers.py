@@ -36,7 +36,7 @@ from local_rag.text.markup import as_read
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.runtime.kept import Thread, Turn
+    from local_rag.runtime.kept import AnsweredTurn, Thread
 
 Quoted = set[tuple[int, str]]
 """The quotes of an answer by number and words."""
@@ -182,7 +182,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     return table
 
 
-def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
+def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
     """The questions and answers of a thread, each with the way to it in a line, or with every verdict on it."""
     table = PlainTable(gap=1)
     for number, turn in enumerate(turns, start=1):

@@ -29,7 +29,7 @@ from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.protocols import AnswerDelta
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.history import History
-from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
+from local_rag.runtime.kept import LONGEST_NAME, AnsweredTurn, Thread, thread_name
 from local_rag.terminal.answers import threads_table
 
 
@@ -306,7 +306,7 @@ def test_no_text_of_a_file_breaks_the_page(text):
     quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
     for said, allowed in (("x", PLAIN), (f"x {text}\n{text}", PLAIN | OF_AN_ANSWER)):
         answer = Answer(f"q {text}", said, "grounded", citations=(quoted,))
-        page = chat_markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
+        page = chat_markdown("name", [AnsweredTurn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
         seen = rendered_text(page, allowed)
         for part in (answer.question, text):
             assert "".join(part.split()) in seen

@@ -23,7 +23,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept import KeptRun, RunPassages, Turn
+from local_rag.runtime.kept import AnsweredTurn, KeptRun, RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, TerminalDisplay, write_error, write_json, write_traceback
@@ -78,7 +78,7 @@ def filled(kind, text):
 def an_answer(console, text):
     for status in ("partial", "abstained"):
         answer = dataclasses.replace(filled(Answer, text), status=status, tries={})
-        turn = Turn("k3x7", "2026-01-01T00:00:00+00:00", answer)
+        turn = AnsweredTurn("k3x7", "2026-01-01T00:00:00+00:00", answer)
         yield from (*answer_parts(answer, str), sources_table(answer), turns_table([turn]))
 
 

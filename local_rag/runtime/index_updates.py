@@ -13,7 +13,7 @@ from local_rag.core.errors import UsageError
 from local_rag.core.progress import Display, Silent
 from local_rag.index.store import reads
 from local_rag.runtime.indexing import Request, index_files
-from local_rag.runtime.opening import SEE, open_index
+from local_rag.runtime.opening import PYTHON_DOCS, open_index
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from local_rag.index.joint import JointIndex
 
 
-class Changing:
+class IndexUpdates:
     """The part of a Rag that changes its index; questions go on meanwhile, and the next one knows what changed.
 
     Every method raises UsageError where several indexes or a corpus are asked, IndexBusy while another one writes,
@@ -91,7 +91,9 @@ class Changing:
 
     def _check_own(self) -> None:
         if self.folders != (*self.settings.folders[:1],):
-            raise UsageError("only a Rag of one index can change it, not one of several or of a corpus", hint=SEE)
+            raise UsageError(
+                "only a Rag of one index can change it, not one of several or of a corpus", hint=PYTHON_DOCS
+            )
 
 
 @contextmanager
