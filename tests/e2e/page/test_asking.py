@@ -170,14 +170,14 @@ def test_a_new_chat_asks_while_another_answers_and_every_tab_shows_what_works(br
     tab.see("Writing the answer")
     with browser.tab(server.url + "#/search", beside=tab) as second:
         second.has(".jobs li", [QUESTION])
-        tab.page.goto(f"{server.url}#/nowhere")
-        tab.heading("Not here")
         tab.follow("New chat")
         tab.ask("And the deposit?")
         tab.see("Quoted from your files")
         second.press(f"Stop: {QUESTION}")
         assert server.stopped.wait(60)
         second.has(".jobs li", [])
+        second.page.goto(f"{server.url}#/nowhere")
+        second.heading("Not here")
 
 
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from support.asking import opened
 
 from local_rag.core.answer import Answer, Citation, Conflict, Position
-from local_rag.text.answer_html import answer_html
 
 EVIL = '<script>alert(1)</script><img src=x onerror=alert(2)> &lt;b&gt; " href="#c1" onclick=\'x\' \u202egnp\x1b[2J'
 CITED = Citation(1, f"/notes/{EVIL}.md", None, EVIL, EVIL, 0, 0, "", True, title=EVIL, author=EVIL)
@@ -26,7 +26,8 @@ TAGS |= {f'{tag} class="{kind}"' for tag, kind in (("p", "soft"), ("span", "soft
     ids=["answered", "silent"],
 )
 def test_it_shows_what_was_said_and_no_string_is_markup(answer):
-    html = answer_html(answer)
+    with opened():  # a program that has an answer has asked a Rag
+        html = answer._repr_html_()
     tags = set(re.findall("<(.*?)>", html))
     assert {tag for tag in tags if not tag.startswith("/")} <= TAGS
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "/blockquote" in tags
