@@ -8,6 +8,7 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
+from local_rag.core import cancel
 from local_rag.core.documents import Catalog, Narrowing, WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Corpus, Rewrite
@@ -140,6 +141,16 @@ class ScriptedEngine:
     def standalone(self, question, history):
         self._called("standalone", question, tuple(history))
         return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
+
+
+def during(task, do, **script):
+    """An engine that does something before each of its tasks of this name."""
+    return ScriptedEngine(at=lambda name: do() if name == task else None, **script)
+
+
+def time_is_up():
+    """End the time of the question that is being asked."""
+    cancel.current().deadline = 0.0
 
 
 @dataclass

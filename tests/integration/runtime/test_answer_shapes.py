@@ -30,7 +30,6 @@ TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900
 @pytest.mark.parametrize(
     ("question", "settings", "wish"),
     [
-        ("What does it cost?", {}, "Answer the question in at most 3 sentences, only"),
         (DE, {}, "Answer the question in German, in at most 3 sentences, only"),
         ("Combien?", {}, "Answer the question in the language of the question, in at most 3 sentences, only"),
         (DE, {"answer__language": "en"}, "Answer the question in English, in at most 3 sentences, only"),
@@ -44,7 +43,6 @@ TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900
             {"answer__style": "list", "answer__sentences": 5},
             "Answer the question as a list of at most 5 items",
         ),
-        ("Why is it?", {"answer__style": "steps"}, "Answer the question in at most 3 steps and nothing else"),
         ("Why is it?", {"answer__style": "table"}, "as a table in Markdown, a line of headings and at most 3 rows"),
     ],
 )

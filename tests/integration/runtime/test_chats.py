@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,16 +16,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
-from support.asking import Recalling, opened
-from support.fakes import ScriptedEngine
+from support.asking import opened
+from support.fakes import ScriptedEngine, during, time_is_up
 from support.graph_runs import final_state
 from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.cancel import Cancel, current
+from local_rag.core.cancel import Cancel
 from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.protocols import AnswerDelta
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, AnsweredTurn, Thread, thread_name
@@ -99,27 +97,15 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
-    class Slow(ScriptedEngine):
-        def relevance(self, question, documents):
-            time.sleep(0.5)
-            return super().relevance(question, documents)
-
     opened().ask("What does the plan cost?", thread="plan")
-    rag = opened(Slow(), limits__seconds=0.4)
+    rag = opened(during("relevance", time_is_up))
     answer = rag.ask("And the other?", thread="plan")
-    assert (answer.status, answer.reason) == ("abstained", "out of time after 0.4 s")
+    assert (answer.status, answer.reason) == ("abstained", "out of time after 300 s")
     assert questions(rag, "plan") == ["What does the plan cost?"]
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
-    class Late(ScriptedEngine):
-        def grade(self, *arguments, **options):
-            found = super().grade(*arguments, **options)
-            while not current().expired:
-                time.sleep(0.01)
-            return found
-
-    rag = opened(Late(), limits__seconds=3)
+    rag = opened(during("grade", time_is_up))
     answer = rag.ask("What does the plan cost?", thread="plan")
     assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
     assert rag.history.turns("plan")[0].answer.status == "grounded"
@@ -151,13 +137,11 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
 def test_two_questions_at_once_in_one_thread_lose_no_turn():
     begun, go_on = threading.Event(), threading.Event()
 
-    class Waiting(Recalling):
-        def grade(self, *asked, **options):
-            begun.set()
-            assert go_on.wait(60)
-            return super().grade(*asked, **options)
+    def wait():
+        begun.set()
+        assert go_on.wait(60)
 
-    first, second = opened(Waiting()), opened()
+    first, second = opened(during("grade", wait)), opened()
     second.ask("What does the plan cost?", thread="plan")
     slow = threading.Thread(target=first.ask, args=("What does the fence cost?",), kwargs={"thread": "plan"})
     slow.start()
@@ -349,14 +333,8 @@ def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
 
 
 def test_a_question_is_stopped_from_another_thread_while_a_node_works():
-    class Busy(ScriptedEngine):
-        def answer(self, question, documents, attempt):
-            working.set()
-            assert ended.wait(30)
-            yield AnswerDelta("late")
-
     working, ended, cancel = threading.Event(), threading.Event(), Cancel()
-    rag = opened(Busy())
+    rag = opened(during("answer", lambda: (working.set(), ended.wait(30))))
     stopping = threading.Thread(target=lambda: (working.wait(30), cancel.stop()))
     stopping.start()
     with pytest.raises(Stopped):
