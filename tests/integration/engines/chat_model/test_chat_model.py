@@ -182,7 +182,7 @@ def test_a_graph_asks_it_and_the_callbacks_of_the_host_see_each_call():
     assert (answer.status, answer.engine) == ("grounded", "langchain/mind")
     assert [name for name, _ in calls.names] == ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
     assert all("nostream" in tags for _, tags in calls.names)
-    assert calls.tokens == state["usage"].output_tokens
+    assert calls.tokens == state["answer"].usage.output_tokens
     assert model.seen[0]["messages"][0].text.startswith("Answer by the files alone.")
     assert not corpus.closed, "what a program gives stays open"
 
