@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError
 from local_rag.runtime.rag import Rag
 
 KEPT = 4
@@ -38,6 +39,15 @@ class OpenRags:
             with self._lock:
                 self._uses[rag] -= 1
                 self._close_oldest()
+
+    def warm(self, settings: Settings, first: Callable[[Rag], object]) -> None:
+        """Open what the first question needs, and do something first, on a thread; what fails that question says."""
+
+        def work() -> None:
+            with suppress(LocalRagError), self.using(settings) as rag:
+                first(rag)
+
+        threading.Thread(target=work, name="local-rag-warm", daemon=True).start()
 
     def _taken(self, key: Hashable, opened: Rag | None = None) -> Rag | None:
         with self._lock:

@@ -195,15 +195,14 @@ class Watching:
 def changes(report: SyncReport) -> str:
     """What a sync has changed: "added notes/a.md; changed notes/b.md"; empty where that is nothing."""
     files = {"added": report.new, "changed": report.updated, "removed": report.removed}
-    parts = [f"{what} {_named(paths)}" for what, paths in files.items() if paths]
-    parts += [f"skipped {short_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
+    named = {what: [*map(short_path, paths)] for what, paths in files.items()}
+    named["skipped"] = [f"{short_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
+    parts = []
+    for what, names in named.items():
+        rest = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
+        parts += [f"{what} {joined([*names[:NAMED], *rest])}"] if names else []
     embedded = [f"{plural(report.embedded, 'passage')} embedded"] if report.embedded else []
     return "; ".join(parts or embedded)
-
-
-def _named(paths: tuple[str, ...]) -> str:
-    rest = [f"{len(paths) - NAMED:,} more"] if len(paths) > NAMED else []
-    return joined([*map(short_path, paths[:NAMED]), *rest])
 
 
 def _too_many(error: Exception) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from local_rag.core.cancel import Cancel, current, scope
+from local_rag.core.documents import SyncReport
 from local_rag.core.errors import DeadlineExceeded, Stopped
 from local_rag.core.events import WebQuery
 from local_rag.server.auth import Caller
@@ -79,7 +80,8 @@ class Job:
     """Work that yields events, the last of them its result; where it fails the last one is `error`.
 
     `progress` is the latest of those events, of which only that one counts. `about` says what it is, for a list.
-    `consent` asks a person before words of a question leave; `at_stop` is called when somebody stops it.
+    `consent` asks a person before words of a question leave; `at_stop` is called when somebody stops it. `report` says
+    what an indexing did.
     """
 
     kind: Literal["question", "index"]
@@ -91,6 +93,7 @@ class Job:
     events: list[JobEvent] = field(default_factory=list)
     progress: Any = None
     failure: Exception | None = None
+    report: SyncReport | None = None
     consent: WebConsent | None = None
     at_stop: Callable[[], object] = lambda: None
     cancel: Cancel = field(default_factory=Cancel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import ConfigError, LocalRagError, Stopped, UsageError
+from local_rag.core.errors import ConfigError, Stopped, UsageError
 from local_rag.runtime.history import History
 from local_rag.runtime.open_rags import OpenRags
+from local_rag.runtime.opening import indexes_of
 from local_rag.runtime.rag import Rag
 from local_rag.server.auth import Access, Limits
 from local_rag.server.errors import ApiError, NotFound
@@ -76,24 +77,11 @@ class Workspace:
 
     def indexes(self) -> list[str]:
         """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
-        from local_rag.index.store.folder import has_database
-
-        below = self.settings.data_folder / "indexes"
-        others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []
-        return list(dict.fromkeys([*self.settings.index_paths, *others]))
+        return list(dict.fromkeys([*self.settings.index_paths, *indexes_of(self.settings)]))
 
     def using(self, index: str | Sequence[str] | None = None, **values: Any) -> AbstractContextManager[Rag]:
         """What answers questions about an index under these settings. Raises as `settings_of` and `Rag.open` do."""
         return self.rags.using(self.settings_of(index, **values))
-
-    def warm(self) -> None:
-        """Open what the first question needs, on a thread; what fails is left to that question."""
-
-        def first() -> None:
-            with suppress(LocalRagError), self.using() as rag:
-                rag.graph(self.settings.values.graph)
-
-        threading.Thread(target=first, name="local-rag-warm", daemon=True).start()
 
     @property
     def history(self) -> History:

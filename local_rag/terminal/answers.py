@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -180,17 +180,16 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         metadata = passage.metadata
         named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
-        table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
+        table.add_row(f"[{rank}]", location(citation_of(metadata), label) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
     return table
 
 
-def citation_of(passage: Document) -> Citation:
-    """A whole passage as a citation."""
-    metadata = passage.metadata
-    names = ("source", "page", "heading", "start", "end", "url")
-    known = {name: metadata[name] for name in names} | {"index": metadata.get("index", "")}
-    return Citation(number=0, quote=passage.page_content, verified=True, **known)
+def citation_of(metadata: Mapping[str, Any]) -> Citation:
+    """A whole passage as a citation, without its text."""
+    known = {name: metadata[name] for name in ("source", "page", "heading", "start", "end")}
+    known |= {name: metadata.get(name) or "" for name in ("url", "fallback_corpus", "index")}
+    return Citation(number=0, quote="", verified=True, **known)
 
 
 def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
