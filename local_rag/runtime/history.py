@@ -357,7 +357,7 @@ class History(HistoryFile):
                 self._run("DELETE FROM judgements WHERE question = ?", id_)
             self._forget_records(runs)
             left = {run.id for run in self.runs()}
-        self._truncate()
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # nothing is left of it in the write-ahead log
         return sorted(recorded - left)
 
     def delete_of_index(self, folder: Path) -> int:

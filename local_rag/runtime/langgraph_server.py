@@ -119,7 +119,7 @@ def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[Messages
         question, turns = _asked(state["messages"])
         name = rag.settings.values.graph
         of_turns = replace(deps(graph=name), turns=turns)
-        result = rag._graph(name, memory=True).invoke({"question": question}, context=of_turns)
+        result = rag.graph(name, memory=True).invoke({"question": question}, context=of_turns)
         return {"messages": [_message(result)]}
 
     graph = StateGraph(MessagesState, Context)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
@@ -97,9 +97,8 @@ class Rag(IndexUpdates):
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
         self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
-        self._history: History | None = None
         self._running: set[Cancel] = set()
-        self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
         for part in (index, choice):
             if part is not None:
@@ -227,7 +226,7 @@ class Rag(IndexUpdates):
         thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        compiled = self._graph(name, memory=bool(thread or turns))
+        compiled = self.graph(name, memory=bool(thread or turns))
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
         deps = replace(deps, turns=self.history.before(thread) if thread else list(map(asdict, turns)))
         question = question.strip()
@@ -290,37 +289,30 @@ class Rag(IndexUpdates):
         finally:
             self._running.discard(opening)
 
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
         from local_rag.runtime.history import History
 
-        with self._opening_history:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def graph(
-        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None, memory: bool | None = None
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
 
         A run without `context=` has the Deps that `context()` makes, which are its own. `stream_mode="messages"` yields
         the answer once it stands, `"custom"` the events of `core.events`.
-        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
-        UsageError for an unknown graph, and for `strict` with one that does not check its answers.
+        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole; with `memory`
+        also from turns that it is given (`Deps.turns`). Raises UsageError for an unknown graph, and for `strict` with
+        one that does not check its answers.
         """
-        return self._graph(name, memory=checkpointer is not None, checkpointer=checkpointer)
-
-    def _graph(
-        self, name: str, *, memory: bool, checkpointer: BaseCheckpointSaver[Any] | None = None
-    ) -> CompiledStateGraph[State, Deps, Question, Result]:
-        """With `memory` it understands follow-ups, from the turns that a checkpointer keeps or that it is given."""
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
-        values = self.settings.values
+        values, memory = self.settings.values, checkpointer is not None if memory is None else memory
         if values.strict and name == "plain":
             raise UsageError(
                 "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
@@ -405,8 +397,8 @@ class Rag(IndexUpdates):
         """Stop every question that is running and close the index."""
         self.stop()
         with self._opened:
-            if self._history:
-                self._history.close()
+            if "history" in vars(self):
+                self.history.close()
 
     def __enter__(self) -> Rag:
         return self

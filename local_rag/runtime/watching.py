@@ -98,14 +98,10 @@ class Watching:
                     self._pending.add(replaced | {path for path in paths if self._counts(path, roots)})
                     if replaced or len(paths) > FLOOD:
                         break
-                    self._follow(roots)
-
-    def _follow(self, roots: Roots) -> None:
-        """Sync once what has changed is quiet, and now and then."""
-        if not roots:
-            self._tell("waiting: no folder is indexed yet")
-        elif self._pending.settled() or not 0 <= time.time() - self._swept < SWEEP:
-            self._bring_up_to_date()
+                    if not roots:
+                        self._tell("waiting: no folder is indexed yet")
+                    elif self._pending.settled() or not 0 <= time.time() - self._swept < SWEEP:
+                        self._bring_up_to_date()
 
     def _bring_up_to_date(self) -> None:
         """Sync, unless the battery is low; what goes wrong is said, and tried again."""

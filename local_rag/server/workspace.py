@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,8 +53,6 @@ class Workspace:
         self.watched: dict[Path, Watching] = {}
         self.closing = threading.Event()
         self.rags = OpenRags()
-        self._history: History | None = None
-        self._opening_history = threading.Lock()
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
 
     def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:
@@ -83,12 +82,10 @@ class Workspace:
         """What answers questions about an index under these settings. Raises as `settings_of` and `Rag.open` do."""
         return self.rags.using(self.settings_of(index, **values))
 
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
-        with self._opening_history:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def close(self) -> None:
         """Stop every job and close what is open; what fails to close keeps nothing else open."""
@@ -96,9 +93,8 @@ class Workspace:
         self.closing.set()
         self.jobs.close()
         with ExitStack() as opened:
-            for part in (self._history, self.pages, self.rags):
-                if part is not None:
-                    opened.callback(part.close)
+            for part in (*([self.history] if "history" in vars(self) else ()), self.pages, self.rags):
+                opened.callback(part.close)
 
 
 def workspace_of(request: Request) -> Workspace:
