@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
-from local_rag.runtime.rag import Rag
+
+if TYPE_CHECKING:
+    from local_rag.runtime.rag import Rag
 
 KEPT = 4
 """Indexes with their settings that stay open for the next question."""
@@ -27,6 +30,8 @@ class OpenRags:
     @contextmanager
     def using(self, settings: Settings) -> Iterator[Rag]:
         """The Rag under these settings. Raises what `Rag.open` raises."""
+        from local_rag.runtime.rag import Rag
+
         key = settings.values, settings.data_folder, settings.models
         rag = self._taken(key)
         if rag is None:

@@ -18,7 +18,6 @@ from local_rag.core.errors import ConfigError, Stopped, UsageError
 from local_rag.runtime.history import History
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.opening import indexes_of
-from local_rag.runtime.rag import Rag
 from local_rag.server.auth import Access, Limits
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.jobs import Jobs
@@ -27,6 +26,7 @@ from local_rag.server.originals import PagePictures
 from local_rag.server.unfinished import Unfinished
 
 if TYPE_CHECKING:
+    from local_rag.runtime.rag import Rag
     from local_rag.runtime.watching import Watching
 
 
