@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,8 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.stores import has_index
-from local_rag.text.display import home_path, joined, plural
+from local_rag.runtime.watching import changes
+from local_rag.text.display import home_path
 
 if TYPE_CHECKING:
     from local_rag.core.documents import SyncReport
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 FOLDER = "fallback-corpora"
 """Below the data folder: an index for each folder that was ever a source."""
 
-NAMED = 3
-"""Files that could not be read of which the reason is shown."""
-
 
 def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
     """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
@@ -39,9 +36,7 @@ def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Displa
     for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
     """
     path, is_index = place(settings)
-    if is_index:
-        return _of_index(settings, path, embedder)
-    return _of_folder(settings, path, embedder, display)
+    return _of_index(settings, path, embedder) if is_index else _of_folder(settings, path, embedder, display)
 
 
 def place(settings: Settings) -> tuple[Path, bool]:
@@ -95,9 +90,8 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
-        report = _synced(index, folder, display)
-        for line in _lines(home_path(folder), report):
-            display.say(line)
+        if changed := changes(_synced(index, folder, display)):
+            display.say(f"fallback corpus {home_path(folder)}: {changed}")
     except BaseException:
         index.close()
         raise
@@ -123,16 +117,3 @@ def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
             return index.sync([folder], prune=True, progress=progress)
 
     return cancel.stoppable(work, lambda: display.say("stopping: what is in hand is finished, nothing new begins…"))
-
-
-def _lines(name: str, report: SyncReport) -> Iterator[str]:
-    """What has changed since the folder was a source the last time; nothing where nothing has."""
-    counts = (("new", report.new), ("changed", report.updated), ("removed", report.removed))
-    changes = [f"{plural(len(files), 'file')} {what}" for what, files in counts if files]
-    if changes:
-        yield f"fallback corpus {name}: {joined(changes)}"
-    skipped = [file for file in report.skipped if file.new]
-    for file in skipped[:NAMED]:
-        yield f"  not read: {home_path(file.path)} {file.reason}"
-    if len(skipped) > NAMED:
-        yield f"  not read: {len(skipped) - NAMED:,} more"

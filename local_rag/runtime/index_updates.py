@@ -53,7 +53,7 @@ class IndexUpdates:
         Documents of `add` stay. Raises UsageError for a path that is not there.
         """
         self._check_own()
-        return index_files(self.settings, _request(paths), display or Silent())[0]
+        return index_files(self.settings, Request([*map(Path, paths)]), display or Silent())[0]
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
         """Take in documents of LangChain, each in place of what was added under its `id` before.
@@ -83,11 +83,9 @@ class IndexUpdates:
             index.keep_out([path for path in chosen if isinstance(path, Path) and str(real_path(path)) not in roots])
             return removed
 
-    @contextmanager
-    def _writing(self) -> Iterator[Index]:
+    def _writing(self) -> Index:
         self._check_own()
-        with open_index(self.settings, self.embedder) as index:
-            yield index
+        return open_index(self.settings, self.embedder)
 
     def _check_own(self) -> None:
         if self.folders != (*self.settings.folders[:1],):
@@ -105,11 +103,8 @@ def indexed(
         folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
         settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
         if paths:
-            index_files(settings, _request([paths] if isinstance(paths, str | Path) else paths), display or Silent())
+            given = [paths] if isinstance(paths, str | Path) else paths
+            index_files(settings, Request([*map(Path, given)]), display or Silent())
         else:
             open_index(settings, create=True).close()
         yield settings
-
-
-def _request(paths: Iterable[str | Path]) -> Request:
-    return Request([Path(path) for path in paths])

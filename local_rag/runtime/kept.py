@@ -104,19 +104,15 @@ class Quoting:
 def thread_name(name: str) -> str:
     """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
     normal = unicodedata.normalize("NFC", name)
-    allowed = all(map(_in_names, normal)) and any(map(in_words, normal))
-    if allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
+    seen = for_terminal(normal) == normal  # nothing drives a terminal, turns text around, or is not seen
+    allowed = all(ch == " " or unicodedata.category(ch)[0] in "LMNPS" for ch in normal) and any(map(in_words, normal))
+    if seen and allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
         return normal
     raise UsageError(
         f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST_NAME} characters, not"
         f" {shorten(name, LONGEST_NAME + 20)!r}",
         hint='a name such as "lease 2026" or "Harbour Street: lease"',
     )
-
-
-def _in_names(character: str) -> bool:
-    """What may stand in a name: nothing that drives a terminal, turns text around, is not seen, or breaks the line."""
-    return character == " " or (unicodedata.category(character)[0] in "LMNPS" and for_terminal(character) == character)
 
 
 def in_words(character: str) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.runtime.rag import Rag
+from local_rag.core.errors import LocalRagError
+
+if TYPE_CHECKING:
+    from local_rag.runtime.rag import Rag
 
 KEPT = 4
 """Indexes with their settings that stay open for the next question."""
@@ -26,6 +30,8 @@ class OpenRags:
     @contextmanager
     def using(self, settings: Settings) -> Iterator[Rag]:
         """The Rag under these settings. Raises what `Rag.open` raises."""
+        from local_rag.runtime.rag import Rag
+
         key = settings.values, settings.data_folder, settings.models
         rag = self._taken(key)
         if rag is None:
@@ -38,6 +44,15 @@ class OpenRags:
             with self._lock:
                 self._uses[rag] -= 1
                 self._close_oldest()
+
+    def warm(self, settings: Settings, first: Callable[[Rag], object]) -> None:
+        """Open what the first question needs, and do something first, on a thread; what fails that question says."""
+
+        def work() -> None:
+            with suppress(LocalRagError), self.using(settings) as rag:
+                first(rag)
+
+        threading.Thread(target=work, name="local-rag-warm", daemon=True).start()
 
     def _taken(self, key: Hashable, opened: Rag | None = None) -> Rag | None:
         with self._lock:

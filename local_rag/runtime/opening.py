@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
     from local_rag.core.protocols import Embedder, WebSearch
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-    from local_rag.index.catalog import IndexStatus
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
@@ -220,15 +219,19 @@ def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
 
 def missing(settings: Settings, name: str = "", path: Path | None = None) -> IndexMissing:
     """That there is no index of that name, by default that of the settings, and which there are."""
-    from local_rag.index.store.folder import has_database
-
-    name, folder = name or settings.values.index, settings.data_folder / "indexes"
-    others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []
+    name, others = name or settings.values.index, indexes_of(settings)
     known = f"; {those_there(others)}" if others else ""
     which = "" if name == "default" else f" --index {shlex.quote(name)}"
     return IndexMissing(
         f"there is no index at {path or settings.index_path}{known}", hint=f"local-rag index FOLDER{which}"
     )
+
+
+def indexes_of(settings: Settings) -> list[str]:
+    """The names of the indexes in the data folder."""
+    from local_rag.index.store.folder import has_database
+
+    return sorted(path.name for path in (settings.data_folder / "indexes").glob("*") if has_database(path))
 
 
 def served_by(settings: Settings, fingerprint: str) -> str:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -98,9 +98,8 @@ class Rag(IndexUpdates):
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
         self._graphs: dict[str, CompiledStateGraph[State, Deps, Question, Result]] = {}
-        self._history: History | None = None
         self._running: set[Cancel] = set()
-        self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
         with suppress(UsageError):  # a corpus of a program stays open
             self._opened.callback(self.index.close)
@@ -292,31 +291,30 @@ class Rag(IndexUpdates):
         finally:
             self._running.discard(opening)
 
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
         from local_rag.runtime.history import History
 
-        with self._opening_history:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def graph(
-        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None, memory: bool | None = None
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
 
         A run without `context=` has the Deps that `context()` makes, which are its own. `stream_mode="messages"` yields
         the answer once it stands, `"custom"` the events of `core.events`.
-        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
-        UsageError for an unknown graph, and for `strict` with one that does not check its answers.
+        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole; with `memory`
+        also from turns that it is given (`Deps.turns`). Raises UsageError for an unknown graph, and for `strict` with
+        one that does not check its answers.
         """
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
-        values = self.settings.values
+        values, memory = self.settings.values, checkpointer is not None if memory is None else memory
         if values.strict and name == "plain":
             raise UsageError(
                 "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
@@ -403,8 +401,8 @@ class Rag(IndexUpdates):
         """Stop every question that is running and close the index."""
         self.stop()
         with self._opened:
-            if self._history:
-                self._history.close()
+            if "history" in vars(self):
+                self.history.close()
 
     def __enter__(self) -> Rag:
         return self

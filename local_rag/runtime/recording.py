@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.answer import Answer
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
@@ -71,9 +70,9 @@ class Recorder:
                     if thread:
                         raise
                     yield from self._complaint(error)
-            yield from self._recorded(events, entry, thread) if entry else events
+            yield from self._written(events, entry, thread) if entry else events
 
-    def _recorded(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
+    def _written(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
         answered = False
         try:
             for event in events:
@@ -113,10 +112,16 @@ class _Entry:
     def write(self, event: Event) -> None:
         if isinstance(event, Done):
             state: QuestionState = "stopped" if ran_out_of_time(event.answer.reason) else "done"
-            self._history.add(self.run, None, _sources_of(event.answer))
-            self._history.end(self.run, state, event.answer.seconds, event.answer, shown=self._shown)
-        elif isinstance(event, Token):
-            self._write_draft(event)
+            answer = event.answer
+            named = {part.url or part.source for part in (*answer.cited, *answer.nearest)}
+            self._history.add(self.run, None, named | {graded.source for graded in answer.decisions} - {""})
+            self._history.end(self.run, state, answer.seconds, answer, shown=self._shown)
+        elif isinstance(event, Token):  # another attempt takes the place of what was written before
+            attempt = (event.attempt, event.candidate)
+            before = "" if event.restart or attempt != self._attempt else self._draft
+            self._draft, self._attempt = before + event.text, attempt
+            if time.monotonic() - self._kept > STEP:
+                self._keep_draft()
         else:
             self._shown = event.state.get("prompt_order", ()) if isinstance(event, Step) else self._shown
             found = event.documents if isinstance(event, Retrieved) else ()
@@ -131,15 +136,6 @@ class _Entry:
             self._keep_draft()
         with suppress(LocalRagError):
             self._history.end(self.run, seconds=self._seconds, **ended_by(error))
-
-    def _write_draft(self, token: Token) -> None:
-        """What the model writes; another attempt takes the place of what was written before."""
-        attempt = (token.attempt, token.candidate)
-        if token.restart or attempt != self._attempt:
-            self._draft, self._attempt = "", attempt
-        self._draft += token.text
-        if time.monotonic() - self._kept > STEP:
-            self._keep_draft()
 
     def _keep_draft(self) -> None:
         if self._draft and self.recorded:
@@ -182,13 +178,6 @@ def ended_by(error: BaseException) -> dict[str, Any]:
 def kind(event: Event) -> str:
     """The name of an event: WebQuery is web_query."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-
-
-def _sources_of(answer: Answer) -> set[str]:
-    """The files and URLs that an answer cites, or that a verdict or a disagreement of it is about."""
-    cited = [*answer.citations, *answer.nearest]
-    cited += [each for conflict in answer.conflicts for position in conflict.positions for each in position.citations]
-    return {part.url or part.source for part in cited} | {graded.source for graded in answer.decisions} - {""}
 
 
 def _shortened(value: Any) -> Any:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.recording import kind
 from local_rag.text.answer_texts import texts_in
 from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
 from local_rag.text.blocks import Note as NoteBlock
@@ -26,18 +27,6 @@ SHORT = (
     *("thread", "turn", "run", "seconds"),
 )
 """What an answer is without `detail`."""
-
-NAMES: Mapping[type[Event], str] = {
-    Started: "started",
-    Step: "step",
-    Retrieved: "retrieved",
-    Graded: "graded",
-    Called: "called",
-    Note: "note",
-    Token: "token",
-    WebQuery: "web_query",
-}
-"""How the events of a question are called; the last one is `answer`."""
 
 
 def file_id(path: str) -> str:
@@ -141,4 +130,4 @@ def event_view(event: Event, label: PathLabel) -> tuple[str, dict[str, Any]]:
         fields |= {"why": as_read(event.why)} if isinstance(event, Graded) else {}
     if isinstance(event, Graded) and event.source:
         fields["label"] = event.source if is_url(event.source) else label(event.source)
-    return NAMES[type(event)], fields
+    return kind(event), fields

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
@@ -98,16 +98,11 @@ class JobsView:
     unfinished: Sequence[UnfinishedView]
 
 
-def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
-    """The question in the queue; that of a thread is kept there from now on.
+def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
+    """The question in the queue; that of a thread is kept there from now on, any other follows these turns.
 
     Raises what is wrong with it before anything begins: Refused where it is in a thread.
     """
-    return enter(asked, workspace, caller)
-
-
-def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
-    """As `entered`; outside of a thread it follows these turns."""
     check_question(asked.question)
     question = asked.question.encode("utf-8", "replace").decode().strip()
     if asked.thread is None:
@@ -155,9 +150,11 @@ def _queued(
 
 
 @router.post("/api/ask")
-async def ask(asked: Ask, job: Annotated[Job, Depends(entered)], workspace: Here) -> Any:
+async def ask(asked: Ask, workspace: Here, caller: Asking) -> Any:
     """Ask a question: its events as they happen, the answer last; or the answer alone."""
-    return await job_response(job, workspace.limits.heartbeat, stream=asked.stream, detail=asked.detail)
+    return await job_response(
+        lambda: enter(asked, workspace, caller), workspace.limits, stream=asked.stream, detail=asked.detail
+    )
 
 
 @router.get("/api/jobs")
@@ -223,17 +220,13 @@ def _events(
         for event in using.enter_context(closing(cast("Generator[Any]", stream))):
             if isinstance(event, Done):
                 job.answer = event.answer, label
-                yield "answer", answer_view(event.answer, label, turn=_turn(workspace, about["thread"]))
+                known = {each.name: each.turns for each in workspace.history.threads()} if about["thread"] else {}
+                yield "answer", answer_view(event.answer, label, turn=known.get(about["thread"], 0))
                 return
             if isinstance(event, WebQuery) and asks:
                 asks.proposed(event)
             name, value = event_view(event, label)
             yield name, value | ({"asks": asks is not None} if name == "web_query" else {})
-
-
-def _turn(workspace: Workspace, thread: str) -> int:
-    """The number of the last turn of a thread; 0 where it has none."""
-    return next((each.turns for each in workspace.history.threads() if each.name == thread), 0)
 
 
 def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -88,7 +87,13 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
 
     What was asked another day may have been asked of another index. Raises NotFound.
     """
-    for folder in _folders(workspace, index):
+    settings = workspace.settings_of(index)
+    others = [
+        database.parent
+        for below in ("indexes", fallback_corpus.FOLDER)
+        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}"))
+    ]
+    for folder in dict.fromkeys([*settings.index_paths.values(), *others]):
         with suppress(LocalRagError):
             listing = workspace.files.of(folder)
             if identity in listing.paths:
@@ -102,16 +107,6 @@ def file_of(workspace: Workspace, identity: str, index: str | None = None) -> tu
     if path not in listing.files:
         raise NotFound("this is a folder, not a file")
     return listing, path
-
-
-def _folders(workspace: Workspace, index: str | None) -> Iterator[Path]:
-    settings = workspace.settings_of(index)
-    first = list(settings.index_paths.values())
-    yield from first
-    for below in ("indexes", fallback_corpus.FOLDER):
-        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
-            if database.parent not in first:
-                yield database.parent
 
 
 @router.get("/api/documents/{id}/text")
@@ -261,11 +256,12 @@ def _has_pages(path: str) -> bool:
 
 def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:
     """Why nothing is marked where something was to be."""
-    if not has_span:
-        said = (
+    if not has_span and quote:
+        return (
             "What is quoted is what the file says of itself, such as its author, and not its text: nothing is marked."
         )
-        return said if quote else ""
+    if not has_span:
+        return ""
     if not has_quote:
         return "The quote does not stand in the indexed text any more, or more than once: nothing is marked."
     if on_page and not on_page.rectangles:

@@ -46,19 +46,15 @@ def allowed_roots(workspace: Workspace, index: str | None, caller: Caller) -> di
     One that has become a link since it was named is none.
     """
     settings = workspace.settings_of(index)
-    roots = [*(_home() if caller == "cookie" else ()), *workspace.roots]
+    roots = list(workspace.roots)
+    with suppress(RuntimeError):
+        home = Path.home().resolve()
+        if caller == "cookie" and home.parent != home:  # some accounts without a person have a whole file system
+            roots.insert(0, home)
     with suppress(IndexMissing):
         listing = workspace.files.of(settings.index_path)
         roots += [Path(root.path) for root in listing.roots if Path(root.path) != dropped_files(settings)]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
-
-
-def _home() -> Iterator[Path]:
-    """The home of the person; none where that is a whole file system, as of some accounts without a person."""
-    with suppress(RuntimeError):
-        home = Path.home().resolve()
-        if home.parent != home:
-            yield home
 
 
 class Below(Body):
@@ -196,16 +192,8 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 is_folder = entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
-                if is_folder and not entry.name.startswith(".") and _is_text(entry.name):
+                is_text = entry.name == entry.name.encode("utf-8", "ignore").decode()  # names are bytes
+                if is_folder and is_text and not entry.name.startswith("."):
                     yield entry
     except OSError as error:
         raise ApiError(403, "forbidden", f"this folder cannot be looked into ({reason_of(error)})") from error
-
-
-def _is_text(name: str) -> bool:
-    """File names are bytes; some are no text."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Depends
 from pydantic import Field
@@ -214,16 +214,14 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
 
 
 def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
-    def again(pattern: str) -> str:
-        return safe_line(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again")
-
+    again = f"{command} --no-exclude {{}}   takes it in again".format
     return [
         RootView(
             file_id(root.path),
             safe_line(home_path(root.path)),
             listing.counts.get(root.path, 0),
             tuple(map(safe_line, root.excludes)),
-            tuple(map(again, root.excludes)),
+            tuple(safe_line(again(shlex.quote(pattern))) for pattern in root.excludes),
             Path(root.path).exists(),
             safe_line(not_read.get(root.path, "")),
         )
@@ -247,12 +245,8 @@ def synced(
     paths: Sequence[Path] = (),
     *,
     sample: bool = False,
-    keep: Callable[[SyncReport], object] = lambda report: None,
 ) -> Job:
-    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on.
-
-    `keep` gets its report.
-    """
+    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
     settings = workspace.settings_of(name, new=bool(paths or sample))
     if not (paths or sample):
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
@@ -263,7 +257,7 @@ def synced(
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
             report = yield from indexed(job, flags, paths, told, sample=sample)
         workspace.pages.forget()
-        keep(report)
+        job.report = report
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
     about = {
@@ -288,25 +282,6 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         "kept": to_plain(views(report.kept)),
         "removed_files": [safe_line(listing.label(path)) for path in report.removed[:LISTED]],
     }
-
-
-def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, request.index)
-
-
-def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
-
-
-def _of_unfinished(request: OfIndex, workspace: Here, caller: Asking) -> Job:
-    cut_off = workspace.unfinished.all().get(request.index)
-    if cut_off is None:
-        raise NotFound("the indexing of this index has ended")
-    return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
-
-
-def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, SAMPLE, sample=True)
 
 
 @router.get("/api/index/suggestions")
@@ -337,27 +312,40 @@ def _heading(title: str, headings: Sequence[str]) -> str:
 
 
 @router.post("/api/index/sync")
-async def sync(request: Sync, job: Annotated[Job, Depends(_of_all)], workspace: Here) -> Any:
+async def sync(request: Sync, workspace: Here, caller: Asking) -> Any:
     """Bring the index up to date."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+    return await job_response(lambda: synced(workspace, caller, request.index), workspace.limits, stream=request.stream)
 
 
 @router.post("/api/index/add")
-async def add(request: Add, job: Annotated[Job, Depends(_of_folder)], workspace: Here) -> Any:
+async def add(request: Add, workspace: Here, caller: Asking) -> Any:
     """Index a folder."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+
+    def begin() -> Job:
+        return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
+
+    return await job_response(begin, workspace.limits, stream=request.stream)
 
 
 @router.post("/api/index/sample")
-async def sample(request: Sample, job: Annotated[Job, Depends(_of_sample)], workspace: Here) -> Any:
+async def sample(request: Sample, workspace: Here, caller: Asking) -> Any:
     """Index the handbook that ships with local-rag, as the index "demo"."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+    return await job_response(
+        lambda: synced(workspace, caller, SAMPLE, sample=True), workspace.limits, stream=request.stream
+    )
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
-async def resume(job: Annotated[Job, Depends(_of_unfinished)], workspace: Here) -> Any:
+async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
     """Go on with the indexing that the end of a server has cut off."""
-    return await job_response(job, workspace.limits.heartbeat, stream=True)
+
+    def begin() -> Job:
+        cut_off = workspace.unfinished.all().get(request.index)
+        if cut_off is None:
+            raise NotFound("the indexing of this index has ended")
+        return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
+
+    return await job_response(begin, workspace.limits, stream=True)
 
 
 @router.post("/api/index/delete")

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel, current, scope
+from local_rag.core.documents import SyncReport
 from local_rag.core.errors import DeadlineExceeded, Stopped
 from local_rag.core.events import WebQuery
 from local_rag.index.path_labels import PathLabel
@@ -81,8 +82,9 @@ class Job:
     """Work that yields events, the last of them its result; where it fails the last one is `error`.
 
     `progress` is the latest of those events, of which only that one counts. `about` says what it is, for a list.
-    `answer` is that of a question with how its files are named, besides the event that is sent of it.
-    `consent` asks a person before words of a question leave; `at_stop` is called when somebody stops it.
+    `answer` is that of a question with how its files are named, besides the event that is sent of it; `report` says
+    what an indexing did. `consent` asks a person before words of a question leave; `at_stop` is called when somebody
+    stops it.
     """
 
     kind: Literal["question", "index"]
@@ -95,6 +97,7 @@ class Job:
     progress: Any = None
     failure: Exception | None = None
     answer: tuple[Answer, PathLabel] | None = None
+    report: SyncReport | None = None
     consent: WebConsent | None = None
     at_stop: Callable[[], object] = lambda: None
     cancel: Cancel = field(default_factory=Cancel)

@@ -7,9 +7,8 @@ What files say stands between <passage> and </passage>; it cannot end that itsel
 from __future__ import annotations
 
 import difflib
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Annotated, Any, TypeVar
@@ -32,6 +31,7 @@ from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.schema import StoredDocument
 from local_rag.runtime.langchain_tool import tool_text
+from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
 from local_rag.text.display import plural, printable, shorten, waiting_line
 from local_rag.text.fences import fenced
@@ -148,26 +148,9 @@ def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
 
 def serve_stdio(settings: Settings) -> None:
     """Serve over stdin and stdout until stdin ends; index and models are opened meanwhile."""
-    opened, lock = ExitStack(), threading.Lock()
-    rags: list[Rag] = []
-
-    @contextmanager
-    def using() -> Iterator[Rag]:
-        with lock:
-            if not rags:
-                rags.append(opened.enter_context(Rag.open(settings)))
-        yield rags[0]
-
-    def warm() -> None:
-        try:
-            with using() as rag:
-                rag.corpus.search("warm", 1)
-        except LocalRagError:
-            return  # the first call says it
-
-    threading.Thread(target=warm, name="local-rag-warm", daemon=True).start()
-    with opened:
-        server_of(using, settings).run()
+    with closing(OpenRags()) as rags:
+        rags.warm(settings, lambda rag: rag.corpus.search("warm", 1))
+        server_of(lambda: rags.using(settings), settings).run()
 
 
 def instructions(settings: Settings) -> str:

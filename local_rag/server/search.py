@@ -117,8 +117,11 @@ class Choices:
 def choices(workspace: Here) -> Choices:
     """What a question can set, and the defaults."""
     from local_rag.graphs.drawing import OF_GRAPHS
+    from local_rag.runtime.engine_choice import QUICK
 
-    values, report = workspace.settings.values, _models(workspace)
+    values, report = workspace.settings.values, None
+    with suppress(UsageError):  # the settings name no model that there is
+        report = model_report(workspace.settings, QUICK)
     there = (
         [model.name for model in report.models if model.installed is not None and not model.refused] if report else []
     )
@@ -140,15 +143,6 @@ def choices(workspace: Here) -> Choices:
         without=report.problem if report else "",
         hint=report.hint if report else "",
     )
-
-
-def _models(workspace: Workspace) -> ModelReport | None:
-    """The models, none of them installed where no Ollama server answers; None where the settings name no model."""
-    from local_rag.runtime.engine_choice import QUICK
-
-    with suppress(UsageError):
-        return model_report(workspace.settings, QUICK)
-    return None
 
 
 EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})

@@ -22,7 +22,7 @@ from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import AnsweredTurn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
-from local_rag.server.errors import ApiError, NotFound, for_page
+from local_rag.server.errors import ApiError, NotFound, error_object, for_page
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.workspace import Here, Workspace
 
@@ -114,7 +114,7 @@ def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
             cut_off = each.state in ("running", "waiting")
             if cut_off and each.at >= workspace.began:
                 continue
-            error = for_page(each.state, each.error, each.hint) if each.error else None
+            error = error_object(ApiError(0, each.state, *for_page(each.error, each.hint))) if each.error else None
             view = Ended(each.question, each.at, "cut off" if cut_off else each.state, error, each.draft)
             ended.setdefault(thread, []).append(view)
     return ended

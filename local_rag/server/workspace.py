@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import ConfigError, LocalRagError, Stopped, UsageError
+from local_rag.core.errors import ConfigError, Stopped, UsageError
 from local_rag.runtime.history import History
 from local_rag.runtime.open_rags import OpenRags
-from local_rag.runtime.rag import Rag
+from local_rag.runtime.opening import indexes_of
 from local_rag.server.auth import Access, Limits
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.jobs import Jobs
@@ -25,6 +26,7 @@ from local_rag.server.originals import PagePictures
 from local_rag.server.unfinished import Unfinished
 
 if TYPE_CHECKING:
+    from local_rag.runtime.rag import Rag
     from local_rag.runtime.watching import Watching
 
 
@@ -51,8 +53,6 @@ class Workspace:
         self.watched: dict[Path, Watching] = {}
         self.closing = threading.Event()
         self.rags = OpenRags()
-        self._history: History | None = None
-        self._opening_history = threading.Lock()
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
 
     def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:
@@ -76,31 +76,16 @@ class Workspace:
 
     def indexes(self) -> list[str]:
         """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
-        from local_rag.index.store.folder import has_database
-
-        below = self.settings.data_folder / "indexes"
-        others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []
-        return list(dict.fromkeys([*self.settings.index_paths, *others]))
+        return list(dict.fromkeys([*self.settings.index_paths, *indexes_of(self.settings)]))
 
     def using(self, index: str | Sequence[str] | None = None, **values: Any) -> AbstractContextManager[Rag]:
         """What answers questions about an index under these settings. Raises as `settings_of` and `Rag.open` do."""
         return self.rags.using(self.settings_of(index, **values))
 
-    def warm(self) -> None:
-        """Open what the first question needs, on a thread; what fails is left to that question."""
-
-        def first() -> None:
-            with suppress(LocalRagError), self.using() as rag:
-                rag.graph(self.settings.values.graph)
-
-        threading.Thread(target=first, name="local-rag-warm", daemon=True).start()
-
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
-        with self._opening_history:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def close(self) -> None:
         """Stop every job and close what is open; what fails to close keeps nothing else open."""
@@ -108,9 +93,8 @@ class Workspace:
         self.closing.set()
         self.jobs.close()
         with ExitStack() as opened:
-            for part in (self._history, self.pages, self.rags):
-                if part is not None:
-                    opened.callback(part.close)
+            for part in (*([self.history] if "history" in vars(self) else ()), self.pages, self.rags):
+                opened.callback(part.close)
 
 
 def workspace_of(request: Request) -> Workspace:

@@ -206,12 +206,16 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         metadata = passage.metadata
         named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
-        names = ("source", "page", "heading", "start", "end", "url")
-        known = {name: metadata[name] for name in names} | {"index": metadata.get("index", "")}
-        citation = Citation(number=rank, quote=passage.page_content, verified=True, **known)
-        table.add_row(f"[{rank}]", location(source_of(citation, ENGLISH, label)) + Text(scores, "dim"))
+        table.add_row(f"[{rank}]", location(source_of(citation_of(metadata), ENGLISH, label)) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
     return table
+
+
+def citation_of(metadata: Mapping[str, Any]) -> Citation:
+    """A whole passage as a citation, without its text."""
+    known = {name: metadata[name] for name in ("source", "page", "heading", "start", "end")}
+    known |= {name: metadata.get(name) or "" for name in ("url", "fallback_corpus", "index")}
+    return Citation(number=0, quote="", verified=True, **known)
 
 
 def location(source: Source) -> Text:

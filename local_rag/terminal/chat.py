@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from local_rag.core.answer import Answer
 
 PROMPT = "> "
-HELP = {
-    "/new [NAME]": "begin another thread",
-    "/threads [NAME]": "list the threads, or go on with one",
-    "/from N": "go on from the N-th question, as a thread of its own",
-    "/sources": "every citation of the last answer, with its quote and where it stands",
-    "/only [CONDITIONS]": "ask only in:PATH after:DATE before:DATE type:TYPE from:NAME; off ends that, alone it shows",
-    "/graph [NAME]": "show which graph answers, or take another",
-    "/help": "this list",
-    "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
-}
-
 KEYS = {condition.option.removeprefix("--"): name for name, condition in CONDITIONS.items()}
 """A key as it is typed -> the condition that it sets."""
 EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
@@ -120,18 +109,9 @@ class Chat:
             self._tell(f"thread: {name}")
 
     def _command(self, name: str, argument: str) -> None:
-        commands: dict[str, Callable[[str], None]] = {
-            "/new": self._new,
-            "/threads": self._threads,
-            "/from": self._from,
-            "/sources": self._sources,
-            "/only": self._only,
-            "/graph": self._graph,
-            "/help": self._help,
-        }
-        if name not in commands:
+        if name not in COMMANDS:
             raise UsageError(f"there is no command {shorten(name, 40)}", hint="/help lists them")
-        commands[name](argument)
+        COMMANDS[name][-1](self, argument)
 
     def _new(self, name: str) -> None:
         from local_rag.runtime.kept import thread_name
@@ -209,8 +189,9 @@ class Chat:
 
     def _help(self, _: str) -> None:
         table = PlainTable()
-        for command, meaning in HELP.items():
-            table.add_row(Text(command, "cyan"), meaning)
+        for name, (typed, meaning, _do) in COMMANDS.items():
+            table.add_row(Text(f"{name} {typed}", "cyan"), meaning)
+        table.add_row(Text("/quit", "cyan"), "leave; Ctrl-D does the same, Ctrl-C stops a question")
         self._show(table)
 
     def _show(self, part: RenderableType) -> None:
@@ -222,6 +203,22 @@ class Chat:
     def _newline(self) -> None:
         if self._terminal:
             stderr().print()
+
+
+COMMANDS: dict[str, tuple[str, str, Callable[[Chat, str], None]]] = {
+    "/new": ("[NAME]", "begin another thread", Chat._new),
+    "/threads": ("[NAME]", "list the threads, or go on with one", Chat._threads),
+    "/from": ("N", "go on from the N-th question, as a thread of its own", Chat._from),
+    "/sources": ("", "every citation of the last answer, with its quote and where it stands", Chat._sources),
+    "/only": (
+        "[CONDITIONS]",
+        "ask only in:PATH after:DATE before:DATE type:TYPE from:NAME; off ends that, alone it shows",
+        Chat._only,
+    ),
+    "/graph": ("[NAME]", "show which graph answers, or take another", Chat._graph),
+    "/help": ("", "this list", Chat._help),
+}
+"""What may be typed behind each command, and what it does."""
 
 
 def read_line(terminal: bool) -> str:

@@ -22,7 +22,7 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.events import Done, Event, Note, Started, Token, WebQuery
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.trace_lines import trace_line, usage_line
-from local_rag.terminal.console import TerminalDisplay
+from local_rag.terminal.console import TerminalDisplay, says_yes
 from local_rag.text.display import joined, short_path
 from local_rag.text.markup import closed, unmarked
 
@@ -185,13 +185,10 @@ class QuestionDisplay:
             return False
         if self._live:
             self._live.stop()
-        try:
-            reply = self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False, emoji=False)
-        except EOFError:
-            reply = ""
+        allowed = says_yes(f"{line}\n  may these words leave?", self.console)
         if self._live:
             self._live.start()
-        return reply.strip().lower() in ("y", "yes")
+        return allowed
 
     def show(self, event: Event) -> None:
         """Show one event that is not the last."""

@@ -136,7 +136,7 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     source, lines = opened(saved)
-    assert lines == [f"fallback corpus {saved}: 1 file new"]
+    assert lines == [f"fallback corpus {saved}: added {saved / 'lighthouse.html'}"]
     source.close()
     before = sorted(path.name for path in saved.iterdir())
     again, lines = opened(saved)
@@ -145,7 +145,7 @@ def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     (saved / "lighthouse.html").unlink()
     (saved / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
     last, lines = opened(saved)
-    assert lines == [f"fallback corpus {saved}: 1 file new and 1 file removed"]
+    assert lines == [f"fallback corpus {saved}: added {saved / 'boat.html'}; removed {saved / 'lighthouse.html'}"]
     assert [found.page_content for found in last.search(QUESTION, 4).documents] == ["The boat comes on Monday."]
     last.close()
 

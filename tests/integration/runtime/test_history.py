@@ -249,42 +249,29 @@ def test_a_data_folder_without_the_right_to_write_fails_no_question():
     assert len(notes_of(events)) == 1 and events[-1].answer.status == "grounded"
 
 
-def test_a_disk_that_fills_up_leaves_no_half_of_a_record(monkeypatch, history):
-    add, count = History.add, iter(range(100))
-
-    def full(self, *arguments):
-        if next(count) == 2:
-            raise LocalRagError("no space left")
-        add(self, *arguments)
-
-    monkeypatch.setattr(History, "add", full)
-    with opened() as rag:
-        events = list(rag.stream(QUESTION))
-    assert notes_of(events) == ["runs are not recorded: no space left"]
-    assert (events[-1].answer.status, events[-1].answer.run, history.runs()) == ("grounded", "", [])
-
-
 @pytest.mark.parametrize(
-    ("thread", "note"),
+    ("method", "thread", "note"),
     [
-        (None, "runs are not recorded: no space left"),
-        ("plan", "this answer is not kept in the chat: no space left"),
+        ("add", None, "runs are not recorded: no space left"),
+        ("end", None, "runs are not recorded: no space left"),
+        ("end", "plan", "this answer is not kept in the chat: no space left"),
     ],
 )
-def test_a_finished_answer_that_cannot_be_written_is_handed_on_all_the_same(monkeypatch, history, thread, note):
-    end = History.end
+def test_on_a_full_disk_an_answer_is_handed_on_and_leaves_no_half_of_a_record(method, thread, note, monkeypatch):
+    write, calls = getattr(History, method), []
 
-    def full(self, run, state, seconds=0.0, answer=None, **how):
-        if answer is not None:
+    def full(*arguments, **named):
+        calls.append(arguments)
+        if len(calls) == {"add": 3, "end": 1}[method]:
             raise DiskFull("no space left")
-        end(self, run, state, seconds, **how)
+        write(*arguments, **named)
 
-    monkeypatch.setattr(History, "end", full)
+    monkeypatch.setattr(History, method, full)
     with opened() as rag:
         *_, last = events = list(rag.stream(QUESTION, thread=thread))
+        left = {name: [(each.state, each.error) for each in ended] for name, ended in rag.history.unanswered().items()}
+        assert (left, rag.history.runs()) == ({"plan": [("failed", "no space left")]} if thread else {}, [])
     assert (last.answer.status, last.answer.run, notes_of(events)) == ("grounded", "", [note])
-    left = {name: [(each.state, each.error) for each in ended] for name, ended in history.unanswered().items()}
-    assert (left, history.runs()) == ({"plan": [("failed", "no space left")]} if thread else {}, [])
 
 
 @pytest.mark.parametrize("kind", ["text", "foreign", "another version"])
