@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from local_rag.core.documents import Narrowing, first_day
+from local_rag.core.documents import MEMBER, Narrowing, first_day
 from local_rag.core.errors import UsageError
 from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.folder import index_name
 from local_rag.index.store.full_text import phrases_in
-from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there
+from local_rag.text.display import composed, is_page, is_url, joined, normal, shorten, those_there
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ when it was fetched). Moments are days by the clocks here.
 """
 
 _GLOB = re.compile(r"[*?]")
+_BELOW = f"(?:(?:/|{MEMBER}).*)?"
+"""What lies in a folder, or is attached to a mail."""
 
 Condition = tuple[str, list[object]]
 """SQL over `documents` d, and the values of its parameters."""
@@ -147,7 +149,11 @@ def _of_types(db: Database, wanted: Narrowing) -> Condition:
     files = dict(db.execute("SELECT path, id FROM files"))
     suffixes = {suffix for kind in wanted.types for suffix in (f".{kind}", *KINDS.get(kind, ()))}
     pages = not {"html", "web"}.isdisjoint(wanted.types)
-    chosen = [number for path, number in files.items() if _suffix(path) in suffixes or (pages and is_page(path))]
+    chosen = [
+        number
+        for path, number in files.items()
+        if suffixes.intersection(map(_suffix, path.split(MEMBER))) or (pages and is_page(path))
+    ]
     if not chosen:
         known = Counter(sorted(_suffix(path).removeprefix(".") or "no suffix" for path in files))
         there = _there([f"{suffix} ({count:,})" for suffix, count in known.most_common()])
@@ -200,13 +206,15 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
     `--in 'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count
     only where a pattern that heeds them matches something. Raises UsageError for what can be no path.
     """
-    posix = {path: path.replace("\\", "/") for path in paths}
+    posix = {path: composed(path.replace("\\", "/")) for path in paths}
     matched: set[str] = set()
     for pattern in within:
         readings = (
             {path for path, name in posix.items() if regex.fullmatch(name)}
             for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
-            for regex in (re.compile(f"{reading}(?:/.*)?", flags) for reading in _readings(pattern))
+            for regex in (
+                re.compile(composed(f"{reading}(?:(?:/|{MEMBER}).*)?"), flags) for reading in _readings(pattern)
+            )
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())

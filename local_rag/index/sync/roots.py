@@ -12,7 +12,7 @@ from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.ignore import Pattern
-from local_rag.text.display import is_url, joined, normal
+from local_rag.text.display import composed, is_url, joined, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
             below = {page.path for page in store.read(reads.pages, (normal(str(name)),))}
         else:
             folder = str(real_path(Path(name)))
-            below = {path for path in known if is_below(path, (folder,))}
+            below = {path for path in known if is_below(composed(path), (composed(folder),))}
         if not (below or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone |= below
