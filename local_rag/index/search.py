@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "dense", "words"]
 
-SPARSE = 0.5
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions
-about PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
+SPARSE = 1.0
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1; docs/measurements.md has the figures
+of others."""
 
 NAMED = 2.0
 """The least score of a passage of a document that the query names: more than cosine and BM25 come to."""

@@ -55,7 +55,7 @@ def terms_of(query: str) -> list[str]:
     """
     terms: list[str] = []
     for part in unicodedata.normalize("NFC", query).split():
-        found = WORD.findall(part)
+        found = [word.removesuffix("'s").removesuffix("’s") for word in WORD.findall(part)]
         if len(found) > 1 and any(word.casefold() not in STOP_WORDS for word in found):
             terms.append(" ".join(found))
         terms += found
@@ -111,12 +111,13 @@ class Words:
         self._db = db
         self._chunks, counts = frequencies.of(db, generation, every)
         self._counts = {term: counts[term] for term in sorted(every, key=counts.__getitem__) if counts[term]}
-        self._content = [counts[CONTENT + term] for term in terms]
+        of_fields = ([counts[field + term] for field in (CONTENT, *NAMES)] for term in terms)
+        self._rarest = [min(filter(None, known), default=0) for known in of_fields]
 
     @property
     def highest(self) -> float:
         """What the BM25 of a text comes near to that is full of every term that the index has, as a positive number."""
-        return LIMIT * sum(self._idf(count) for count in self._content if count) or 1.0
+        return LIMIT * sum(self._idf(count) for count in self._rarest if count) or 1.0
 
     def best(self, limit: int) -> Ranking:
         """The best chunks for any of the terms. A term counts in content and names with the idf that it has there.
