@@ -19,6 +19,8 @@ from local_rag.core.errors import UsageError
 from local_rag.core.verdicts import Source
 
 Origin = Literal["files", "web"]
+FileChange = Literal["changed", "gone", ""]
+"""What became of a file since it was indexed; empty where it is as it was, or where that cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,9 @@ def lacking(named: set[str], text: str) -> list[str]:
     """Which of a question's names and numbers a text does not hold, inflection aside."""
     held = {*words(text), *numbers(text), *months(text)}
     stems = {stem(word) for word in held}
-    return sorted(name for name in named if name not in held and stem(name) not in stems)
+    absent = [name for name in named if name not in held and stem(name) not in stems]
+    pieces = " ".join(identifiers(text)) if absent else ""
+    return sorted(name for name in absent if len(name) < SHORTEST or f" {name}" not in f" {pieces}")
 
 
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:

@@ -150,6 +150,22 @@ def loader(path: Path) -> Loader | None:
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
 
 
+VERSIONS: dict[Loader, int] = {}
+"""Version of each loader, 1 for those that are not named. Raise it where a loader reads the same file in another way:
+the next sync reads what an older version read once more, and what came out the same keeps its vectors.
+"""
+
+HOLDERS = (".zip", ".eml", ".msg", ".mbox")
+"""Suffixes of files that hold others, which any loader may read."""
+
+
+def version_mark(path: Path) -> str:
+    """What stands behind the SHA-256 of a file that a later version of a loader has read; "" for the first."""
+    loaders = VERSIONS if path.suffix.lower() in HOLDERS else filter(None, [loader(path)])
+    later = sum(VERSIONS.get(each, 1) - 1 for each in loaders)
+    return f"v{later + 1}" if later else ""
+
+
 def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
     """Loaders of one's own, by suffix, as `module:function`: the worker process imports them by that name.
 

@@ -11,14 +11,11 @@ from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.errors import reason_of
-from local_rag.index.parse.loaders import loader
+from local_rag.index.parse.loaders import HOLDERS, loader, version_mark
 from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.store.schema import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked
 from local_rag.index.sync.roots import is_below
-
-CONTAINERS = (".zip", ".eml", ".msg", ".mbox")
-"""Suffixes of files that hold others, for which rules hold, too."""
 
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
 
@@ -33,7 +30,8 @@ class Missing(NamedTuple):
 class Found(NamedTuple):
     """A file that can be read: the path of its root, and the rules for what lies inside of it.
 
-    `stamp` stands behind the SHA-256 of a file that holds others: with other rules it has another content.
+    `stamp` stands behind the SHA-256 of a file, which has another content with a later version of its loader, and one
+    that holds others with other rules.
     """
 
     root: str
@@ -235,8 +233,8 @@ class _Search:
             self._leave_out(real, SECRET)
         else:
             self._found = True
-            stamp = rules.stamp if path.lower().endswith(CONTAINERS) else ""
-            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp))
+            stamp = rules.stamp if path.lower().endswith(HOLDERS) else ""
+            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp + version_mark(real)))
 
 
 def _printable(path: Path | str) -> str:
