@@ -79,7 +79,6 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
         writes.set_reported(db, reported)
         writes.set_meta(db, {name: meta[name] for name in _META if name in meta})
     theirs.refresh()
-    theirs.replaced_earlier()
     return len(todo), len(states) - len(todo)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from local_rag.core.documents import Catalog, LoadedDocument, Narrowing, SyncReport
-from local_rag.core.errors import IndexBusy
+from local_rag.core.errors import IndexBusy, UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index import filters
@@ -43,7 +43,7 @@ _READ_AT_ONCE = 50
 
 
 class Index:
-    """One index, and the embedder that it was made with; without one it is listed, and a search finds nothing.
+    """One index, and the embedder that it was made with; without one it is only listed.
 
     Any thread may search while another one syncs. Every method raises IndexDamaged, and those that change the index
     IndexBusy, DiskFull and Stopped; what was committed by then stays.
@@ -62,15 +62,15 @@ class Index:
         path: Path,
         embedder: Embedder | None = None,
         *,
-        chunk_size: int | None = CHUNK_SIZE,
-        chunk_overlap: int | None = 0,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
         create: bool = False,
         reembed: bool = False,
     ) -> Index:
         """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
 
-        None for a size is that of the index. `reembed` opens an index of another embedder too, for that method. Raises
-        IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an earlier version, UsageError for
+        None for a size is that of the index, in a new one CHUNK_SIZE and 0. `reembed` opens an index of another
+        embedder too, for that method. Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an earlier version, UsageError for
         passages longer than the embedder reads.
         """
         path = path.absolute()
@@ -135,9 +135,14 @@ class Index:
 
         `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
-        `within` leaves nothing, IndexMismatch after a re-embedding.
+        `within` leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
         """
-        if k < 1 or not query.strip() or self._searcher is None:
+        if self._searcher is None:
+            raise UsageError(
+                f"the index at {self.path} was opened without an embedder, which a search needs for the query",
+                hint="Index.open(path, embedder), or Rag.open(), which opens the embedder of the index",
+            )
+        if k < 1 or not query.strip():
             return []
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
@@ -405,9 +410,7 @@ class Index:
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        count = Embedding(self._store, self.embedder, progress).run()
-        self._store.replaced_earlier()
-        return count
+        return Embedding(self._store, self.embedder, progress).run()
 
     @contextmanager
     def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:

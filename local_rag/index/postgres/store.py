@@ -133,9 +133,6 @@ class ServerStore(Store):
     def forget(self) -> None:
         """Nothing: PostgreSQL overwrites what was removed when it vacuums (docs/privacy.md)."""
 
-    def replaced_earlier(self) -> None:
-        """Nothing: an index of an earlier version has a schema of the same name."""
-
     def refresh(self) -> None:
         """Make HNSW where there is none yet; count frequent words anew if the index has grown much."""
         for n in self.read(without_nearest):

@@ -20,7 +20,6 @@ from local_rag.index.store import schema
 from local_rag.index.store.folder import (
     DATABASE,
     DRAFT,
-    EARLIER,
     LOCK,
     has_database,
     index_name,
@@ -33,32 +32,27 @@ T = TypeVar("T")
 BUSY_SECONDS = 5.0
 
 
-class ChangesLeft(LocalRagError):
-    """A killed process left changes in the WAL, which cannot be read without writing."""
-
-
 class Connection:
     """A connection to the database of an index; it closes when nobody holds it any more.
 
-    It only reads where the folder or the database cannot be written. Where not even SQLite's files beside the database
-    can be made, that is read as it lies there (`immutable`): what was read counts if `seen` is still what lies on the
-    disk. What a killed process left in the WAL is never passed over.
+    Where the folder or the database cannot be written it only reads. Where not even SQLite's files beside the database
+    can be made, that is read as it lies there, unless changes lie in its WAL. `is_kept` is False then: the next read
+    looks again.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.seen: tuple[object, ...] | None = None
-        before = on_disk(folder)
+        self.is_kept = True
         try:
             self.db = _connected(folder, "rw" if writable(folder) else "ro")
         except sqlite3.OperationalError as error:
             if writable(folder) or primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
             if any(file.exists() and file.stat().st_size for file in sides(folder / DATABASE)):
-                raise ChangesLeft(
+                raise LocalRagError(
                     f"the last changes of the index at {folder} lie beside it, and cannot be read without writing",
                     hint=f"let somebody who may write there type: local-rag status --index {index_name(folder)}",
                 ) from error
-            self.db, self.seen = _connected(folder, "ro&immutable=1"), before
+            self.db, self.is_kept = _connected(folder, "ro&immutable=1"), False
         # No __del__: in a cycle of garbage it may run after SQLite's own, which warns of what was not closed.
         weakref.finalize(self, self.db.close).atexit = False  # a thread may be at work with it then
 
@@ -95,9 +89,8 @@ def writable(folder: Path) -> bool:
 
 
 def create_database(folder: Path, settings: schema.IndexSettings) -> None:
-    """Build the tables under another name: a database that has its name is whole.
-
-    One of another schema is set aside until the new one is whole, too.
+    """Build the tables under another name: a database that has its name is whole. It takes the place of an earlier
+    version's.
     """
     for file in our_files(folder):  # of a creation or a removal that was killed
         if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
@@ -112,8 +105,7 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
         db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
     if has_database(folder):
         with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = DELETE")  # all of it is in its file then
-        (folder / DATABASE).replace(folder / EARLIER)
+            db.execute("PRAGMA journal_mode = DELETE")  # no log of it lies beside the new one then
     draft.replace(folder / DATABASE)
 
 
@@ -144,12 +136,3 @@ def is_locked(folder: Path) -> bool:
 def primary_code(error: BaseException) -> int:
     """SQLite's primary result code, 0 for any other error: https://sqlite.org/rescode.html"""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def on_disk(folder: Path) -> tuple[object, ...]:
-    """What changes when anything in the files of the database does."""
-    files = (folder / DATABASE, *sides(folder / DATABASE))
-    with contextlib.suppress(OSError):  # one is just being replaced
-        states = [file.stat() for file in files if file.exists()]
-        return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
-    return ()

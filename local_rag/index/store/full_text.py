@@ -139,9 +139,9 @@ class Words:
         return ranking
 
     def within(self, chunks: Sequence[int]) -> Ranking:
-        """These chunks, which follow each other."""
-        span = [chunks[0], chunks[-1]]
-        return self._matching(" OR ".join(self._counts), "AND rowid BETWEEN ? AND ?", span, len(chunks))
+        """These chunks. FTS5 looks at what lies between the first and the last: in a file most follow each other."""
+        where, values = f"AND rowid BETWEEN ? AND ? AND +rowid {IN}", [min(chunks), max(chunks), array(chunks)]
+        return self._matching(" OR ".join(self._counts), where, values, len(chunks))
 
     def among(self, chunks: Sequence[int], limit: int) -> Ranking:
         """The best of these chunks. The + keeps SQLite from asking FTS5 once for each of them."""

@@ -9,32 +9,26 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shlex
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexBusy, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexMismatch, IndexMissing, LocalRagError
 from local_rag.index.store import checks, reads, schema, vectors, writes
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.checks import must_be_index, translated_errors
 from local_rag.index.store.connection import (
-    ChangesLeft,
     Connection,
     create_database,
     is_locked,
-    on_disk,
-    writable,
     write_lock,
 )
 from local_rag.index.store.database import Database
 from local_rag.index.store.folder import (
-    EARLIER,
     anew,
     delete_all,
     delete_other_vectors,
@@ -43,12 +37,9 @@ from local_rag.index.store.folder import (
     vectors_file,
 )
 from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.vectors import VectorFile, VectorIndex
+from local_rag.index.store.vectors import VectorIndex
 
 T = TypeVar("T")
-
-_ATTEMPTS, _PAUSE = 20, 0.05
-"""How often, and after how many seconds, somebody who may not write repeats a read that another process disturbed."""
 
 
 class Store:
@@ -69,17 +60,16 @@ class Store:
                 f"the index at {folder} was made by a newer version", hint="pip install --upgrade local-rag"
             )
         if made_with < schema.VERSION:
-            command = anew(folder, *self.read(_made_of))
             raise EarlierIndex(
-                f"the index at {folder} was made by an earlier version", hint=f"{command}   makes it again"
+                f"the index at {folder} was made by an earlier version", hint=f"{anew(folder)}   makes it again"
             )
         self.read(reads.settings)
 
     @classmethod
     def create(cls, folder: Path, settings: IndexSettings) -> Store:
-        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files.
+        """Make an empty index, also in the place of an earlier version's, or open the one that is there.
 
-        One of an earlier version is set aside until the new one is whole.
+        Raises UsageError for a folder with other files.
         """
         with translated_errors(folder):
             index_folder.prepare(folder)
@@ -92,7 +82,7 @@ class Store:
     def connection(self) -> Connection:
         """That of this thread; it closes when the thread ends."""
         known: Connection | None = getattr(self._threads, "connection", None)
-        if known is None:
+        if known is None or not known.is_kept:
             known = self._threads.connection = Connection(self.folder)
         return known
 
@@ -104,22 +94,9 @@ class Store:
     # --- transactions
 
     def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup of `reads`, which sees one snapshot of the index from its first row to its last.
-
-        Who may not write repeats it on a new connection where another process changed what could not be locked.
-        """
+        """Do one lookup of `reads`, which sees one snapshot of the index from its first row to its last."""
         with translated_errors(self.folder):
-            for attempt in range(_ATTEMPTS):
-                try:
-                    result = self.connection.snapshot(lookup, *arguments)
-                    if self.connection.seen in (None, on_disk(self.folder)):
-                        return result
-                except (sqlite3.Error, ChangesLeft):
-                    if attempt == _ATTEMPTS - 1 or writable(self.folder):
-                        raise
-                self._threads.connection = None
-                time.sleep(_PAUSE)
-            raise IndexBusy(f"the index at {self.folder} changes all the time", hint="type the same command again")
+            return self.connection.snapshot(lookup, *arguments)
 
     @contextmanager
     def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> Iterator[None]:
@@ -195,14 +172,6 @@ class Store:
                 self._vectors = vectors.load(db, self.folder, meta, self._vectors)
             return self._vectors
 
-    def replaced_earlier(self) -> None:
-        """Delete the index of an earlier version, in whose place this one is whole now, and left-over vectors."""
-        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
-        with translated_errors(self.folder):
-            (self.folder / EARLIER).unlink(missing_ok=True)
-
-    # --- vectors
-
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error.
 
@@ -261,10 +230,3 @@ def destroy(folder: Path) -> None:
 def must_forget(db: Database) -> bool:
     """Whether something was removed that the files may still hold."""
     return writes.FORGET in reads.meta(db)
-
-
-def _made_of(db: Database) -> tuple[list[str], str]:
-    """What an index of an earlier version was made of, and its excludes as options."""
-    rows = db.execute("SELECT excludes FROM roots ORDER BY path")
-    excludes = dict.fromkeys(pattern for (listed,) in rows for pattern in json.loads(listed))
-    return reads.named(db), "".join(f" --exclude {shlex.quote(pattern)}" for pattern in excludes)

@@ -61,8 +61,8 @@ class Embedding:
             now = time.monotonic()
             fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), MOST)
             size = max(LEAST, int(fitting) // 16 * 16)  # as models like it
-            (last,) = self._store.read(reads.passages, chunks[-1:])
-            told = pace.progress(work, done, len(waiting), done, last.source, phase="vectors")
+            sources = [passage.source for passage in self._store.read(reads.passages, chunks[-1:])]  # it may be gone
+            told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
             self._rate = told.rate or self._rate
             self._progress(told)
             if now - refreshed > _REFRESH:

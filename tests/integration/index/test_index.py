@@ -101,10 +101,12 @@ def test_impossible_sizes_are_refused(tmp_path, options):
 
 
 def test_one_is_opened_with_its_own_sizes_and_listed_without_an_embedder(index):
-    with opened(index, chunk_size=None, chunk_overlap=None) as again:
+    with Index.open(index.path, HashingEmbedder()) as again:
         assert again.search("income tax", 1) == index.search("income tax", 1)
     with Index.open(index.path) as listed:
-        assert listed.files() == index.files() and listed.search("income tax", 3) == []
+        assert listed.files() == index.files()
+        with pytest.raises(UsageError, match="opened without an embedder"):
+            listed.search("income tax", 3)
 
 
 def test_two_at_once_make_one(tmp_path):
