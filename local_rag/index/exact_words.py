@@ -14,7 +14,7 @@ from local_rag.text.words import words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.index.store.schema import Passage
+    from local_rag.index.store.values import Passage
 
 _OPERATOR = re.compile(
     r"(?<![^\s(])(?P<minus>-?)(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»)(?![^\W_])"

@@ -14,8 +14,8 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.folder import index_name
-from local_rag.index.store.schema import IndexedFile, Stored
+from local_rag.index.store.sqlite.folder import index_name
+from local_rag.index.store.values import IndexedFile, Stored
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

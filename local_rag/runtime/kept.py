@@ -18,7 +18,7 @@ from local_rag.text.display import for_terminal, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabel
-    from local_rag.index.store.schema import Stored
+    from local_rag.index.store.values import Stored
 
 Line = dict[str, Any]
 """Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""

@@ -167,7 +167,7 @@ def status_of(settings: Settings) -> IndexStatus | None:
 
 def existing_index(settings: Settings) -> Path:
     """The folder of the configured index. Raises IndexMissing."""
-    from local_rag.index.stores import has_index
+    from local_rag.index.store.opening import has_index
 
     if not has_index(settings.index_path):
         raise missing(settings)
@@ -176,7 +176,7 @@ def existing_index(settings: Settings) -> Path:
 
 def check_named_indexes(settings: Settings) -> None:
     """Raises IndexMissing for an index that somebody named and that is not there; the default one may be made later."""
-    from local_rag.index.stores import has_index
+    from local_rag.index.store.opening import has_index
 
     for name, folder in settings.index_paths.items():
         if name != "default" and not has_index(folder):
@@ -220,7 +220,7 @@ def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
 
 def missing(settings: Settings, name: str = "", path: Path | None = None) -> IndexMissing:
     """That there is no index of that name, by default that of the settings, and which there are."""
-    from local_rag.index.store.folder import has_database
+    from local_rag.index.store.sqlite.folder import has_database
 
     name, folder = name or settings.values.index, settings.data_folder / "indexes"
     others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError
 from local_rag.core.serialization import to_plain
-from local_rag.index.store import reads
+from local_rag.index.store.protocol import Store
 from local_rag.server.answers import answer_view
 from local_rag.server.documents import located
 from local_rag.server.originals import around, number_of, spot_of
@@ -144,7 +144,7 @@ def passage_of(workspace: Workspace, citation: Mapping[str, Any]) -> Sequence[No
         return alone(citation)
     try:
         listing, path = located(workspace, citation["file_id"])
-        documents = listing.read(reads.documents, path)
+        documents = listing.read(Store.documents, path)
         number = number_of(listing, documents, citation["chunk_id"])
         spot = spot_of(documents, number, citation["page"], start, end, quote)
     except LocalRagError:  # the index is gone, or the file has left it

@@ -81,7 +81,7 @@ class Workspace:
 
     def indexes(self) -> list[str]:
         """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
-        from local_rag.index.store.folder import has_database
+        from local_rag.index.store.sqlite.folder import has_database
 
         below = self.settings.data_folder / "indexes"
         others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []

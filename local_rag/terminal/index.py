@@ -15,7 +15,7 @@ from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.parse.ocr import to_read
 from local_rag.index.path_labels import PathLabel
-from local_rag.index.store.schema import IndexedFile, Root
+from local_rag.index.store.values import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import (
     for_terminal,

@@ -5,19 +5,20 @@ shows.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
-from local_rag.index.store import schema
-from local_rag.index.store.folder import (
+from local_rag.index.store.files import VERSION
+from local_rag.index.store.sqlite.folder import (
     DATABASE,
     DRAFT,
     LOCK,
@@ -26,6 +27,8 @@ from local_rag.index.store.folder import (
     our_files,
     sides,
 )
+from local_rag.index.store.sqlite.schema import TABLES
+from local_rag.index.store.values import IndexSettings
 
 T = TypeVar("T")
 
@@ -56,16 +59,28 @@ class Connection:
         # No __del__: in a cycle of garbage it may run after SQLite's own, which warns of what was not closed.
         weakref.finalize(self, self.db.close).atexit = False  # a thread may be at work with it then
 
-    def snapshot(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup, which sees one snapshot of the index from its first row to its last."""
+    def snapshot(self, work: Callable[[], T]) -> T:
+        """Do some work that sees one state of the index from its first row to its last."""
         if self.db.in_transaction:
-            return lookup(self.db, *arguments)
+            return work()
         self.db.execute("BEGIN")
         try:
-            return lookup(self.db, *arguments)
+            return work()
         finally:
             with contextlib.suppress(sqlite3.OperationalError):
                 self.db.execute("ROLLBACK")
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """The rows of a statement with these values; a list is JSON: SQLite takes few parameters."""
+        return self.db.execute(sql, _named(values)).fetchall()
+
+    def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        self.db.executemany(sql, map(_named, rows))
+
+
+def _named(values: Sequence[object]) -> dict[str, object]:
+    """Values by the names $1, $2, …"""
+    return {str(n): json.dumps(each) if isinstance(each, list) else each for n, each in enumerate(values, 1)}
 
 
 def _connected(folder: Path, mode: str) -> sqlite3.Connection:
@@ -88,7 +103,7 @@ def writable(folder: Path) -> bool:
     return os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
 
 
-def create_database(folder: Path, settings: schema.IndexSettings) -> None:
+def create_database(folder: Path, settings: IndexSettings) -> None:
     """Build the tables under another name: a database that has its name is whole. It takes the place of an earlier
     version's.
     """
@@ -98,8 +113,8 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
-        db.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
-        meta = {"schema": schema.VERSION, "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
+        db.executescript(f"BEGIN; {TABLES} COMMIT;")
+        meta = {"schema": VERSION, "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
         rows = [(name, str(value)) for name, value in {**asdict(settings), **meta}.items()]
         db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
@@ -122,15 +137,6 @@ def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
         db.execute("PRAGMA journal_mode = MEMORY")  # without a journal on disk it can be had on a full one, too
         db.execute("BEGIN EXCLUSIVE")
         yield
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether the writer's lock cannot be had just now."""
-    try:
-        with write_lock(folder, wait=False):
-            return False
-    except (sqlite3.Error, OSError):
-        return True
 
 
 def primary_code(error: BaseException) -> int:
