@@ -11,6 +11,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 S = TypeVar("S", bound="Rows")
 
+Run = Callable[..., list[Any]]
+"""Executes a statement with its values, and gives its rows."""
+
 
 def consistent(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """All statements of a verb see one snapshot."""

@@ -54,5 +54,5 @@ def take(connection: psycopg.Connection[Any], index: ServerIndex, roots: Collect
 
 
 def unlock(connection: psycopg.Connection[Any]) -> None:
-    with suppress(psycopg.Error):  # the server forgets the locks of a connection that ended
-        connection.execute("SELECT pg_advisoryunlock_all(); SET lock_timeout = 0")
+    with suppress(psycopg.OperationalError):  # the server forgets the locks of a connection that ended
+        connection.execute("SELECT pg_advisory_unlock_all(); SET lock_timeout = 0")

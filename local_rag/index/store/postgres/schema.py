@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.index.store.files import VERSION
+from local_rag.index.store.rows import Run
 from local_rag.index.store.values import IndexSettings
 
 if TYPE_CHECKING:
     from local_rag.config.server_index import Server
     from local_rag.core.protocols import Vectors
-
-Run = Callable[..., list[Any]]
-"""Executes a statement with its values, and gives its rows."""
 
 TABLES = """
 CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);

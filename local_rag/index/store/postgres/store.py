@@ -25,10 +25,10 @@ from local_rag.index.store.matrices import Stored, blob, cosines, searched
 from local_rag.index.store.postgres import schema, words
 from local_rag.index.store.postgres.connection import is_lost, missing, pool, transaction, translated_errors
 from local_rag.index.store.postgres.locks import alone_on, connected, has_schema, take, unlock
-from local_rag.index.store.protocol import EVERYTHING, Store
+from local_rag.index.store.postgres.words import FullText
+from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
-from local_rag.index.store.words import Term
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -42,24 +42,14 @@ _ATTEMPTS, _PAUSE = 3, 1.0
 EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
 
-LISTED = 20_000
-"""Chunks up to which a filter is so narrow that all of them are compared; pgvector looks at as many, at most."""
-
 _STORED = (
     "SELECT chunk, embedded.vector, headers.vector FROM embedded JOIN chunks ON chunks.id = chunk"
     " LEFT JOIN headers ON headers.id = header"
 )
 
 
-class PostgresStore(Store):
+class PostgresStore(FullText):
     """The tables of one index."""
-
-    _day = (
-        "CASE WHEN d.date LIKE '%T%' THEN to_char(d.date::timestamptz, 'YYYY-MM-DD') WHEN d.date != '' THEN d.date ELSE"
-        " (SELECT to_char(to_timestamp(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END), 'YYYY-MM-DD')"
-        " FROM files WHERE files.id = d.file) END"
-    )
-    """Moments are days by the server's time zone."""
 
     def __init__(self, index: ServerIndex) -> None:
         """Open what is there. Raises IndexMissing, IndexDamaged, IndexMismatch for another version, NotLocal."""
@@ -316,75 +306,12 @@ class PostgresStore(Store):
                 if self._lacks_nearest():
                     self._execute(schema.NEAREST)
         with self.writing():
-            words.refresh(self._execute)
+            self._count_frequent()
 
     def _lacks_nearest(self) -> bool:
         """Whether there is no HNSW, and this role may make it."""
         sql = "SELECT pg_has_role(relowner, 'USAGE') AND to_regclass('nearest') IS NULL FROM pg_class WHERE oid = "
         return bool(self._execute(f"{sql} to_regclass('embedded')")[0][0])
-
-    # --- words, and what a filter lets pass
-
-    def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
-        return words.counted(self._execute, chunks, terms)
-
-    @consistent
-    def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
-        known, (where, values) = self._words(query), self._passing(filter)
-
-        def ranked(needed: int) -> list[tuple[int, float]]:
-            return words.best(self._execute, known, needed, k, where, *values)
-
-        return known.shares(ranked(len(known.counts)) if self._is_narrow(filter) else known.best(k, ranked))
-
-    @consistent
-    def match_among(self, query: str, chunks: Collection[int]) -> dict[int, float]:
-        known = self._words(query)
-        among = (len(known.counts), len(chunks), "chunks.id = ANY($1)", listed(chunks))
-        return known.shares(words.best(self._execute, known, *among))
-
-    @consistent
-    def passing(self, filter: Filter, chunks: Sequence[int]) -> list[int]:
-        where, values = self._passing(filter)
-        sql = f"SELECT chunks.id FROM chunks WHERE {where} AND chunks.id = ANY(${len(values) + 1})"
-        left = {row[0] for row in self._execute(sql, *values, listed(chunks))}
-        return [chunk for chunk in chunks if chunk in left]
-
-    def _passing(self, filter: Filter) -> tuple[str, list[object]]:
-        """A condition on `chunks`, and its values."""
-        clauses, values = ["true"], list[object]()
-        if filter.conditions is not None:
-            where, values = self._where(filter.conditions)
-            clauses = [f"chunks.document IN (SELECT d.id FROM documents d WHERE {where})"]
-            for phrase in [each for each in map(words.query_of, filter.conditions.phrases) if each]:
-                clauses.append(f"chunks.words @@ {schema.literal(phrase)}::tsquery")
-        if filter.exclude:
-            values.append(list(filter.exclude))
-            clauses.append(f"chunks.key != ALL(${len(values)})")
-        return " AND ".join(clauses), values
-
-    def _is_narrow(self, filter: Filter) -> bool:
-        """Whether few chunks pass."""
-        if filter.conditions is None:
-            return False
-        where, values = self._passing(Filter(filter.conditions))
-
-        def count() -> int:
-            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {LISTED + 1}) AS passing"
-            return int(self._execute(sql, *values)[0][0])
-
-        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= LISTED
-
-    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        return self.snapshot(lambda: words.document_frequency(self._execute, terms))
-
-    @consistent
-    def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
-        return words.is_rare_elsewhere(self._execute, word, files, share)
-
-    @consistent
-    def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
-        return words.named_like(self._execute, terms, limit)
 
     # --- whether it is whole
 

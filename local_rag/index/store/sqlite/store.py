@@ -13,7 +13,6 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,17 +21,16 @@ from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMismatch, Ind
 from local_rag.index.prepare import prepared
 from local_rag.index.store.files import VERSION
 from local_rag.index.store.matrices import blob
-from local_rag.index.store.protocol import EVERYTHING, Store
+from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
-from local_rag.index.store.sqlite import checks, vectors, words
+from local_rag.index.store.sqlite import checks, vectors
 from local_rag.index.store.sqlite import folder as index_folder
 from local_rag.index.store.sqlite.checks import must_be_index, translated_errors
 from local_rag.index.store.sqlite.connection import Connection, create_database, primary_code, write_lock
-from local_rag.index.store.sqlite.filters import DAY, Passing, passing
 from local_rag.index.store.sqlite.folder import anew, has_database, index_name, vectors_file
 from local_rag.index.store.sqlite.vectors import VectorFile, VectorIndex
+from local_rag.index.store.sqlite.words import FullText
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
-from local_rag.index.store.words import Term
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
@@ -47,10 +45,8 @@ FORGET = "forget"
 _IN = "IN (SELECT value FROM json_each($1))"
 
 
-class SqliteStore(Store):
+class SqliteStore(FullText):
     """The files of one index."""
-
-    _day = DAY
 
     def __init__(self, folder: Path) -> None:
         """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
@@ -152,7 +148,7 @@ class SqliteStore(Store):
             sql = 'INSERT INTO chunks (document, key, digest, start, "end", heading, header) VALUES'
             rows = [(numbers[-1], *chunk[:5], headers.get(chunk.header)) for chunk in document.chunks]
             self._many(f"{sql} ($1, $2, $3, $4, $5, $6, $7)", rows)
-        words.add(self._execute, numbers)
+        self._add_words(numbers)
         self._show(f"document {_IN}", numbers)
         reused = f"SELECT count(*) FROM chunks JOIN vectors USING (digest) WHERE document {_IN}"
         return int(self._execute(reused, numbers)[0][0])
@@ -168,7 +164,7 @@ class SqliteStore(Store):
         for path in paths:
             sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = $1 OR container = $1)"
             documents = [row[0] for row in self._execute(sql, path)]
-            words.remove(self._execute, documents)
+            self._remove_words(documents)
             self._execute(f"DELETE FROM names WHERE rowid {_IN}", documents)
             if self._execute("DELETE FROM files WHERE path = $1 OR container = $1 RETURNING id", path):
                 self.set_meta({FORGET: "1"})
@@ -305,59 +301,6 @@ class SqliteStore(Store):
         except (OSError, RuntimeError, LocalRagError):
             with contextlib.suppress(OSError):
                 vectors_file(self.folder, token).unlink(missing_ok=True)
-
-    # --- words
-
-    def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
-        return words.counted(self._execute, chunks, terms)
-
-    @consistent
-    def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
-        known, among, left_out = self._words(query), self._passing(filter), self._left_out(filter)
-        limit, where = k + len(left_out), ""
-        if among and among.few is not None:
-            ranking = words.among(self._execute, known, among.few, limit)
-        else:
-            if among:
-                self._connection.db.create_function("passes", 1, among.mask.tobytes().__getitem__)
-                where = "AND passes(rowid)"
-            ranking = words.best(self._execute, known, limit, where)
-        return known.shares([each for each in ranking if each[0] not in left_out][:k])
-
-    @consistent
-    def match_among(self, query: str, chunks: Collection[int]) -> dict[int, float]:
-        known = self._words(query)
-        return known.shares(words.among(self._execute, known, chunks, len(chunks)))
-
-    @consistent
-    def passing(self, filter: Filter, chunks: Sequence[int]) -> list[int]:
-        among, left_out = self._passing(filter), self._left_out(filter)
-        return [chunk for chunk in chunks if chunk not in left_out and (among is None or among.mask[chunk])]
-
-    def _passing(self, filter: Filter) -> Passing | None:
-        """What meets the conditions of a filter. The last one is kept."""
-        conditions = filter.conditions
-        if conditions is None:
-            return None
-        where, values = self._where(conditions)
-        make = partial(passing, self._execute, where, values, conditions.phrases)
-        return self._cache.get("passing", (self.generation(), conditions), make)
-
-    def _left_out(self, filter: Filter) -> set[int]:
-        return set(self.chunks_by_key(filter.exclude).values())
-
-    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        return words.document_frequency(self._execute, terms)
-
-    @consistent
-    def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
-        return words.is_rare_elsewhere(self._execute, word, files, share)
-
-    def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
-        return words.named_like(self._execute, terms, limit)
-
-    def restore_words(self) -> None:
-        words.restore(self._execute)
 
     # --- whether it is whole
 

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core import cancel
 from local_rag.index.store.matrices import cosines, searched
-from local_rag.index.store.rows import listed
+from local_rag.index.store.rows import Run, listed
 from local_rag.index.store.sqlite.folder import vectors_file
-from local_rag.index.store.sqlite.words import Run
 
 if TYPE_CHECKING:
     import numpy as np
