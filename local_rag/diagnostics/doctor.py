@@ -241,7 +241,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     if waiting := waiting_line(status.embedded, status.chunks):
         yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
     if not codes_are_whole:
-        details = "the file that finds near vectors is missing or damaged: until it is made anew search is slow"
+        details = "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
         yield Check("vectors", "note", details, f"local-rag index --index {index_name(status.path)}")
     if not forgotten:
         which = index_name(status.path)

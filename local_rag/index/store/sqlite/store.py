@@ -284,8 +284,7 @@ class SqliteStore(FullText):
         file, loaded = VectorFile.of(self.meta()), self._vectors
         lost = file.token and not vectors_file(self.folder, file.token).is_file()
         if lost or (file.token and loaded is not None and not loaded.file.token):
-            which = index_name(self.folder)
-            return f"the file that finds near vectors is missing or damaged: local-rag index --index {which}"
+            return "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
         return ""
 
     def _write_vectors(self) -> None:

@@ -176,13 +176,16 @@ def test_pages_are_stored_under_their_last_url(place):
 
 
 def test_another_embedder_needs_new_vectors(index):
-    other = HashingEmbedder(dimension=32, salt="b")
+    other, seen = HashingEmbedder(dimension=32, salt="b"), []
     with pytest.raises(IndexMismatch, match="was made with the embedder"):
         opened(index, other)
     with pytest.raises(IndexMismatch, match="passages of 40 tokens"):
         opened(index, chunk_size=30)
     with opened(index, other, reembed=True) as again:
-        assert again.reembed() == again.count()
+        with pytest.raises(IndexMismatch):
+            again.search("tax", 1)
+        assert again.reembed(seen.append) == again.count() == seen[-1].done == seen[-1].total
+        assert again.reembed() == 0 and again.verify(deep=True)
     with opened(index, other) as again:
         assert sources(again.search("income tax", 1, mode="dense")) == ["tax.txt"]
     with pytest.raises(IndexMismatch):
@@ -233,6 +236,21 @@ def test_a_reader_sees_a_file_whole_or_not_at_all(index):
     done.set()
     thread.join()
     assert {count for count, _ in seen} == {whole} and {letters for _, letters in seen} <= {0, 1}
+
+
+def test_a_snapshot_is_one_commit_from_its_first_statement_to_its_last(index):
+    def write():
+        with index.store.writing():
+            index.store.set_meta({"lamp": "out"})
+
+    def looked():
+        first = index.store.meta()
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+        return first == index.store.meta()
+
+    assert index.store.snapshot(looked) and index.store.meta()["lamp"] == "out"
 
 
 def test_what_passes_a_filter_ranks_as_it_does_among_all(place):

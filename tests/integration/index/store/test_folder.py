@@ -6,13 +6,12 @@ import os
 import sqlite3
 import stat
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder, add, indexed
 
-from local_rag.core.errors import IndexBusy, IndexMismatch, IndexMissing, UsageError
+from local_rag.core.errors import IndexBusy, IndexMissing, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store.sqlite import connection, vectors
 from local_rag.index.store.sqlite.store import SqliteStore
@@ -25,56 +24,19 @@ vectors.faiss.0123456789abcdeg vectors.faiss.0123456789abcdef0 my-index.sqlite
 """.split()
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = SqliteStore.create(tmp_path / "index", SETTINGS)
-    write(made, "lit")
-    yield made
-    made.close()
-
-
-def write(store, lamp):
-    with store.writing():
-        store.set_meta({"lamp": lamp})
-
-
-class TestTransactions:
-    def test_one_that_fails_leaves_nothing(self, store):
-        before = store.meta()
-        with pytest.raises(RuntimeError), store.writing():
-            store.set_meta({"lamp": "out"})
-            raise RuntimeError
-        assert store.meta() == before
-        write(store, "lit")
-        assert store.generation() != before["generation"]
-
-    def test_a_read_sees_one_commit_from_its_first_row_to_its_last(self, store):
-        def lookup():
-            first = store.meta()
-            thread = threading.Thread(target=write, args=(store, "out"))
-            thread.start()
-            thread.join()
-            return first == store.meta()
-
-        assert store.snapshot(lookup) and store.meta()["lamp"] == "out"
-
-    def test_another_writer(self, store, monkeypatch):
-        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
-        other = SqliteStore(store.folder)
-        with store.locked():
-            for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
-                with pytest.raises(IndexBusy, match="another process is writing"):
-                    act(store.folder)
-        with store.writing(), pytest.raises(IndexBusy), other.writing():
-            pass
-        with other.locked(), pytest.raises(IndexBusy), store.locked():
-            pass
-
-    def test_one_of_a_newer_version_is_left_alone(self, store):
-        with store.writing():
-            store.set_meta({"schema": "99"})
-        with pytest.raises(IndexMismatch, match="made by a newer version"):
-            SqliteStore.create(store.folder, SETTINGS)
+def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+    store, other = (SqliteStore.create(tmp_path / "index", SETTINGS) for _ in range(2))
+    with store.locked():
+        for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
+            with pytest.raises(IndexBusy, match="another process is writing"):
+                act(store.folder)
+    with store.writing(), pytest.raises(IndexBusy), other.writing():
+        pass
+    with other.locked(), pytest.raises(IndexBusy), store.locked():
+        pass
+    for each in (store, other):
+        each.close()
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_a_damaged_file_costs_only_time(index, harm):
     before = files(index)
     is_right(index)
     assert files(index) == before and not index.verify()  # who only reads makes and deletes no file
-    assert "missing or damaged: local-rag index --index" in index.waiting_notes()[0]
+    assert "missing or damaged: until it is made anew" in index.waiting_notes()[0]
     index.sync_texts([])
     is_right(index)
     assert len(files(index)) == 1 and index.verify() and index.waiting_notes() == []
