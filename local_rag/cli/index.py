@@ -173,10 +173,11 @@ def status(
         with Index.open(existing_index(settings)) as opened:
             write_result({"digest": opened.content()}, [opened.content()], as_json=json)
         return 0
-    index_status = Index.inspect(existing_index(settings), outlined=True)
+    with Index.open(existing_index(settings)) as opened:
+        index_status, changed = opened.status(outlined=True), opened.changed()
     runtime = served_by(settings, index_status.fingerprint)
-    plain = to_plain(index_status) | {"runtime": runtime}
-    write_result(plain, [status_table(index_status, runtime, command_of(settings))], as_json=json)
+    plain = to_plain(index_status) | {"runtime": runtime, "changed": changed}
+    write_result(plain, [status_table(index_status, runtime, command_of(settings), len(changed))], as_json=json)
     return 0
 
 

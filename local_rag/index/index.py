@@ -7,20 +7,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from local_rag.core.documents import Catalog, LoadedDocument, Narrowing, SyncReport
-from local_rag.core.errors import IndexBusy
+from local_rag.core.documents import Catalog, FileChange, LoadedDocument, Narrowing, SyncReport
+from local_rag.core.errors import IndexBusy, UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
-from local_rag.index import filters
 from local_rag.index.catalog import IndexStatus
+from local_rag.index.filters import conditions
 from local_rag.index.path_labels import PathLabels
+from local_rag.index.prepare import digest
 from local_rag.index.search import Mode, Request, Searcher
-from local_rag.index.store import checks, full_text, reads, vectors, writes
-from local_rag.index.store.schema import IndexedFile, IndexSettings, Passage, Stored
-from local_rag.index.store.store import Store, must_forget
-from local_rag.index.stores import created, destroy, is_current, opened
+from local_rag.index.store.cache import Cache
+from local_rag.index.store.matrices import matrix_of
+from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, is_current, opened
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _READ_AT_ONCE = 50
 
 
 class Index:
-    """One index, and the embedder that it was made with; without one it is listed, and a search finds nothing.
+    """One index, and the embedder that it was made with; without one it is only listed.
 
     Any thread may search while another one syncs. Every method raises IndexDamaged, and those that change the index
     IndexBusy, DiskFull and Stopped; what was committed by then stays.
@@ -52,9 +54,9 @@ class Index:
     narrows = True
 
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
-        self._store, self._settings, self._embedder = store, settings, embedder
+        self.store, self._settings, self._embedder = store, settings, embedder
         self._searcher = Searcher(store, settings, embedder) if embedder else None
-        self._known: dict[str, tuple[str, Any]] = {}
+        self._cache = Cache()
 
     @classmethod
     def open(
@@ -62,28 +64,28 @@ class Index:
         path: Path,
         embedder: Embedder | None = None,
         *,
-        chunk_size: int | None = CHUNK_SIZE,
-        chunk_overlap: int | None = 0,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
         create: bool = False,
         reembed: bool = False,
     ) -> Index:
         """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
 
-        None for a size is that of the index. `reembed` opens an index of another embedder too, for that method. Raises
-        IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an earlier version, UsageError for
-        passages longer than the embedder reads.
+        None for a size is that of the index, in a new one CHUNK_SIZE and 0. `reembed` opens an index of another
+        embedder, for that method. Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an
+        earlier version, UsageError for passages longer than the embedder reads.
         """
         path = path.absolute()
         made = None
         if not create or is_current(path):
             store = opened(path)
-            made = store.read(reads.settings)
+            made = store.settings()
             if embedder is None:
                 return cls(store, made, None)
         assert embedder is not None, "a new index needs an embedder"
         size = chunk_size if chunk_size is not None else made.size if made else CHUNK_SIZE
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
-        checks.check_sizes(embedder, size, overlap)
+        check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
         index = cls(store if made else created(path, settings), settings, embedder)
         if not reembed:
@@ -102,7 +104,7 @@ class Index:
         destroy(path.absolute())
 
     def close(self) -> None:
-        self._store.close()
+        self.store.close()
 
     def __enter__(self) -> Index:
         return self
@@ -112,7 +114,7 @@ class Index:
 
     @property
     def path(self) -> Path:
-        return self._store.folder
+        return self.store.folder
 
     @property
     def embedder(self) -> Embedder:
@@ -135,9 +137,14 @@ class Index:
 
         `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
-        `within` leaves nothing, IndexMismatch after a re-embedding.
+        `within` leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
         """
-        if k < 1 or not query.strip() or self._searcher is None:
+        if self._searcher is None:
+            raise UsageError(
+                f"the index at {self.path} was opened without an embedder, which a search needs for the query",
+                hint="Index.open(path, embedder), or Rag.open(), which opens the embedder of the index",
+            )
+        if k < 1 or not query.strip():
             return []
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
@@ -151,89 +158,85 @@ class Index:
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document whose text is that of a passage, None for any other."""
-        digests = [full_text.digest(document.page_content) for document in documents]
-        stored = self._store.read(reads.vectors_of, digests)
-        known = iter(vectors.matrix_of([blob for blob in stored if blob], self._settings.dimension))
+        stored = self.store.vectors([digest(document.page_content) for document in documents])
+        known = iter(matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
-        return self._store.read(full_text.document_frequency, terms)
+        return self.store.document_frequency(terms)
 
     # --- what it holds
 
-    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup of `store.reads`: what lists and shows files reads them in this way."""
-        return self._store.read(lookup, *arguments)
-
     def generation(self) -> str:
         """What changes with every commit."""
-        return self._store.read(reads.meta)["generation"]
+        return self.store.generation()
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""
-        return cast(Catalog, self._once("catalog", catalogs.catalog))
+        return self._cache.get("catalog", self.generation(), lambda: self._in_snapshot(catalogs.catalog))
 
     def content(self) -> str:
         """16 hex digits that change when any passage does, and not otherwise."""
-        return str(self._once("content", reads.content))
-
-    def _once(self, name: str, lookup: Callable[..., Any]) -> Any:
-        generation = self.generation()
-        if self._known.get(name, ("",))[0] != generation:
-            self._known[name] = generation, self._store.read(lookup)
-        return self._known[name][1]
+        return self._cache.get("content", self.generation(), self.store.content)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
         """What it says of itself; the summary only where it is `outlined`."""
-        return self._store.read(catalogs.inspect, self.path, outlined)
+        return self._in_snapshot(lambda store: catalogs.inspect(store, outlined))
+
+    def _in_snapshot(self, lookup: Callable[[Store], T]) -> T:
+        return self.store.snapshot(lambda: lookup(self.store))
 
     def count(self) -> int:
         """How many passages there are."""
-        return self._store.read(reads.counts).chunks
+        return self.store.counts().chunks
 
     def embedded_count(self) -> tuple[int, int]:
         """How many passages have a vector, and how many there are; the others are matched by their words only."""
-        counts = self._store.read(reads.counts)
+        counts = self.store.counts()
         return counts.embedded, counts.chunks
 
     def waiting_notes(self) -> list[str]:
-        """How many passages have no vector yet, in a line; empty where all have one."""
-        return list(filter(None, [waiting_line(*self.embedded_count())]))
+        """How many passages have no vector yet, and why search is slower than it should be, a line each."""
+        return list(filter(None, [waiting_line(*self.embedded_count()), self.store.degraded()]))
 
     def path_labels(self, here: Path | None = None) -> PathLabels:
         """Short names of the files, which --in understands; `here` is the current folder of a person at a terminal."""
-        return PathLabels((root.path for root in self._store.read(reads.roots)), here)
+        return PathLabels((root.path for root in self.store.roots()), here)
+
+    def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
+        """Those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
+        files = self.store.files() if sources is None else filter(None, map(self.store.file, sources))
+        return {file.path: became for file in files if (became := file.became)}
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
         wanted = Narrowing.of(within).of_documents
-        chosen = self._store.read(filters.selected_files, self.path, wanted) if wanted else None
-        return self._store.read(reads.indexed_files, chosen)
+        return self.store.indexed_files(self.store.files_meeting(conditions(self.store, wanted)) if wanted else None)
 
     def stored(self, keys: Collection[str]) -> Stored:
         """What the index has now of passages that were retrieved before."""
-        chunks = list(self._store.read(reads.chunks_by_key, keys).values())
-        kept = {passage.key: passage for passage in self._store.read(reads.passages, chunks)}
-        return Stored(self.content(), frozenset(self._store.read(reads.paths)), kept)
+        chunks = list(self.store.chunks_by_key(keys).values())
+        kept = {passage.key: passage for passage in self.store.passages(chunks)}
+        return Stored(self.content(), frozenset(self.store.paths()), kept)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
-        ordered = self._store.read(reads.in_turns, seed)
+        ordered = self.store.in_turns(seed)
         for first in range(0, len(ordered), _READ_AT_ONCE):
-            yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
+            yield from self.store.passages(ordered[first : first + _READ_AT_ONCE])
 
     def verify(self, *, deep: bool = False) -> bool:
-        """Read all files of the index; False if the file of vectors was not whole and is made anew.
+        """Read all files of the index; False if the file of vectors is not whole: the next sync makes it anew.
 
         `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1. Raises
         IndexDamaged.
         """
-        return self._store.verify(deep=deep)
+        return self.store.verify(deep=deep)
 
     def has_forgotten(self) -> bool:
         """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
-        return not self._store.read(must_forget)
+        return not self.store.must_forget()
 
     # --- changing it
 
@@ -267,18 +270,16 @@ class Index:
         from local_rag.index.sync.roots import WalkOptions, real_path, remember_roots
         from local_rag.index.sync.text import TextSync
 
-        named = (
-            [str(real_path(path)) for path in paths] if paths else [root.path for root in self._store.read(reads.roots)]
-        )
+        named = [str(real_path(path)) for path in paths] if paths else [root.path for root in self.store.roots()]
         with self._locked(named):
             taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, taken, follow_links)
-            roots = remember_roots(self._store, paths or (), options)
-            sync = TextSync(self._store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
+            roots = remember_roots(self.store, paths or (), options)
+            sync = TextSync(self.store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)
             if prune:
-                with self._store.writing() as db:
-                    writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
+                with self.store.writing():
+                    self.store.forget_roots([root.path for root in roots if not Path(root.path).exists()])
             return self._concluded(report, progress, embed)
 
     def sync_pages(
@@ -298,7 +299,7 @@ class Index:
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        report = PageSync(self._store, self.embedder, self._settings, self._locked).run(urls, read, prune=prune)
+        report = PageSync(self.store, self.embedder, self._settings, self._locked).run(urls, read, prune=prune)
         with suppress(IndexBusy), self._locked():  # the pages are stored; the process that writes now does the rest
             report = self._concluded(report, progress, embed)
         return report
@@ -319,7 +320,7 @@ class Index:
         from local_rag.index.sync.pages import sync_texts
 
         with self._locked():
-            report = sync_texts(self._store, self.embedder, self._settings, texts, whole, progress)
+            report = sync_texts(self.store, self.embedder, self._settings, texts, whole, progress)
             return self._concluded(report, progress, embed)
 
     def embed(self, progress: Callable[[Progress], None] | None = None) -> int:
@@ -344,7 +345,7 @@ class Index:
         from local_rag.index.sync.scans import read_scans
 
         with self._locked():
-            return read_scans(self._store, self.embedder, self._settings, report, languages, progress)
+            return read_scans(self.store, self.embedder, self._settings, report, languages, progress)
 
     def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
         """Make the full text anew, and every vector with this embedder; the number of passages embedded.
@@ -355,11 +356,11 @@ class Index:
         """
         from local_rag.index.sync.embed import prepare_reembedding
 
-        with self._store.locked(alone=True):
-            made = self._store.read(reads.settings)
+        with self.store.locked(alone=True):
+            made = self.store.settings()
             if (made.size, made.overlap) != (self._settings.size, self._settings.overlap):
                 self._check()
-            prepare_reembedding(self._store, self.embedder, made, self._settings)
+            prepare_reembedding(self.store, self.embedder, made, self._settings)
             return self._embedded(progress)
 
     def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
@@ -370,9 +371,9 @@ class Index:
         """
         from local_rag.index.sync.roots import remove
 
-        with self._store.locked():
-            removed = remove(self._store, paths, missing_ok=missing_ok)
-            self._store.forget()
+        with self.store.locked():
+            removed = remove(self.store, paths, missing_ok=missing_ok)
+            self.store.forget()
             return removed
 
     def keep_out(self, paths: Sequence[Path]) -> list[str]:
@@ -382,38 +383,36 @@ class Index:
         """
         from local_rag.index.sync.roots import keep_out
 
-        with self._store.locked():
-            return keep_out(self._store, paths)
+        with self.store.locked():
+            return keep_out(self.store, paths)
 
     def set_about(self, about: str) -> None:
         """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text."""
-        with self._store.locked():
-            catalogs.set_about(self._store, about)
+        with self.store.locked():
+            catalogs.set_about(self.store, about)
 
     def _concluded(self, report: SyncReport, progress: Callable[[Progress], None] | None, embed: bool) -> SyncReport:
         """The report once no byte of what was removed is left, and the second phase has ended."""
         began = time.monotonic()
-        self._store.forget()
+        self.store.forget()
         new = self._embedded(progress) if embed else 0
         if not embed:
-            self._store.refresh()
+            self.store.refresh()
         embedded, chunks = self.embedded_count()
         seconds = report.seconds + time.monotonic() - began
-        scans = sum(len(file.scans) for file in self._store.read(reads.scanned))
+        scans = sum(len(file.scans) for file in self.store.scanned())
         return replace(report, embedded=new, not_embedded=chunks - embedded, seconds=seconds, scans=scans)
 
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        count = Embedding(self._store, self.embedder, progress).run()
-        self._store.replaced_earlier()
-        return count
+        return Embedding(self.store, self.embedder, progress).run()
 
     @contextmanager
     def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:
-        with self._store.locked(roots):
+        with self.store.locked(roots):
             self._check()
             yield
 
     def _check(self) -> None:
-        self._store.read(checks.check_settings, self.path, self._settings)
+        check_settings(self.store, self._settings)

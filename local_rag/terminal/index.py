@@ -15,7 +15,7 @@ from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.parse.ocr import to_read
 from local_rag.index.path_labels import PathLabel
-from local_rag.index.store.schema import IndexedFile, Root
+from local_rag.index.store.values import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import (
     for_terminal,
@@ -132,10 +132,10 @@ def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
     return [*lines, f"and more in {plural(rest, 'folder')} (--json names all)"] if rest else lines
 
 
-def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index") -> PlainTable:
+def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index", changed: int = 0) -> PlainTable:
     """What `local-rag status` says of an index, and of what computes the vectors of questions.
 
-    `command` makes the vectors that are missing.
+    `command` makes the vectors that are missing, and reads the files that are `changed` or gone since.
     """
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
@@ -154,6 +154,8 @@ def status_table(status: IndexStatus, runtime: str, command: str = "local-rag in
         "fingerprint": status.fingerprint,
         "vectors": vectors if status.embedded else "none yet",
     }
+    if changed:
+        rows["changed"] = f"{plural(changed, 'file')} changed or gone since: {command}"
     phases = {"text": status.text_pace, "embedding": status.embedding_pace}
     if paces := [f"{name} {_pace(pace)}" for name, pace in phases.items() if pace]:
         rows["last pace"] = ", ".join(paces)

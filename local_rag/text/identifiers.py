@@ -25,12 +25,19 @@ _GROUP = re.compile(r"[A-Za-z0-9]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
+def is_unspaced(text: str) -> bool:
+    """Whether a sign of a script without blanks is in it."""
+    return bool(_UNSPACED.search(text))
+
+
 def searchable(text: str) -> str:
-    """The text as full-text search reads it: a blank around each sign of a script without blanks, and behind the text
-    its identifiers in one piece.
-    """
-    spaced = text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
-    return "\n".join([spaced, *dict.fromkeys(identifiers(text))])
+    """The text as full-text search reads it: spaced, with its identifiers in one piece behind it."""
+    return "\n".join([spaced(text), *dict.fromkeys(identifiers(text))])
+
+
+def spaced(text: str) -> str:
+    """The text with a blank around each sign of a script without blanks."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
 
 
 def identifiers(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from calendar import month_name
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.verdicts import Complexity
+from local_rag.text.identifiers import SHORTEST, identifiers
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
 from local_rag.text.words import content_stems, content_words, fold, stem, words

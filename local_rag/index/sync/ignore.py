@@ -16,7 +16,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from local_rag.core.documents import MEMBER
 from local_rag.core.errors import reason_of
-from local_rag.index.store.schema import Root
+from local_rag.index.store.values import Root
 from local_rag.index.sync.read import read_start
 from local_rag.text.display import composed
 

@@ -13,7 +13,7 @@ from local_rag.core import cancel
 from local_rag.core.errors import reason_of
 from local_rag.index.parse.loaders import HOLDERS, loader, version_mark
 from local_rag.index.parse.pdf_page import IMAGES
-from local_rag.index.store.schema import FileRow, Root
+from local_rag.index.store.values import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked
 from local_rag.index.sync.roots import is_below
 

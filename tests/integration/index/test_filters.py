@@ -14,8 +14,8 @@ from support.fakes_index import add, indexed, markdown
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.index import search
 from local_rag.index.filters import matching
+from local_rag.index.store.sqlite import vectors, words
 
 FILES = {
     "notes/plan.md": ("The roof of the boat house is due for paint.", "2023-03-31 00:00"),
@@ -39,7 +39,8 @@ def index(request, tmp_path_factory):
         moment = datetime.fromisoformat(changed).timestamp()
         os.utime(folder / name, (moment, moment))
     with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
-        patched.setattr(search, "FEW", request.param)
+        patched.setattr(words, "LISTED", request.param)
+        patched.setattr(vectors, "FEW", min(request.param, vectors.FEW))
         made.sync([folder / "notes", folder / "page.html"])
         yield made
 

@@ -25,7 +25,6 @@ from local_rag.index.index import Index
 from local_rag.index.parse import loaders
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store import reads
 from local_rag.index.sync import read, text
 from local_rag.index.sync.ignore import SECRET
 
@@ -94,10 +93,10 @@ class Notes:
 
     def inside(self, *names):
         """What the index holds of the files in files."""
-        assert [path.partition(MEMBER)[2] for path in self.index.read(reads.paths) if MEMBER in path] == list(names)
+        assert [path.partition(MEMBER)[2] for path in self.index.store.paths() if MEMBER in path] == list(names)
 
     def unreadable(self, *names):
-        assert list(map(self.name, self.index.read(reads.failures))) == list(names)
+        assert list(map(self.name, self.index.store.failures())) == list(names)
 
     def name(self, path):
         return os.path.relpath(path, self.folder)
