@@ -277,6 +277,8 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     if patterns:
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
         lines.append(f"Kept out from now on. To take that back: {sync} {again}")
+    elif keep_out and removed:
+        lines.append("No folder above is indexed, so it stays out until you name it again.")
     elif inside:
         its, it = ("Its", "it") if len(inside) == 1 else ("Their", "them")
         lines.append(

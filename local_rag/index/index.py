@@ -398,10 +398,11 @@ class Index:
         new = self._embedded(progress) if embed else 0
         if not embed:
             self.store.refresh()
-        embedded, chunks = self.embedded_count()
+        counts = self.store.counts()
         seconds = report.seconds + time.monotonic() - began
         scans = sum(len(file.scans) for file in self.store.scanned())
-        return replace(report, embedded=new, not_embedded=chunks - embedded, seconds=seconds, scans=scans)
+        report = replace(report, documents=counts.documents, dated=counts.dated, scans=scans, seconds=seconds)
+        return replace(report, embedded=new, not_embedded=counts.chunks - counts.embedded)
 
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding

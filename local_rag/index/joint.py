@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTED = ("files", "documents", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
+_COUNTED = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
 _SUMMED = ("documents", "chunks", "files")

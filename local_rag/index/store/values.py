@@ -140,13 +140,16 @@ class Filter(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Files on the disk, pages of the web, documents, chunks, and chunks that vector search sees."""
+    """Files on the disk, pages of the web, documents, chunks, chunks that vector search sees, and documents that say
+    when they are from.
+    """
 
     files: int
     pages: int
     documents: int
     chunks: int
     embedded: int
+    dated: int
 
 
 class UnusableRow(Exception):

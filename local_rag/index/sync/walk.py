@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -188,7 +189,9 @@ class _Search:
 
         A link out of the root is left out and named, unless another root decides about what it leads to.
         """
-        real = Path(os.path.realpath(path))
+        real = path
+        with suppress(OSError):  # it has gone meanwhile
+            real = Path(os.path.realpath(path))
         place, printed = _Place(path, real, rules), _printable(path)
         is_folder, is_file = os.path.isdir(real), os.path.isfile(real)  # noqa: PTH112, PTH113 - they raise nothing
         if self._home.is_relative_to(real):
