@@ -127,7 +127,7 @@ def base(tmp_path):
         (None, ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "notes/lease.pdf"}),  # at a page nobody is anywhere
     ],
 )
-def test_a_label_opens_the_file_at_a_terminal_and_else_begins_with_a_folder_that_tells_it_from_others(
+def test_a_label_opens_its_file_at_a_terminal_and_else_begins_with_the_indexed_folder(
     base, monkeypatch, here, roots, labels
 ):
     monkeypatch.chdir(base)
