@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
 from support.asking import opened
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import ScriptedEngine
 from support.graph_runs import final_state
 from support.screen import shown
 
@@ -26,10 +26,7 @@ from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.cancel import Cancel, current
 from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.events import Step
 from local_rag.core.protocols import AnswerDelta
-from local_rag.core.serialization import to_json
-from local_rag.core.verdicts import Usage
 from local_rag.runtime.export import markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
@@ -204,109 +201,6 @@ def test_fresh_names_are_the_date_and_the_first_words_and_never_taken():
     assert name.endswith(" What does the plan cost all")
     rag.ask("What?", thread=name)
     assert rag.history.fresh("What does the plan cost, all in all?") == f"{name} 2"
-
-
-# --- nothing of one question is seen by the next ----------------------------------------------------------------
-
-
-class TwoShelves(FakeCorpus):
-    """Disjoint passages for the two questions: every query names one of them."""
-
-    def search(self, query, k, *, within=(), exclude=()):
-        shelf = "second" if "second" in query else "first"
-        self.queries.append(query)
-        found = [passage(f"{shelf}-{n}", f"The {shelf} plan costs {n}00 euros.") for n in range(1, 7)]
-        return [one for one in found if one.metadata["chunk_id"] not in exclude][:k]
-
-
-class Watching(ScriptedEngine):
-    """Remembers every passage and draft that it is shown."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.seen, self.failed = [], []
-
-    def _see(self, documents):
-        self.seen += [document.metadata["chunk_id"] for document in documents]
-
-    def relevance(self, question, documents):
-        self._see(documents)
-        return super().relevance(question, documents)
-
-    def answer(self, question, documents, attempt):
-        self._see(documents)
-        self.failed += attempt.failed
-        for piece in super().answer(question, documents, attempt):
-            yield AnswerDelta(
-                piece.text.replace("It", f"The {'second' if 'second' in question else 'first'} plan"), usage=piece.usage
-            )
-
-    def grade(self, question, documents, generation, *, check="both"):
-        self._see(documents)
-        assert not ("second" in question and "first" in generation)
-        return super().grade(question, documents, generation, check=check)
-
-    def reason(self, question, documents, thoughts):
-        self._see(documents)
-        return super().reason(question, documents, thoughts)
-
-
-WIRINGS = {
-    "plain": [{}],
-    "self-rag": [{}, {"self_rag__candidates": 2}, {"self_rag__final_grade": "separate"}, {"strict": True}],
-    "crag": [{}, {"crag__refine": True}, {"crag__trigger": "thresholds"}],
-    "adaptive": [{}, {"adaptive__complexity": "multi"}],
-}
-CASES = [(graph, flags) for graph, several in WIRINGS.items() for flags in several]
-VERDICTS = st.lists(st.sampled_from(["y", "n", "?", "yn", "nny"]), min_size=1, max_size=6)
-GRADES = st.lists(
-    st.tuples(st.sampled_from(["fully", "partially", "no", "unparsed"]), st.integers(0, 5)), min_size=1, max_size=6
-)
-DRAFTS = st.lists(
-    st.sampled_from(
-        ["It costs 100 euros [1].", "It costs 200 euros [2][9].", "The passages do not contain the answer."]
-    ),
-    min_size=1,
-    max_size=3,
-)
-WORKING = ("rejected", "nearest", "documents", "drafts")
-
-
-@pytest.mark.parametrize(("graph", "flags"), CASES, ids=[f"{graph} {flags}" for graph, flags in CASES])
-@settings(
-    max_examples=max(3, settings().max_examples // 7),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(relevant=VERDICTS, grades=GRADES, drafts=DRAFTS)
-def test_a_second_question_never_sees_anything_of_the_first(graph, flags, relevant, grades, drafts):
-    engine = Watching(relevant=relevant, grades=grades, drafts=drafts)
-    rag = opened(engine, TwoShelves(), **flags)
-    name = rag.history.fresh("property")
-    try:
-        first = rag.ask("What does the first plan cost?", graph=graph, thread=name)
-        engine.seen.clear()
-        engine.failed.clear()
-        *events, done = rag.stream("What does the second plan cost?", graph=graph, thread=name)
-    except EngineError as error:
-        assert "the grader gave no usable verdict" in str(error)
-        return
-    answer, states = done.answer, [event.state for event in events if isinstance(event, Step)]
-
-    assert all(one.startswith("second-") for one in engine.seen)
-    assert not any("first" in draft for draft, _ in engine.failed)
-    shown = [*answer.citations, *answer.nearest]
-    assert all("/second-" in citation.source for citation in shown)
-    assert "first" not in answer.text
-    assert all(one.chunk_id.startswith("second-") for one in answer.decisions if one.chunk_id)
-    for state in states:
-        assert "first-" not in "".join(str(state.get(key, "")) for key in WORKING)
-        assert not any("first" in query for query in state.get("tried", ()))
-    assert answer.tries.get("generations", 0) == answer.path.count("generate")
-    assert states[0].get("usage", Usage()) == Usage()
-    assert questions(rag, name) == [first.question, answer.question]
-    assert "first" not in to_json(rag.history.turns(name)[1])
-    rag.close()
 
 
 # --- from the command line ------------------------------------------------------------------------------------
