@@ -19,14 +19,17 @@ class Gated(ScriptedEngine):
 
     def __init__(self, **script):
         super().__init__(**script)
-        self.gate, self.working = threading.Event(), threading.Event()
+        self.gate, self.working, self.left = threading.Event(), threading.Event(), threading.Event()
 
     def answer(self, question, documents, attempt):
-        for number, delta in enumerate(super().answer(question, documents, attempt)):
-            yield delta
-            self.working.set()
-            while number == 0 and not self.gate.is_set():
-                cancel.current().wait(0.02)
+        try:
+            for number, delta in enumerate(super().answer(question, documents, attempt)):
+                yield delta
+                self.working.set()
+                while number == 0 and not self.gate.is_set():
+                    cancel.current().wait(0.02)
+        finally:
+            self.left.set()
 
 
 class Stubborn(Gated):

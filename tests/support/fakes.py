@@ -8,6 +8,7 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
+from local_rag.core import cancel
 from local_rag.core.documents import Catalog, Narrowing, WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
@@ -23,6 +24,16 @@ def passage(number, text="", score=0.5, **about):
     base = {"source": f"/notes/{number}.md", "title": "", "page": None, "heading": "", "start": 0, "end": len(text)}
     scores = {"chunk_id": str(number), "score": score, "rank_score": 0.1, "origin": "files", "url": ""}
     return Document(text, metadata=base | scores | about)
+
+
+def late_at(task):
+    """For `ScriptedEngine.at`: the time of the question runs out at that task."""
+
+    def at(now):
+        if now == task:
+            cancel.current().deadline = 0.0
+
+    return at
 
 
 def then_last(values):

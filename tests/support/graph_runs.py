@@ -9,7 +9,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.web.search import Off
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, late_at, passage
 
 QUESTION = "What does the plan cost?"
 SCRIPT = [field.name for field in fields(ScriptedEngine)]
@@ -49,25 +49,21 @@ def parts(
     """
     engine = engine or ScriptedEngine(**{name: given.pop(name) for name in [*given] if name in SCRIPT})
     limits = {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
-    values, cancel = Values(**given, limits=limits), Cancel(1000)
-
-    def expire(task):
-        cancel.deadline = 0.0 if task == late else cancel.deadline
+    values = Values(**given, limits=limits)
 
     def may_search(query):
-        expire("consent")
+        late_at(late)("consent")
         return consent
 
     if late:
-        engine.at = expire
-    expire("start")
+        engine.at = late_at(late)
     deps = Deps(
         corpus or FakeCorpus([passage(number) for number in range(1, found + 1)]),
         engine,
         (FakeWeb(found=pages) if web is True else web) or Off(),
         values.limits,
         allow_direct=direct,
-        cancel=cancel,
+        cancel=Cancel(0.0 if late == "start" else 1000),
         may_search=may_search,
         self_rag=values.self_rag,
         crag=values.crag,

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,17 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from support import CHECKOUT
 from support.asking import opened
-from support.fakes import ScriptedEngine
+from support.fakes import ScriptedEngine, late_at
 from support.graph_runs import final_state
 from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.cancel import Cancel, current
-from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.protocols import AnswerDelta
+from local_rag.core.errors import EngineError, UsageError
 from local_rag.runtime.export import markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
@@ -67,22 +61,6 @@ def test_a_turn_is_shown_with_its_verdicts_and_what_it_cost(capsys, tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_a_thread_survives_a_restart_in_another_process():
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    rag.close()
-    program = (
-        "import sys; sys.path.insert(0, 'tests')\n"
-        "from support.asking import opened\n"
-        "with opened() as rag: print(rag.ask('And the other?', thread='plan').asked)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)
-    assert done.stdout == "And the other? (What does the plan cost?)\n", done.stderr
-    with opened() as again:
-        assert questions(again, "plan") == ["What does the plan cost?", "And the other?"]
-
-
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
     engine = ScriptedEngine()
@@ -99,27 +77,15 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
-    class Slow(ScriptedEngine):
-        def relevance(self, question, documents):
-            time.sleep(0.5)
-            return super().relevance(question, documents)
-
     opened().ask("What does the plan cost?", thread="plan")
-    rag = opened(Slow(), limits__seconds=0.4)
+    rag = opened(ScriptedEngine(at=late_at("relevance")))
     answer = rag.ask("And the other?", thread="plan")
-    assert (answer.status, answer.reason) == ("abstained", "out of time after 0.4 s")
+    assert (answer.status, answer.reason) == ("abstained", "out of time after 300 s")
     assert questions(rag, "plan") == ["What does the plan cost?"]
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
-    class Late(ScriptedEngine):
-        def grade(self, *arguments, **options):
-            found = super().grade(*arguments, **options)
-            while not current().expired:
-                time.sleep(0.01)
-            return found
-
-    rag = opened(Late(), limits__seconds=3)
+    rag = opened(ScriptedEngine(at=late_at("grade")))
     answer = rag.ask("What does the plan cost?", thread="plan")
     assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
     assert rag.history.turns("plan")[0].answer.status == "grounded"
@@ -151,13 +117,12 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
 def test_two_questions_at_once_in_one_thread_lose_no_turn():
     begun, go_on = threading.Event(), threading.Event()
 
-    class Waiting(ScriptedEngine):
-        def grade(self, question, documents, generation, *, check="both"):
+    def wait(task):
+        if task == "grade":
             begun.set()
             assert go_on.wait(60)
-            return super().grade(question, documents, generation, check=check)
 
-    first, second = opened(Waiting()), opened()
+    first, second = opened(ScriptedEngine(at=wait)), opened()
     second.ask("What does the plan cost?", thread="plan")
     slow = threading.Thread(target=first.ask, args=("What does the fence cost?",), kwargs={"thread": "plan"})
     slow.start()
@@ -313,33 +278,6 @@ def test_no_text_of_a_file_breaks_the_page(text):
     assert page.count("\n## ") == 1
 
 
-def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    rag.ask("And the other?", thread="plan")
-    rag.ask("What does the rent cost?", thread="rent")
-    assert rag.history.rename("plan", "costs of the plan") == "costs of the plan"
-    assert rag.history.names() == ["costs of the plan", "rent"]
-    assert rag.ask("And then?", thread="costs of the plan").asked != "And then?", "it goes on from the turns before it"
-    runs = [run for run in rag.history.runs() if run.thread == "costs of the plan"]
-    assert len(runs) == 3 and {run.thread for run in rag.history.runs()} == {"costs of the plan", "rent"}
-    assert rag.history.run(runs[-1].id).answer.thread == "costs of the plan"
-
-
-def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
-    rag = opened()
-    for name in ("plan", "rent"):
-        rag.ask("What does it cost?", thread=name)
-    with pytest.raises(UsageError, match="there is a thread 'rent' already"):
-        rag.history.rename("plan", "rent")
-    with pytest.raises(UsageError, match="is named with letters"):
-        rag.history.rename("plan", "plan\u202e")
-    with pytest.raises(UsageError, match="there is no thread 'costs'"):
-        rag.history.rename("costs", "plans")
-    assert rag.history.rename("plan", "plan") == "plan"
-    assert rag.history.names() == ["plan", "rent"]
-
-
 def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
     assert run(["threads", "rename", "plan", "costs"]) == 0
     assert capsys.readouterr().out == "renamed the thread plan to costs\n"
@@ -347,23 +285,3 @@ def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
     assert "What does the plan cost?" in capsys.readouterr().out
     assert run(["threads", "rename", "plan", "costs"]) == 2
     assert "there is no thread 'plan'" in capsys.readouterr().err
-
-
-def test_a_question_is_stopped_from_another_thread_while_a_node_works():
-    class Busy(ScriptedEngine):
-        def answer(self, question, documents, attempt):
-            working.set()
-            assert ended.wait(30)
-            yield AnswerDelta("late")
-
-    working, ended, cancel = threading.Event(), threading.Event(), Cancel()
-    rag = opened(Busy())
-    stopping = threading.Thread(target=lambda: (working.wait(30), cancel.stop()))
-    stopping.start()
-    with pytest.raises(Stopped):
-        for _ in rag.stream("What does the plan cost?", thread="plan", cancel=cancel):
-            pass
-    ended.set()
-    stopping.join()
-    assert rag.history.threads() == []
-    rag.close()

@@ -8,13 +8,12 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 
 import pytest
 from support import CHECKOUT
 from support.asking import opened
-from support.fakes import FakeWeb, ScriptedEngine
+from support.fakes import FakeWeb, ScriptedEngine, late_at
 from support.processes import bound_by_permissions
 
 from local_rag import History
@@ -148,12 +147,6 @@ def test_so_many_records_are_kept_the_last_ones_and_chats_and_judgements_stay(hi
     assert [judgement.note for judgement in history.judgements()] == ["fine"]
 
 
-class Slow(ScriptedEngine):
-    def relevance(self, question, documents):
-        time.sleep(0.5)
-        return super().relevance(question, documents)
-
-
 def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
     engine = ScriptedEngine()
     with opened(engine) as rag:
@@ -164,13 +157,12 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
         with pytest.raises(EngineError):
             rag.ask(QUESTION, graph="plain")
 
-    class Picky(ScriptedEngine):
-        def relevance(self, question, documents):
-            raise UsageError("no file is called so", hint="local-rag files")
+    def refuse(task):
+        raise UsageError("no file is called so", hint="local-rag files")
 
     with pytest.raises(UsageError):
-        asked(engine=Picky())
-    late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
+        asked(engine=ScriptedEngine(at=refuse))
+    late, _ = asked(engine=ScriptedEngine(at=late_at("relevance")))
     assert (late.status, late.state, ran_out_of_time(late.reason)) == ("abstained", "stopped", True)
     assert [run.status for run in history.runs()] == ["abstained", "refused", "failed", "stopped"]
     _, refused, failed, stopped = (history.run(run.id) for run in history.runs())

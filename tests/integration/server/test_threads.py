@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html.parser
-import re
 
 import pytest
 from support.asking import asked, scripted
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import ScriptedEngine
 from support.serving import a_workspace
 
 
@@ -53,6 +52,7 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     assert renamed == {"name": costs["thread"]}
     talked.got("/api/thread?thread=plan", 404)
     assert asked(talked, "And then?", **costs)[-1][1]["turn"] == 3
+    assert {run.thread for run in talked.workspace.history.runs()} == {costs["thread"]}
     assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
     assert talked.got("/api/threads") == {"threads": []}
     assert talked.workspace.history.runs() == []
@@ -76,6 +76,7 @@ def test_a_name_that_is_taken_or_none_is_refused(talked):
     for wanted in ("rent", "a\u202eb", "", "a\nb"):
         assert talked.posted("/api/thread/rename", {"thread": "plan", "to": wanted}, 400)["code"] == "usage", wanted
     talked.posted("/api/thread/rename", {"thread": "none", "to": "x"}, 404)
+    talked.posted("/api/thread/rename", {"thread": "plan", "to": "plan"})
     assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 
@@ -113,16 +114,6 @@ def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
     assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
     policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
     assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
-
-
-def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
-    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-    corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
-    client = serve(scripted(ScriptedEngine(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
-    asked(client, f"What does it cost {evil}?", thread="plan")
-    text = client.get("/api/thread/export?thread=plan&turn=1&format=html").text
-    assert not {"script", "img"} & {tag for tag, _ in Tags(text).seen}
-    assert not re.search("<script|<img", text)
 
 
 def left(client, thread="plan"):
