@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.asking import eventually
 from support.fakes_index import HashingEmbedder
 from support.processes import bound_by_permissions
 
@@ -21,7 +22,7 @@ from local_rag.core.progress import Silent
 from local_rag.index.index import Index
 from local_rag.runtime import watching
 from local_rag.runtime.indexing import Request, index_files
-from local_rag.runtime.watching import Pending, Watching, battery
+from local_rag.runtime.watching import Watching, battery
 
 EMBEDDER = HashingEmbedder()
 QUIET = 0.1
@@ -64,12 +65,9 @@ class World:
             stop.set()
             thread.join()
 
-    def says(self, *words, seconds=60):
+    def says(self, *words):
         """Wait until all these words stand in what was said, in any lines."""
-        until = time.monotonic() + seconds
-        while not all(word in "\n".join(self.lines) for word in words):
-            assert time.monotonic() < until, (words, self.lines)
-            time.sleep(0.02)
+        assert eventually(lambda: all(word in "\n".join(self.lines) for word in words)), (words, self.lines)
 
     def content(self, path=None):
         with Index.open(path or self.settings.index_path) as index:
@@ -78,10 +76,8 @@ class World:
     def becomes_fresh(self, folder):
         """Wait until the index has what a new one of the same files has."""
         self.index(folder, self.notes)
-        wanted, until = self.content(folder), time.monotonic() + 60
-        while self.content() != wanted:
-            assert time.monotonic() < until, self.lines
-            time.sleep(QUIET)
+        wanted = self.content(folder)
+        assert eventually(lambda: self.content() == wanted), self.lines
 
 
 @pytest.fixture
@@ -133,22 +129,21 @@ def test_a_writer_is_waited_for_and_an_error_does_not_end_it(world):
 
 
 @pytest.mark.slow
-def test_what_grows_is_read_once_it_is_quiet(world, monkeypatch):
+def test_what_grows_is_read_once_it_looks_alike_twice_and_a_log_after_a_while(world, monkeypatch):
+    looked, whole = [], threading.Event()
+    monkeypatch.setattr(watching, "look", lambda path: looked.append(path) or (whole.is_set() or len(looked)))
     with world.watched():
         world.says("watching")
         before = world.syncs
-        for times in range(1, 12):
-            world.write("growing.md", times=times)
-            time.sleep(QUIET / 3)
+        world.write("growing.md")
+        assert eventually(lambda: len(looked) > 4) and world.syncs == before
+        whole.set()
         world.says("growing.md")
         assert world.syncs == before + 1
-    looks = iter([1, 2, 2, 3])
-    monkeypatch.setattr(watching, "look", lambda path: next(looks))
-    pending = Pending(quiet=0)
-    pending.add(["file"])
-    assert [pending.settled(), pending.settled()] == [False, True], "two looks are alike"
-    pending.first -= watching.LONGEST
-    assert pending.settled(), "a log never is"
+        whole.clear()
+        monkeypatch.setattr(watching, "LONGEST", 0)
+        world.write("log.md")
+        world.says("log.md")
 
 
 @pytest.mark.slow
