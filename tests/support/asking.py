@@ -32,6 +32,20 @@ class Gated(ScriptedEngine):
             self.left.set()
 
 
+class Steps:
+    """For `ScriptedEngine.at`: holds a question at each of these tasks, until it is let go on or stopped."""
+
+    def __init__(self, *tasks):
+        self.tasks, self._let = tasks, threading.Semaphore(0)
+
+    def __call__(self, task):
+        while task in self.tasks and not self._let.acquire(timeout=0.02):
+            cancel.check()
+
+    def go_on(self):
+        self._let.release()
+
+
 class Stubborn(Gated):
     """Like a library that works for long and looks at nothing meanwhile."""
 
@@ -41,10 +55,10 @@ class Stubborn(Gated):
         self.gate.wait(30)
 
 
-def scripted(engine=None, *, web=None, corpus=None, **about):
+def scripted(engine=None, *, web=None, corpus=None, evaluator=None, **about):
     """A workspace that asks this engine, whatever index and settings a question names; they are noted in `opened`."""
     workspace = a_workspace(**about)
-    rag = opened(engine, corpus or FakeCorpus())
+    rag = opened(engine, corpus or FakeCorpus(), evaluator)
     workspace.opened, workspace.scripted = [], rag
 
     @contextmanager
@@ -114,5 +128,6 @@ def until(events, wanted):
     return next(value for name, value in events if name == wanted)
 
 
-def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or ScriptedEngine()))
+def opened(engine=None, corpus=None, evaluator=None, **flags):
+    choice = Choice(engine or ScriptedEngine(), evaluator=evaluator)
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), choice)

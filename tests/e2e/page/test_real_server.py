@@ -160,39 +160,6 @@ def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
         tab.holds(lambda: tab.page.locator("article img, article script, article [onclick]").count() == 0)
 
 
-def test_a_search_marks_its_words_and_finds_nothing_of_nonsense(browser, files):
-    with opened(browser, a_workspace()) as tab:
-        tab.page.get_by_role("link", name="Search").click()
-        box = tab.page.get_by_role("searchbox", name="Search your files")
-        for query, seen in (
-            ("parking", "A parking space behind the house costs 40"),
-            ("zzqx wvutq", "Nothing in these files matches."),
-        ):
-            box.fill(query)
-            box.press("Enter")
-            tab.see(seen)
-            tab.holds(
-                lambda query=query: (
-                    {each.lower() for each in tab.page.locator(".passage mark").all_inner_texts()} <= {query}
-                )
-            )
-        tab.has(".passage", [])
-
-
-def test_stop_reaches_the_engine(browser):
-    engine = Gated()
-    workspace = scripted(engine)
-    with opened(browser, workspace) as tab:
-        tab.ask("What does the plan cost?")
-        assert engine.working.wait(60)
-        tab.page.get_by_role("button", name="Stop", exact=True).click()
-        tab.see("Stopped")
-        engine.gate.set()
-        tab.page.get_by_role("button", name="Ask again").click()
-        tab.see("Supported by your files")
-    assert workspace.jobs.questions() == []
-
-
 def test_a_reload_in_mid_answer_and_another_tab_join_the_question(browser):
     engine = Gated()
     with opened(browser, scripted(engine)) as tab:
