@@ -13,7 +13,7 @@ from local_rag.index.store.database import Database
 from local_rag.text.display import joined, plural
 
 
-class Server(NamedTuple):
+class ServerReport(NamedTuple):
     """What a server says of itself and of an index: its grants are (role, privileges, number of tables)."""
 
     version: str
@@ -49,7 +49,7 @@ def server_checks(index: Index) -> Iterator[Check]:
     yield Check("partitions", "ok", where + others, fix)
 
 
-def _server(db: Database) -> Server:
+def _server(db: Database) -> ServerReport:
     of_index = "FROM pg_class AS c WHERE relnamespace = current_schema()::regnamespace"
     acl = "aclexplode(c.relacl) AS acl"
     grants = (
@@ -57,7 +57,7 @@ def _server(db: Database) -> Server:
         f" FROM pg_class AS c, {acl} WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')"
         " GROUP BY 1 ORDER BY 1"
     )
-    return Server(
+    return ServerReport(
         db.execute("SHOW server_version").fetchone()[0],
         db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0],
         db.execute(f"SELECT count(*) {of_index} AND relrowsecurity").fetchone()[0],

@@ -201,9 +201,9 @@ class Index:
         """How many passages have no vector yet, in a line; empty where all have one."""
         return list(filter(None, [waiting_line(*self.embedded_count())]))
 
-    def path_labels(self) -> PathLabels:
-        """Short names of the files, which --in understands."""
-        return PathLabels(root.path for root in self._store.read(reads.roots))
+    def path_labels(self, here: Path | None = None) -> PathLabels:
+        """Short names of the files, which --in understands; `here` is the current folder of a person at a terminal."""
+        return PathLabels((root.path for root in self._store.read(reads.roots)), here)
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""

@@ -120,8 +120,8 @@ class JointIndex:
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         return self._filtered(lambda _, index: index.files(within))
 
-    def path_labels(self) -> PathLabels:
-        return PathLabels(root for index in self._indexes for root in index.status().roots)
+    def path_labels(self, here: Path | None = None) -> PathLabels:
+        return PathLabels((root for index in self._indexes for root in index.status().roots), here)
 
     def content(self) -> str:
         return _content(index.content() for index in self._indexes)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Answer, Certainty, Citation, QuoteMatch, Status
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
+from local_rag.text.display import joined
 from local_rag.text.words import NAMES, code_of, detected
 
 Count = tuple[str, str]
@@ -89,6 +90,7 @@ class AnswerTexts:
     no_answer = "No answer"
     understood = "understood as: {question}"
     removed = "(taken out, because the passages do not say it: {sentences})"
+    lacks = "No cited passage mentions {names}: this may be about something else."
     positions = "What they say, the newest first:"
     positions_of_a_day = "What they say:"
     changed = "file changed {date}"
@@ -146,14 +148,14 @@ class AnswerTexts:
         return self.leads.get(answer.status, "")
 
     def lines(self, answer: Answer) -> dict[str, str]:
-        """Sentences about an answer, empty where they do not apply; `nearest` is a title."""
+        """Sentences about an answer, empty where they do not apply."""
         silent, understood = answer.status == "abstained", answer.asked not in ("", answer.question)
         lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
         removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
         return {
             "understood": self.understood.format(question=" ".join(answer.asked.split())) if understood else "",
             "removed": self.removed.format(sentences=removed) if removed else "",
-            "nearest": self.nearest if silent and answer.nearest else "",
+            "lacks": self.lacks.format(names=joined(map(repr, answer.lacks), "or")) if answer.lacks else "",
             "nothing_near": self.nothing_near if lacks else "",
             "about": self.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
             "dropped": self.count(self.dropped, answer.dropped_citations) if answer.dropped_citations else "",
@@ -162,7 +164,7 @@ class AnswerTexts:
     def grounds(self, answer: Answer) -> str:
         """What a grounded answer rests on: whether it is quotes or a model's words, and whether all is from files."""
         files = all(citation.origin == "files" for citation in answer.citations)
-        return self.grounded[answer.engine == "extractive", files]
+        return self.grounded[answer.quotes_only, files]
 
     def how(self, citation: Citation) -> str:
         """How a quote was located in its passage; that of a row or record is no text of the file itself."""
@@ -232,6 +234,7 @@ class German(AnswerTexts):
     no_answer = "Keine Antwort"
     understood = "verstanden als: {question}"
     removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
+    lacks = "Keine zitierte Textstelle nennt {names}: das handelt vielleicht von etwas anderem."
     positions = "Was darin steht, das Neueste zuerst:"
     positions_of_a_day = "Was darin steht:"
     changed = "Datei geändert {date}"

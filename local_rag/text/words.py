@@ -107,8 +107,10 @@ def content_stems(text: str) -> list[str]:
 
 
 def query_key(query: str) -> str:
-    """What queries are compared by: they are the same if only case or white space differ."""
-    return " ".join(query.casefold().split())
+    """What queries are compared by: one that has the content words of another, inflected or in another order, adds
+    nothing to it. Without content words the same letters are the same.
+    """
+    return " ".join(sorted(content_stems(query))) or " ".join(query.casefold().split())
 
 
 # --- the language of a text ------------------------------------------------------------------------------------------

@@ -45,6 +45,22 @@ class Tab:
         self.box.fill(question)
         self.box.press("Enter")
 
+    def button(self, name: Any, **options: bool) -> Any:
+        """The buttons of this name."""
+        return self.page.get_by_role("button", name=name, **options)
+
+    def press(self, name: Any, **options: bool) -> None:
+        """Click the button of this name."""
+        self.button(name, **options).click()
+
+    def follow(self, name: str) -> None:
+        """Click the link of this name."""
+        self.page.get_by_role("link", name=name).click()
+
+    def heading(self, name: str, **options: Any) -> None:
+        """Wait until there is a heading of this name."""
+        self.page.get_by_role("heading", name=name, **options).wait_for()
+
     def see(self, text: str) -> None:
         """Wait until a text is seen outside of the live region, which repeats some."""
         self.page.locator("#app > :not([role=status])").get_by_text(text).first.wait_for()

@@ -11,10 +11,9 @@ from langchain_core.documents import Document
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog, Narrowing, WebResults
 from local_rag.core.errors import EngineError
-from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
+from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Corpus, Rewrite
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
-from local_rag.index.path_labels import PathLabels
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -24,16 +23,6 @@ def passage(number, text="", score=0.5, **about):
     base = {"source": f"/notes/{number}.md", "title": "", "page": None, "heading": "", "start": 0, "end": len(text)}
     scores = {"chunk_id": str(number), "score": score, "rank_score": 0.1, "origin": "files", "url": ""}
     return Document(text, metadata=base | scores | about)
-
-
-def late_at(task):
-    """For `ScriptedEngine.at`: the time of the question runs out at that task."""
-
-    def at(now):
-        if now == task:
-            cancel.current().deadline = 0.0
-
-    return at
 
 
 def then_last(values):
@@ -76,6 +65,8 @@ class ScriptedEngine:
     name: str = "scripted"
     describe: str = "obeys a script"
     fingerprint: str = "scripted 1"
+    writes: bool = True
+    grades_by: str = "model"
 
     def __post_init__(self):
         self.asked = []
@@ -108,7 +99,7 @@ class ScriptedEngine:
         self._called("route", question, catalog)
         return Route(self.source, self.complexity if catalog.multi else "single", usage=ONE_CALL)
 
-    def needs_retrieval(self, question, catalog: Catalog, documents=(), written=""):
+    def needs_retrieval(self, question, catalog: Catalog, documents=(), written="", graded=()):
         if written:
             self._called("goes_on", question, tuple(documents), written)
             return Need(next(self._next), usage=ONE_CALL)
@@ -134,7 +125,7 @@ class ScriptedEngine:
             yield AnswerDelta(word + " ")
         yield AnswerDelta("", usage=ONE_CALL)
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, *, check="both", graded=()):
         assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
         self.asked.append(("grade", question, generation, check))
         self.at("grade" if check == "both" else check)
@@ -152,8 +143,18 @@ class ScriptedEngine:
         return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
 
+def during(task, do, **script):
+    """An engine that does something before each of its tasks of this name."""
+    return ScriptedEngine(at=lambda name: do() if name == task else None, **script)
+
+
+def time_is_up():
+    """End the time of the question that is being asked."""
+    cancel.current().deadline = 0.0
+
+
 @dataclass
-class FakeCorpus:
+class FakeCorpus(Corpus):
     """Always finds its passages, less what is excluded; those with one `source` and page stand in one document."""
 
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
@@ -164,9 +165,6 @@ class FakeCorpus:
     def close(self):
         self.closed = True
 
-    def path_labels(self):
-        return PathLabels([])
-
     def search(self, query, k, *, within=(), exclude=()):
         self.queries.append((query, k, Narrowing.of(within).within, tuple(exclude)))
         return [one for one in self.passages if one.metadata["chunk_id"] not in exclude][:k]
@@ -176,9 +174,6 @@ class FakeCorpus:
 
     def count(self):
         return self.catalog().chunks
-
-    def embedded_count(self):
-        return self.count(), self.count()
 
     def vectors(self, documents):
         return [None] * len(documents)

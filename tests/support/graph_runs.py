@@ -9,12 +9,12 @@ from local_rag.core.cancel import Cancel
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.web.search import Off
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, late_at, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 QUESTION = "What does the plan cost?"
 SCRIPT = [field.name for field in fields(ScriptedEngine)]
-BEGIN, FINISH = "standalone_question", "remember"
-"""The nodes that a graph with a memory begins and ends with, whatever it is asked."""
+BEGIN, FINISH = "begin", "finish"
+"""The nodes that every graph begins and ends with."""
 
 
 def between(path):
@@ -23,8 +23,11 @@ def between(path):
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question; `invoke` gives only what a graph gives back."""
-    return list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
+    """The whole state at the end of a question, with fields of its answer beside the keys."""
+    state = list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
+    answer = state["answer"]
+    told = {name: getattr(answer, name) for name in ("status", "reason", "citations", "conflicts", "nearest")}
+    return state | told | {"removed": list(answer.removed), "dropped": answer.dropped_citations}
 
 
 def parts(
@@ -36,7 +39,6 @@ def parts(
     pages=1,
     consent=True,
     direct=False,
-    memory=False,
     thresholds=None,
     late="",
     **given,
@@ -49,21 +51,25 @@ def parts(
     """
     engine = engine or ScriptedEngine(**{name: given.pop(name) for name in [*given] if name in SCRIPT})
     limits = {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
-    values = Values(**given, limits=limits)
+    values, cancel = Values(**given, limits=limits), Cancel(1000)
+
+    def expire(task):
+        cancel.deadline = 0.0 if task == late else cancel.deadline
 
     def may_search(query):
-        late_at(late)("consent")
+        expire("consent")
         return consent
 
     if late:
-        engine.at = late_at(late)
+        engine.at = expire
+    expire("start")
     deps = Deps(
         corpus or FakeCorpus([passage(number) for number in range(1, found + 1)]),
         engine,
         (FakeWeb(found=pages) if web is True else web) or Off(),
         values.limits,
         allow_direct=direct,
-        cancel=Cancel(0.0 if late == "start" else 1000),
+        cancel=cancel,
         may_search=may_search,
         self_rag=values.self_rag,
         crag=values.crag,
@@ -72,7 +78,7 @@ def parts(
         thresholds=thresholds or Thresholds(),
         strict=values.strict,
     )
-    return Options.of(values, memory=memory), deps
+    return Options.of(values), deps
 
 
 def run(name, engine=None, corpus=None, **world):

@@ -19,10 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-import local_rag
+from local_rag import __version__
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError, reason_of
-from local_rag.index.names import name_date
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
@@ -45,6 +44,7 @@ from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load
 from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
 from local_rag.text.display import joined, printable, shorten
+from local_rag.text.names import name_date
 
 Loader = Callable[[Path], ParsedFile | Iterator[Piece]]
 """Reads a file; one that holds other files comes in pieces, which `parts` puts together."""
@@ -174,7 +174,7 @@ def parser_version() -> str:
 
     16 hex digits of the versions of this package, of Python and of the libraries.
     """
-    versions = [local_rag.__version__, sys.version]
+    versions = [__version__, sys.version]
     for library in _LIBRARIES:
         with suppress(metadata.PackageNotFoundError):  # its installation makes another parser
             versions.append(f"{library} {metadata.version(library)}")

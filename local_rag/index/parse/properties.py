@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
-from local_rag.index.names import MONTHS, name_words
 from local_rag.index.parse.parsed_file import Properties, one_line
+from local_rag.text.names import MONTHS, name_words
 
 LONG_TITLE = 200
 LONG_AUTHOR = 300

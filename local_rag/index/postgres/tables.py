@@ -8,7 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index import catalog, filters, names
+from local_rag.index import catalog, filters
 from local_rag.index.postgres import words
 from local_rag.index.postgres.connection import Database
 from local_rag.index.postgres.schema import nearest, partitions
@@ -16,6 +16,7 @@ from local_rag.index.store import checks, reads, vectors, writes
 from local_rag.index.store.database import IN, array
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import FileRow, IndexSettings
+from local_rag.text import names
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from local_rag.core import cancel
-from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store import reads
 from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.folder import vectors_file
 from local_rag.index.store.reads import UnusableVector
+from local_rag.text.names import HEADER_WEIGHT
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index import names
-from local_rag.index.names import document_header, passage_header
 from local_rag.index.store import full_text
 from local_rag.index.store.database import IN, Database, array
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings, Root
+from local_rag.text import names
+from local_rag.text.names import document_header, passage_header
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument

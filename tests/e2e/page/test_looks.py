@@ -7,6 +7,7 @@ from support.asking import Gated, Steps, scripted
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 PLAN, ANSWERED = "What does the plan cost?", "Supported by your files"
+KEPT = ("graph", "status", "at", "file_id")
 HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>[a](javascript:alert(3)) "
     "![b](http://192.0.2.1/c.png) \u202egpj.exe ${alert(4)} {{5}} </textarea>"
@@ -24,24 +25,24 @@ def test_axe_has_no_serious_finding(browser, monkeypatch):
     engine = ScriptedEngine(relevant=["ynyy", "y"])
     with browser.signed_in(scripted(engine, web=FakeWeb()), axe=True, reduced_motion="reduce") as tab:
         tab.see("What do you want to know?")
-        tab.page.get_by_role("button", name="Settings").click()
+        tab.press("Settings")
         tab.page.get_by_label("Files by pattern").fill("*.pdf")
-        tab.page.get_by_role("button", name="Files by pattern: *.pdf").wait_for()
+        tab.button("Files by pattern: *.pdf").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
         tab.ask(PLAN)
         tab.see(f"{PLAN} 1")
         tab.page.get_by_text("How it comes about").click()
         tab.page.locator(".graph").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
-        tab.page.get_by_role("button", name="Send these words").click()
+        tab.press("Send these words")
         tab.see(ANSWERED)
-        tab.page.get_by_role("button", name="How it came about").click()
+        tab.press("How it came about")
         assert tab.axe_everywhere(1280, 400) == []
-        tab.page.get_by_role("button", name="Menu").click()
+        tab.press("Menu")
         tab.page.get_by_text("More", exact=True).click()
         tab.page.get_by_role("searchbox", name="Find a chat").fill("plan")
         assert tab.axe_everywhere(400) == []
-        tab.page.get_by_role("button", name="Keys").click()
+        tab.press("Keys")
         assert tab.axe_everywhere(1280, 400) == []
 
 
@@ -88,7 +89,7 @@ def test_the_keyboard_alone_is_enough(tab):
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
     tab.page.locator("textarea:focus").wait_for()  # which the page gives to the question box when it has loaded
-    tab.page.get_by_role("button", name="Keys").click()
+    tab.press("Keys")
     dialog = tab.page.get_by_role("dialog")
     dialog.wait_for()
     for _ in range(5):
@@ -121,19 +122,19 @@ def test_nothing_is_cut_off_or_scrolls_sideways(browser, width, height, scale):
     with browser.signed_in(scripted(engine, corpus=corpus), **options) as tab:
         tab.ask(f"What does the {long_word} cost?")
         tab.see(ANSWERED)
-        tab.page.get_by_role("button", name="How it came about").click()
+        tab.press("How it came about")
         tab.page.locator(".graph").wait_for()
         for selector in ("html", ".conversation", ".composer"):
             wide = tab.page.locator(selector).evaluate("(element) => element.scrollWidth - element.clientWidth")
             assert wide <= 0, selector
-        tab.page.get_by_role("button", name="Ask", exact=True).wait_for()
+        tab.button("Ask", exact=True).wait_for()
 
 
 def test_the_colours_are_chosen_and_stay(tab):
     background = "getComputedStyle(document.documentElement).backgroundColor"
     seen = [tab.page.evaluate(background)]
     for name, chosen in (("as the system is", "light"), ("light", "dark")):
-        tab.page.get_by_role("button", name=f"Colours: {name}").click()
+        tab.press(f"Colours: {name}")
         tab.page.locator(f"html[data-theme={chosen}]").wait_for()
         seen.append(tab.page.evaluate(background))
     assert seen[0] == seen[1] != seen[2]
@@ -146,7 +147,7 @@ def test_strings_are_never_markup(browser):
     """Whatever a server sent: neither what it shows as it comes, nor what it makes of an answer."""
     text = {"t": "text", "s": HOSTILE}
     link = {"t": "link", "href": "javascript:alert(1)", "c": [text]}
-    blocks = [
+    nodes = [
         {"t": "p", "c": [text, {"t": "cite", "n": 1}, link, {"t": "mark", "c": [text]}, {"t": "code", "s": HOSTILE}]},
         {"t": "pre", "s": HOSTILE},
         {"t": "table", "c": [{"t": "tr", "c": [{"t": "td", "c": [text]}]}]},
@@ -154,24 +155,26 @@ def test_strings_are_never_markup(browser):
         {"t": "img", "src": "http://192.0.2.1/c.png", "href": "http://192.0.2.1/"},
     ]
 
-    def hostile(value, key=""):
+    def hostile(value):
         """The same with this text for every other one."""
         if isinstance(value, dict):
-            return {name: blocks if name == "blocks" else hostile(each, name) for name, each in value.items()}
+            kept = KEPT if "verdict" in value else {*KEPT, "kind"}
+            same = {name: each if name in kept else hostile(each) for name, each in value.items()}
+            return same | ({"nodes": nodes} if "nodes" in value else {})
         if isinstance(value, list):
             return [hostile(each) for each in value]
-        return HOSTILE if isinstance(value, str) and key not in ("graph", "status", "at", "file_id") else value
+        return HOSTILE if isinstance(value, str) else value
 
     corpus = FakeCorpus([passage(1, f"It costs 100 euros {HOSTILE}.", source=f"/notes/{HOSTILE}.md")])
     workspace = scripted(ScriptedEngine(drafts=[f"It costs 100 euros {HOSTILE} [1]."]), corpus=corpus)
     with browser.signed_in(workspace) as tab:
         tab.ask(HOSTILE)
-        tab.page.get_by_role("button", name="How it came about").click()
+        tab.press("How it came about")
         tab.page.locator(".passage").wait_for()
         tab.page.route("**/api/thread?*", lambda route: route.fulfill(json=hostile(route.fetch().json())))
         tab.page.reload()
         tab.page.locator(".cite").wait_for()
-        tab.page.get_by_role("button", name="How it came about").click()
+        tab.press("How it came about")
         tab.page.locator(".graph").wait_for()
         error = {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}
         tab.expected.append("status of 400")
@@ -184,7 +187,7 @@ def test_strings_are_never_markup(browser):
         assert not {"script", "iframe", "object", "embed", "base", "form[action]"} & set(kinds)
         sources = tab.page.locator("img").evaluate_all("(images) => images.map((one) => one.getAttribute('src'))")
         assert sources == ["/page/icon.svg"]
-        tab.holds(lambda: tab.page.locator("a[href^='javascript']").count() == 0)
+        tab.has("a[href^='javascript']", [])
         tab.holds(lambda: tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE)
 
 
@@ -193,7 +196,7 @@ def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(browser)
     engine = ScriptedEngine(drafts=[f"It costs 100 euros, says [your bank]({href}) [1]."])
     with browser.signed_in(scripted(engine)) as tab:
         tab.ask(PLAN)
-        tab.page.get_by_role("button", name="your bank").click()
+        tab.press("your bank")
         dialog = tab.page.get_by_role("dialog")
         dialog.get_by_text(href).wait_for()
         there = dialog.get_by_role("link", name="Open it in a new tab")

@@ -72,7 +72,7 @@ def test_what_is_used_less_stands_under_more(browser):
         tab.page.get_by_text("More", exact=True).click()
         tab.has("nav details a", ["Evaluation", "History", "Doctor"])
         history.click()
-        tab.page.get_by_role("heading", level=1, name="History").wait_for()
+        tab.heading("History", level=1)
         tab.page.reload()
         tab.holds(history.is_visible)
 
@@ -84,7 +84,7 @@ def test_an_answer_alone_is_copied_and_saved(browser, workspace):
             link = tab.page.get_by_role("link", name=name)
             saved = f"/api/thread/export?thread=lease&turn=1&format={kind}&"
             tab.holds(lambda link=link, saved=saved: link.get_attribute("href").startswith(saved))
-        tab.page.get_by_role("button", name="Copy").click()
+        tab.press("Copy")
         tab.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
         assert tab.page.evaluate("navigator.clipboard.readText()").startswith("It costs 100 euros [1]")
 
@@ -97,9 +97,9 @@ def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser):
         heading = tab.page.locator("article h2").last
         heading.get_by_text("The tenant moved out").wait_for()
         tab.holds(lambda: heading.inner_text().endswith("…") and heading.bounding_box()["height"] < 200)
-        tab.page.get_by_role("button", name="The whole question").click()
+        tab.press("The whole question")
         tab.holds(lambda: heading.inner_text() == text)
-        tab.page.get_by_role("button", name="Only its beginning").click()
+        tab.press("Only its beginning")
         tab.holds(lambda: heading.inner_text().endswith("…"))
 
 
@@ -110,7 +110,7 @@ def test_a_second_tab_sees_what_the_first_has_asked(browser, workspace):
         tab.ask("And the other?")
         tab.page.locator("article").nth(1).locator(".status").wait_for()  # the server keeps it by now
         second.page.evaluate("window.dispatchEvent(new Event('focus'))")
-        second.page.get_by_role("heading", name="And the other?", exact=True).wait_for()
+        second.heading("And the other?", exact=True)
 
 
 def test_a_long_thread_opens_at_its_end_and_goes_on(browser):
@@ -118,11 +118,11 @@ def test_a_long_thread_opens_at_its_end_and_goes_on(browser):
     for number in range(1, 201):
         workspace.scripted.ask(f"Question {number}", thread="lease", graph="plain", record=False)
     with browser.signed_in(workspace, LEASE) as tab:
-        tab.page.get_by_role("heading", name="Question 200").wait_for()
+        tab.heading("Question 200")
         tab.in_view("article:last-of-type")
         tab.page.locator("article h2").get_by_text("Question 1", exact=True).wait_for(state="attached")
         tab.holds(lambda: tab.page.locator("article").count() == 200)
         tab.in_view("article:last-of-type")
         tab.ask("Question 201")
-        tab.page.get_by_role("heading", name="Question 201").wait_for()
+        tab.heading("Question 201")
         tab.page.locator("textarea:focus").wait_for()

@@ -62,7 +62,7 @@ def test_a_hundred_questions_leave_nothing_behind():
 
 def traced(engine, workspace):
     """Bytes that Python objects hold, without what the scripted parts note down of each question."""
-    for notes in (engine.asked, workspace.scripted.index.queries, workspace.opened):
+    for notes in (engine.asked, workspace.scripted.corpus.queries, workspace.opened):
         notes.clear()
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

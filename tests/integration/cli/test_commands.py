@@ -52,7 +52,8 @@ def test_each_graph_answers_from_the_same_index(here, said, graph):
 
 def test_trace_shows_path_and_verdicts_on_stderr(here, said):
     lines = said.shown(f"ask {GREENHOUSE} --graph crag --trace").err
-    assert "crag: retrieve -> grade_documents -> refine_documents -> generate -> grade_generation" in lines
+    way = "begin -> retrieve -> grade_documents -> refine_documents -> generate -> grade_generation -> finish"
+    assert f"crag: {way};" in lines
     assert re.search(r"relevance notes/plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
@@ -70,8 +71,8 @@ def test_strict_needs_a_graph_that_checks_its_answers(here, said):
 
 
 def test_a_graph_is_drawn_as_the_settings_wire_it(here, said, monkeypatch):
-    assert "standalone_question" not in said("graph self-rag")
-    assert "standalone_question" in said("graph self-rag --memory")
+    drawn = said("graph self-rag")
+    assert "begin" in drawn and "finish" in drawn and "rank_candidates" not in drawn
     monkeypatch.setenv("LOCAL_RAG_SELF_RAG_CANDIDATES", "3")
     assert "rank_candidates" in said("graph self-rag")
 

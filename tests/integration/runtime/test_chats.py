@@ -10,20 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support.asking import opened
-from support.fakes import ScriptedEngine, late_at
+from support.fakes import ScriptedEngine, during, time_is_up
 from support.graph_runs import final_state
 from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.errors import EngineError, UsageError
-from local_rag.runtime.export import markdown
+from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.history import History
-from local_rag.runtime.kept import LONGEST_NAME, Thread, Turn, thread_name
+from local_rag.runtime.kept import LONGEST_NAME, AnsweredTurn, Thread, thread_name
 from local_rag.terminal.answers import threads_table
 
 
@@ -36,7 +36,7 @@ def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
     assert rag.ask("What does the plan cost?", thread="plan").asked == "What does the plan cost?"
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.asked, answer.thread) == ("And the other? (What does the plan cost?)", "plan")
-    assert rag.index.queries[-1][0] == answer.asked, "it is what was searched for"
+    assert rag.corpus.queries[-1][0] == answer.asked, "it is what was searched for"
     first, second = rag.history.turns("plan")
     assert (first.answer.question, first.answer.text) == ("What does the plan cost?", "It costs 100 euros [1].")
     assert second.answer == answer
@@ -78,14 +78,14 @@ def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
     opened().ask("What does the plan cost?", thread="plan")
-    rag = opened(ScriptedEngine(at=late_at("relevance")))
+    rag = opened(during("relevance", time_is_up))
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.status, answer.reason) == ("abstained", "out of time after 300 s")
     assert questions(rag, "plan") == ["What does the plan cost?"]
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
-    rag = opened(ScriptedEngine(at=late_at("grade")))
+    rag = opened(during("grade", time_is_up))
     answer = rag.ask("What does the plan cost?", thread="plan")
     assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
     assert rag.history.turns("plan")[0].answer.status == "grounded"
@@ -117,12 +117,11 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
 def test_two_questions_at_once_in_one_thread_lose_no_turn():
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait(task):
-        if task == "grade":
-            begun.set()
-            assert go_on.wait(60)
+    def wait():
+        begun.set()
+        assert go_on.wait(60)
 
-    first, second = opened(ScriptedEngine(at=wait)), opened()
+    first, second = opened(during("grade", wait)), opened()
     second.ask("What does the plan cost?", thread="plan")
     slow = threading.Thread(target=first.ask, args=("What does the fence cost?",), kwargs={"thread": "plan"})
     slow.start()
@@ -244,23 +243,17 @@ def test_an_export_is_a_page_of_markdown_and_never_overwrites(talked, capsys, tm
     assert re.search(r"^1 question, [-0-9: ]+ UTC\.$", shown, re.MULTILINE)
 
 
-def rendered_text(page):
-    """The words that a reader sees; nothing but headings, paragraphs, lists and emphasis may be in it."""
-    words = []
-    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page):
-        assert token.type.split("_")[0] in ("heading", "paragraph", "bullet", "list", "inline"), token.type
-        for child in token.children or ():
-            assert child.type in (
-                "text",
-                "softbreak",
-                "text_special",
-                "em_open",
-                "em_close",
-                "strong_open",
-                "strong_close",
-            )
-            words.append(child.content)
-    return "".join("".join(words).split())
+PLAIN = {*"heading paragraph bullet list inline text softbreak em strong".split()}
+OF_AN_ANSWER = {*"code fence ordered blockquote table thead tbody tr th td s hr hardbreak".split()}
+
+
+def rendered_text(page, allowed):
+    """The words that a reader sees; nothing but these kinds of markup may be in it."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    every = [*tokens, *(child for token in tokens for child in token.children or ())]
+    assert {token.type.split("_")[0] for token in every} <= allowed
+    assert [token.tag for token in tokens if token.type == "heading_open"].count("h2") == 1
+    return "".join("".join(token.content for token in every if token.type != "inline").split())
 
 
 HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h"), min_size=1, max_size=60)
@@ -268,14 +261,19 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h
 
 @settings(max_examples=3 * settings().max_examples)
 @given(HOSTILE)
+@example("`` a`<b>c ``")
+@example("```` \n```\n<b>\n````")
+@example("|a|b|\n|-|-|\n|`a\\|<b>`|c|")
+@example("\n```a\n<b>")
 def test_no_text_of_a_file_breaks_the_page(text):
+    """What a model writes may be Markdown, of which nothing is live."""
     quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
-    answer = Answer(f"q {text}", f"x {text}\n{text}", "grounded", citations=(quoted,))
-    page = markdown("name", [Turn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
-    seen = rendered_text(page)
-    for part in (answer.question, text):
-        assert "".join(part.split()) in seen
-    assert page.count("\n## ") == 1
+    for said, allowed in (("x", PLAIN), (f"x {text}\n{text}", PLAIN | OF_AN_ANSWER)):
+        answer = Answer(f"q {text}", said, "grounded", citations=(quoted,))
+        page = chat_markdown("name", [AnsweredTurn("k3x7", "2026-01-02T03:04:05.000+00:00", answer)])
+        seen = rendered_text(page, allowed)
+        for part in (answer.question, text):
+            assert "".join(part.split()) in seen
 
 
 def test_a_thread_is_renamed_in_the_terminal(talked, capsys):

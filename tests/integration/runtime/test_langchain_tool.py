@@ -22,10 +22,10 @@ QUESTION = {"question": "What does the plan cost?"}
 def test_an_agent_reads_the_answer_its_status_and_where_it_stands():
     asking = tool()
     assert asking.invoke(QUESTION) == (
+        "status: grounded\n\n"
+        "**Supported by your files.**\n\n"
         "It costs 100 euros [1].\n\n"
-        "status: grounded: the files say this\n"
-        "sources:\n"
-        '[1] /notes/1.md: "Passage 1 says that the plan costs 100 euros."'
+        "- [1] /notes/1.md: “Passage 1 says that the plan costs 100 euros.”"
     )
     assert asking.name == "ask_my_files"
     assert asking.args["question"]["type"] == "string"
@@ -42,30 +42,24 @@ def test_name_and_graph_can_be_chosen():
 
 def test_silence_of_the_files_is_said_and_no_error():
     said = tool(ScriptedEngine(relevant=["n"])).invoke(QUESTION)
-    assert said.startswith("The passages do not contain the answer.\n\nstatus: abstained: the files do not say (")
-    assert "nearest passages, which do not answer it:\n- /notes/1.md: " in said
-    assert '" (similarity 0.50)\n' in said, "why it is not enough"
-    assert said.endswith("the files are about: Plan")
-
-
-def test_what_is_only_partly_supported_says_so():
-    said = tool(ScriptedEngine(grades=[("partially", 4)])).invoke(QUESTION)
-    assert "status: partial: the files say this only in part (" in said
+    assert said.startswith(
+        "status: abstained\n\n**Your files do not say: none of the 4 passages found answers the question.**"
+    )
+    assert "\n\n- [1] /notes/1.md: “Passage 1 says that the plan costs 100 euros.” (similarity 0.50)\n" in said
+    assert said.endswith("The index is about: Plan.")
 
 
 def test_errors_come_back_as_text():
     engine = ScriptedEngine()
     engine.broken = True
     assert tool(engine).invoke(QUESTION) == "error: the model fell over\nhint: ollama serve"
-    assert tool().invoke({"question": " "}).startswith("error: the question is empty\nhint: ")
-    assert tool(graph="raptor").invoke(QUESTION).startswith("error: there is no graph 'raptor'")
 
 
 def test_it_answers_in_several_threads_and_asynchronously():
     asking = tool()
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: asking.invoke(QUESTION), range(8)))) == 1
-    assert asyncio.run(asking.ainvoke(QUESTION)).startswith("It costs 100 euros [1].")
+    assert "It costs 100 euros [1]." in asyncio.run(asking.ainvoke(QUESTION))
 
 
 def test_langgraphs_tool_node_calls_it():
@@ -77,4 +71,4 @@ def test_langgraphs_tool_node_calls_it():
     state = graph.compile().invoke({"messages": [AIMessage("", tool_calls=[call])]})
     message = state["messages"][-1]
     assert (message.status, message.tool_call_id) == ("success", "1")
-    assert message.content.startswith("It costs 100 euros [1].")
+    assert "It costs 100 euros [1]." in message.content

@@ -22,7 +22,7 @@ from local_rag.core.progress import Silent
 from local_rag.index.index import Index
 from local_rag.runtime import watching
 from local_rag.runtime.indexing import Request, index_files
-from local_rag.runtime.watching import Watching, battery
+from local_rag.runtime.watching import Pending, Watching, battery
 
 EMBEDDER = HashingEmbedder()
 QUIET = 0.1
@@ -128,22 +128,19 @@ def test_a_writer_is_waited_for_and_an_error_does_not_end_it(world):
         world.says("added", "more.md")
 
 
-@pytest.mark.slow
-def test_what_grows_is_read_once_it_looks_alike_twice_and_a_log_after_a_while(world, monkeypatch):
-    looked, whole = [], threading.Event()
-    monkeypatch.setattr(watching, "look", lambda path: looked.append(path) or (whole.is_set() or len(looked)))
-    with world.watched():
-        world.says("watching")
-        before = world.syncs
-        world.write("growing.md")
-        assert eventually(lambda: len(looked) > 4) and world.syncs == before
-        whole.set()
-        world.says("growing.md")
-        assert world.syncs == before + 1
-        whole.clear()
-        monkeypatch.setattr(watching, "LONGEST", 0)
-        world.write("log.md")
-        world.says("log.md")
+def test_what_grows_is_read_once_it_is_quiet(monkeypatch):
+    now = size = 0
+    monkeypatch.setattr(watching.time, "monotonic", lambda: now)
+    monkeypatch.setattr(watching, "look", lambda path: (size, size))
+    pending, settled = Pending(quiet=3), []
+    for size in (1, 2, 3, 3, 3, 3):
+        pending.add(["growing.md"] if size < 3 else [])  # nobody is told of the last change
+        settled.append(pending.settled())
+        now += 2
+    assert settled == [False, False, False, False, False, True], "two looks are alike, a while after the last change"
+    now += watching.LONGEST
+    size = 4
+    assert pending.settled(), "a log never is"
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ def test_earlier_messages_are_turns_and_are_kept_nowhere(serve):
     assert message["reasoning_content"].count("are ignored") == 1 and "1 euro" not in str(engine.asked)
     [(_, question, [turn])] = [asked for asked in engine.asked if asked[0] == "standalone"]
     assert (question, turn.question, turn.answer) == ("And when?", PLAN, "It costs 100 euros [1].")
-    assert message["content"].startswith(f"understood as: And when? ({PLAN})\n\n")
+    assert message["content"].startswith(f"*understood as: And when? ({PLAN})*\n\n")
     assert client.got("/api/threads") == {"threads": []}
     replied(client, PLAN, thread="plan")
     assert "understood as: And why?" in message_of(client, "And why?", thread="plan")["content"]
@@ -222,5 +222,9 @@ def test_nothing_that_a_file_or_a_model_says_loads_an_image_or_hides_an_address(
     evil = passage(1, f"It costs 100 euros. {LIVE}", source="/notes/![x](y).md")
     engine = ScriptedEngine(drafts=[f"It costs 100 euros {LIVE} [1]."])
     message = message_of(serve(scripted(engine, corpus=FakeCorpus([evil])), "key"))
-    dead = r"! [x] (http://evil/?q=1) [! [x][e]] (b) \< img src=x> < /b> < !-- --> 1 < 3 (It does!)"
-    assert dead in message["content"] and "! [x] (y)" in message["reasoning_content"]
+    dead = "It costs 100 euros x [! [x][e]] (b) < img src=x> < /b> < !-- --> 1 < 3 (It does!) [1]."
+    assert (
+        dead in message["content"]
+        and "- [1] /notes/! [x] (y).md: " in message["content"]
+        and "! [x] (y)" in message["reasoning_content"]
+    )

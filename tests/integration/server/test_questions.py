@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.values import Web
+from local_rag.core.errors import IndexMissing
+from local_rag.runtime.rag import Rag
 from local_rag.server.auth import Limits
 from local_rag.web.search import DdgsSearch
 
@@ -29,10 +32,12 @@ def test_a_question_is_answered_as_events(serve):
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
     assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Supported by your files", 0)
     assert answer["certainty"] == "sure"
-    assert answer["blocks"] == [
-        {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}
-    ]
-    assert answer["citations"][0]["label"] == "/notes/1.md" and len(answer["citations"][0]["file_id"]) == 20
+    status, paragraph, quotes = answer["blocks"]
+    assert (status["kind"], status["name"], status["text"]) == ("note", "status", "Supported by your files")
+    written = [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]
+    assert paragraph == {"kind": "paragraph", "nodes": [{"t": "p", "c": written}]}
+    assert quotes["sources"] == answer["citations"] and answer["citations"][0]["place"] == "/notes/1.md"
+    assert len(answer["citations"][0]["file_id"]) == 20
 
 
 @pytest.mark.parametrize("who", ["cookie", "key"])
@@ -95,12 +100,29 @@ def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
     assert "ValueError" in caplog.text and "secret" not in caplog.text
 
 
+def test_the_history_is_read_while_an_index_is_opened(serve, monkeypatch):
+    opening, read = threading.Event(), threading.Event()
+
+    def slow(settings):
+        opening.set()
+        assert read.wait(30)
+        raise IndexMissing("there is none")
+
+    monkeypatch.setattr(Rag, "open", slow)
+    client = serve(a_workspace())
+    with streamed(client) as events:
+        assert opening.wait(30)
+        assert client.got("/api/threads") == {"threads": []}
+        read.set()
+        assert [*names(events)][-1] == "error"
+
+
 def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
-    _, k, within, _ = workspace.scripted.index.queries[-1]
+    _, k, within, _ = workspace.scripted.corpus.queries[-1]
     assert (k, within) == (2, ("/notes/*.md",))
 
 
@@ -287,11 +309,10 @@ def test_graphs_are_laid_out_for_a_drawing(serve):
     client = serve(scripted())
     drawn = client.got("/api/graphs/adaptive")
     ids = {node["id"] for node in drawn["nodes"]}
-    assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
+    assert {"begin", "route_question", "finish", "__start__", "__end__"} <= ids
     assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
-    assert "standalone_question" not in str(client.got("/api/graphs/adaptive?memory=false"))
     client.got("/api/graphs/none", status=400)
 
 

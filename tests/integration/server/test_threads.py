@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html.parser
+import re
 
 import pytest
 from support.asking import asked, scripted
-from support.fakes import ScriptedEngine
+from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.serving import a_workspace
 
 
@@ -26,9 +27,9 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     first, second = thread["turns"]
     assert (thread["unanswered"], thread["running"]) == ([], [])
     assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
-    assert second["lines"]["understood"] == "understood as: And the other? (What does the plan cost?)"
+    assert second["blocks"][0]["text"] == "understood as: And the other? (What does the plan cost?)"
     assert first["run"] and first["run"] != second["run"], "the record of each question is known, for feedback"
-    assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
+    assert first["seconds"] > 0 and first["blocks"][1]["kind"] == "paragraph"
 
 
 def test_a_thread_is_shown_whole_without_its_records(talked):
@@ -42,8 +43,13 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
     client = serve(scripted(ScriptedEngine(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
     (again,) = client.got("/api/thread?thread=plan&detail=true")["turns"]
-    assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
-    assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
+    status, nearest, *_ = answer["blocks"]
+    assert answer["status_text"].startswith("Your files do not say: ") and status["reason"] and nearest["title"]
+    assert (
+        again["blocks"] == answer["blocks"]
+        and nearest["sources"] == answer["nearest"]
+        and answer["nearest"][0]["label"]
+    )
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
@@ -105,13 +111,18 @@ class Tags(html.parser.HTMLParser):
         self.text += data
 
 
-def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
-    response = talked.get("/api/thread/export?thread=plan&turn=1&format=html")
+def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_in_it_is_markup(serve):
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
+    client = serve(scripted(ScriptedEngine(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
+    asked(client, f"What does it cost {evil}?", thread="plan")
+    response = client.get("/api/thread/export?thread=plan&turn=1&format=html")
     assert response.headers["content-disposition"].startswith("attachment")
     page = Tags(response.text)
-    assert "It costs 100 euros" in page.text and "Supported by your files" in page.text
+    assert f"The plan costs 100 euros {evil}" in page.text and "Supported by your files" in page.text
     assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
     assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
+    assert not {"script", "img"} & {tag for tag, _ in page.seen} and not re.search("<script|<img", response.text)
     policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
     assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
 

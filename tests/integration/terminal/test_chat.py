@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from support.asking import opened
-from support.fakes import ScriptedEngine, late_at
+from support.fakes import ScriptedEngine, during, time_is_up
 from support.processes import Terminal
 
 from local_rag.cli.app import run
@@ -22,7 +22,7 @@ from local_rag.terminal.questions import QuestionRunner
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-def scripted(**script):
+def scripted():
     """An engine that fails at a question which says "broken", and is interrupted at one which says "stop"."""
 
     def at(task):
@@ -32,7 +32,7 @@ def scripted(**script):
         if task == "relevance" and "stop" in question:
             raise KeyboardInterrupt
 
-    engine = ScriptedEngine(**{"at": at} | script)
+    engine = ScriptedEngine(at=at)
     return engine
 
 
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_a_script(talk):
 
 
 def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk):
-    _, out, err = talk("What?", "/threads", engine=ScriptedEngine(at=late_at("relevance")))
+    _, out, err = talk("What?", "/threads", engine=during("relevance", time_is_up))
     assert "No answer: out of time" in out and "the thread does not remember this question" in err
     assert out.endswith("There are no threads yet.\n")
 

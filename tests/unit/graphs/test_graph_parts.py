@@ -15,7 +15,7 @@ from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.protocols import NOT_IN_PASSAGES, Turn
 from local_rag.core.verdicts import Relevance, Thought
 from local_rag.graphs import GRAPHS, compiled
-from local_rag.graphs.nodes.conversation import REMEMBERED
+from local_rag.graphs.nodes.queries import REMEMBERED
 from local_rag.graphs.rules import action_by_scores
 
 GRADED = "retrieve grade_documents"
@@ -218,7 +218,7 @@ def test_many_steps_fit_under_the_backstop():
 
 def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
-    options, deps = parts(memory=True)
+    options, deps = parts()
     state = final_state(compiled("plain", options), replace(deps, turns=turns))
     ((_, _, shown),) = asked_of(deps.engine, "standalone")
     assert shown == tuple(Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3))
@@ -226,7 +226,7 @@ def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
 
 
 def test_a_question_that_was_stopped_when_its_answer_was_there_is_not_remembered():
-    options, deps = parts(memory=True, at=lambda task: task == "grade" and deps.cancel.stop())
+    options, deps = parts(at=lambda task: task == "grade" and deps.cancel.stop())
     app, config = compiled("self-rag", options, InMemorySaver()), {"configurable": {"thread_id": "1"}}
     with pytest.raises(Stopped):
         final_state(app, deps, config=config)
@@ -341,19 +341,19 @@ def test_an_answer_outlives_a_check_that_fails(graph, draft, status):
 
 
 @pytest.mark.parametrize(
-    ("task", "at", "options", "support"),
+    ("task", "at", "options"),
     [
-        ("usefulness", 1, {"grades": [("fully", 0)]} | SEPARATE, "fully"),
-        ("support", 1, SEPARATE, "unparsed"),
-        ("answer", 2, {"grades": [("partially", 5)]}, "partially"),
-        ("grade", 2, {"grades": [("partially", 5)]}, "partially"),
-        ("rewrite", 1, {"grades": [("fully", 3)]}, "fully"),
-        ("grade", 1, {"found": 1} | DRAFTS, "unparsed"),
+        ("usefulness", 1, {"grades": [("fully", 0)]} | SEPARATE),
+        ("support", 1, SEPARATE),
+        ("answer", 2, {"grades": [("partially", 5)]}),
+        ("grade", 2, {"grades": [("partially", 5)]}),
+        ("rewrite", 1, {"grades": [("fully", 3)]}),
+        ("grade", 1, {"found": 1} | DRAFTS),
     ],
 )
-def test_an_answer_outlives_every_later_failure(task, at, options, support):
+def test_an_answer_outlives_every_later_failure(task, at, options):
     _, state, _ = run("self-rag", at=failing(task, at), **options)
-    assert (state["generation"], state["status"], state["grade"].support) == (FINE, "partial", support)
+    assert (state["generation"], state["status"]) == (FINE, "partial")
     assert state["reason"].startswith("the engine failed: the model fell over (ollama serve); ")
 
 

@@ -5,8 +5,8 @@ import { joined } from "./texts.js";
 import { toneOf, Verdict } from "./verdicts.js";
 
 // The place of a passage or citation in words: "lease.pdf, p. 3" or "notes.md § Prices".
-export const placeOf = ({ label, where, page, heading }) =>
-  joined([label, where || (page ? `p. ${page}` : heading && `§ ${heading}`)], ", ");
+export const placeOf = ({ place, label, page, heading }) =>
+  place || joined([label, page ? `p. ${page}` : heading && `§ ${heading}`], ", ");
 
 export function Passages({ passages, verdicts = [], onOpen }) {
   const [detailed, setDetailed] = useState(false);
