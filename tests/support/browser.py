@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local_rag.server.workspace import Workspace
+from support.serving import served
+
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 
@@ -161,6 +164,14 @@ class Browser:
         if path is None:
             pytest.skip("there is no chromium on this machine")
         return path
+
+    @contextmanager
+    def signed_in(self, workspace: Workspace, view: str = "", **options: Any) -> Iterator[Tab]:
+        """A tab at a view of a server of this workspace."""
+        with served(workspace) as address, self.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+            if view:
+                tab.page.goto(f"{address}/{view}")
+            yield tab
 
     @contextmanager
     def tab(self, url: str, *, beside: Tab | None = None, axe: bool = False, **options: Any) -> Iterator[Tab]:

@@ -70,13 +70,6 @@ def files(indexed, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
 
 
-@contextmanager
-def opened(browser, workspace):
-    """A signed-in tab of a server of this workspace."""
-    with served(workspace) as address, browser.tab(with_key(workspace, address)) as tab:
-        yield tab
-
-
 def with_key(workspace, address):
     return f"{address}/?key={workspace.access.key}"
 
@@ -92,7 +85,7 @@ def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
 
 
 def test_ask_follow_up_and_find_the_thread_again(browser, files):
-    with opened(browser, a_workspace()) as tab:
+    with browser.signed_in(a_workspace()) as tab:
         assert "key" not in tab.page.url
         tab.ask(RENT)
         tab.see("Quoted from your files")
@@ -106,7 +99,7 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
 
 
 def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
-    with opened(browser, a_workspace()) as tab:
+    with browser.signed_in(a_workspace()) as tab:
         tab.ask("Rent and deposit of the flat in Elm Street")
         tab.page.locator("article .status").wait_for()
         source, keys = tab.page.locator(".source"), tab.page.get_by_role("dialog")
@@ -136,7 +129,7 @@ def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     from playwright.sync_api import expect
 
-    with opened(browser, a_workspace()) as tab:
+    with browser.signed_in(a_workspace()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
             tab.press("Settings")
             tab.page.get_by_role("combobox", name="Graph").select_option(graph)
@@ -148,30 +141,11 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
             assert not re.search(r"_|vectorstore|llm|retries", article.locator(".graph").text_content())
 
 
-def test_a_search_marks_its_words_and_finds_nothing_of_nonsense(browser, files):
-    with opened(browser, a_workspace()) as tab:
-        tab.follow("Search")
-        box = tab.page.get_by_role("searchbox", name="Search your files")
-        for query, seen in (
-            ("parking", "A parking space behind the house costs 40"),
-            ("zzqx wvutq", "Nothing in these files matches."),
-        ):
-            box.fill(query)
-            box.press("Enter")
-            tab.see(seen)
-            tab.holds(
-                lambda query=query: (
-                    {each.lower() for each in tab.page.locator(".passage mark").all_inner_texts()} <= {query}
-                )
-            )
-        tab.has(".passage", [])
-
-
 @contextmanager
 def answering(browser):
     """A tab whose question is being answered, the engine that waits for its gate, and the workspace."""
     workspace = scripted(engine := Gated())
-    with opened(browser, workspace) as tab:
+    with browser.signed_in(workspace) as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
         tab.page.wait_for_url("**/#/ask/*")  # the browser knows the thread by now
@@ -244,7 +218,7 @@ def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser)
 def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_reason(browser):
     engine = ScriptedEngine()
     engine.broken = True
-    with opened(browser, scripted(engine)) as tab:
+    with browser.signed_in(scripted(engine)) as tab:
         tab.expected.append("status of 404")
         tab.ask("What does the plan cost?")
         tab.see("The model fell over")
@@ -321,7 +295,7 @@ def test_a_server_of_another_port_is_sent_the_cookie_and_reads_and_hears_nothing
         def log_message(self, *_):
             pass
 
-    with opened(browser, workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
+    with browser.signed_in(workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
         threading.Thread(target=stranger.serve_forever).start()
         tab.see("What do you want to know?")
         with browser.tab(f"http://127.0.0.1:{stranger.server_port}/", beside=tab) as other:
@@ -350,7 +324,7 @@ def test_runs_are_listed_to_the_last(browser):
     from playwright.sync_api import expect
 
     workspace = scripted()
-    with opened(browser, workspace) as tab:
+    with browser.signed_in(workspace) as tab:
         tab.ask("What does the plan cost?")
         tab.see("Supported by your files")
         history = workspace.history

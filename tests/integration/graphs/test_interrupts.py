@@ -118,19 +118,6 @@ def test_any_verdicts_in_any_wiring_are_the_same_with_interruptions(name, engine
             assert "the grader gave no usable verdict" in str(error)
 
 
-def test_crag_goes_on_before_the_web_with_what_it_had():
-    """The web is told the rewritten query, and the relevant passages are still there."""
-    world, saver = World(relevant=["yynn", "y"], rewritten=["plan price 2026"], web=True), InMemorySaver()
-    config = {"configurable": {"thread_id": "1"}}
-    app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["web_search_node"])
-    app.invoke({"question": "What does the plan cost?"}, config, context=world.deps(world.engine))
-    assert app.get_state(config).next == ("web_search_node",)
-    state = compiled("crag", world.options, saver).invoke(None, config, context=world.deps(world.engine.going_on()))
-    assert world.web.queries == ["plan price 2026"]
-    assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1", "2", "90"]
-    assert all(document.page_content for document in state["documents"])
-
-
 SECRET = "The zebra hides behind the ninth door. It costs 100 euros. Nobody has ever seen it. The door is green."
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +13,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from support import CHECKOUT
 from support.asking import opened
 from support.fakes import ScriptedEngine, during, time_is_up
 from support.graph_runs import final_state
@@ -23,8 +20,7 @@ from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.cancel import Cancel
-from local_rag.core.errors import EngineError, Stopped, UsageError
+from local_rag.core.errors import EngineError, UsageError
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import LONGEST_NAME, AnsweredTurn, Thread, thread_name
@@ -63,22 +59,6 @@ def test_a_turn_is_shown_with_its_verdicts_and_what_it_cost(capsys, tmp_path):
     assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text(encoding="utf-8")).replace(
         "<li>", "- "
     )
-
-
-@pytest.mark.slow
-def test_a_thread_survives_a_restart_in_another_process():
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    rag.close()
-    program = (
-        "import sys; sys.path.insert(0, 'tests')\n"
-        "from support.asking import opened\n"
-        "with opened() as rag: print(rag.ask('And the other?', thread='plan').asked)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)
-    assert done.stdout == "And the other? (What does the plan cost?)\n", done.stderr
-    with opened() as again:
-        assert questions(again, "plan") == ["What does the plan cost?", "And the other?"]
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -296,33 +276,6 @@ def test_no_text_of_a_file_breaks_the_page(text):
             assert "".join(part.split()) in seen
 
 
-def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():
-    rag = opened()
-    rag.ask("What does the plan cost?", thread="plan")
-    rag.ask("And the other?", thread="plan")
-    rag.ask("What does the rent cost?", thread="rent")
-    assert rag.history.rename("plan", "costs of the plan") == "costs of the plan"
-    assert rag.history.names() == ["costs of the plan", "rent"]
-    assert rag.ask("And then?", thread="costs of the plan").asked != "And then?", "it goes on from the turns before it"
-    runs = [run for run in rag.history.runs() if run.thread == "costs of the plan"]
-    assert len(runs) == 3 and {run.thread for run in rag.history.runs()} == {"costs of the plan", "rent"}
-    assert rag.history.run(runs[-1].id).answer.thread == "costs of the plan"
-
-
-def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
-    rag = opened()
-    for name in ("plan", "rent"):
-        rag.ask("What does it cost?", thread=name)
-    with pytest.raises(UsageError, match="there is a thread 'rent' already"):
-        rag.history.rename("plan", "rent")
-    with pytest.raises(UsageError, match="is named with letters"):
-        rag.history.rename("plan", "plan\u202e")
-    with pytest.raises(UsageError, match="there is no thread 'costs'"):
-        rag.history.rename("costs", "plans")
-    assert rag.history.rename("plan", "plan") == "plan"
-    assert rag.history.names() == ["plan", "rent"]
-
-
 def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
     assert run(["threads", "rename", "plan", "costs"]) == 0
     assert capsys.readouterr().out == "renamed the thread plan to costs\n"
@@ -330,17 +283,3 @@ def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
     assert "What does the plan cost?" in capsys.readouterr().out
     assert run(["threads", "rename", "plan", "costs"]) == 2
     assert "there is no thread 'plan'" in capsys.readouterr().err
-
-
-def test_a_question_is_stopped_from_another_thread_while_a_node_works():
-    working, ended, cancel = threading.Event(), threading.Event(), Cancel()
-    rag = opened(during("answer", lambda: (working.set(), ended.wait(30))))
-    stopping = threading.Thread(target=lambda: (working.wait(30), cancel.stop()))
-    stopping.start()
-    with pytest.raises(Stopped):
-        for _ in rag.stream("What does the plan cost?", thread="plan", cancel=cancel):
-            pass
-    ended.set()
-    stopping.join()
-    assert rag.history.threads() == []
-    rag.close()

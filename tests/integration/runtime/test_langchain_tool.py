@@ -8,16 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from langsmith.run_helpers import get_tracing_context
-from support.fakes import FakeCorpus, ScriptedEngine
-
-from local_rag.config.settings import Settings
-from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.rag import Rag
+from support.asking import opened
+from support.fakes import ScriptedEngine
 
 
 def tool(engine=None, **options):
-    return Rag(Settings.load(), FakeCorpus(), Choice(engine or ScriptedEngine())).as_tool(**options)
+    return opened(engine).as_tool(**options)
 
 
 QUESTION = {"question": "What does the plan cost?"}
@@ -64,24 +60,6 @@ def test_it_answers_in_several_threads_and_asynchronously():
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: asking.invoke(QUESTION), range(8)))) == 1
     assert "It costs 100 euros [1]." in asyncio.run(asking.ainvoke(QUESTION))
-
-
-def test_langsmith_is_off_inside_and_untouched_outside(monkeypatch):
-    monkeypatch.setenv("LANGSMITH_TRACING", "true")
-    monkeypatch.setenv("LANGSMITH_API_KEY", "not-a-key")
-    seen = []
-
-    class Watching(Rag):
-        def ask(self, question, **options):
-            seen.append(get_tracing_context()["enabled"])
-            return super().ask(question, **options)
-
-    asking = Watching(Settings.load(), FakeCorpus(), Choice(ScriptedEngine())).as_tool()
-    before = get_tracing_context()
-    asking.invoke(QUESTION)
-    asyncio.run(asking.ainvoke(QUESTION))
-    assert get_tracing_context() == before
-    assert seen == [False, False]
 
 
 def test_langgraphs_tool_node_calls_it():

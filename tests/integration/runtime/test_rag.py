@@ -12,15 +12,13 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
-from support.asking import opened
+from support.asking import Gated, opened
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, during, passage
 from support.graph_runs import ids
 
 from local_rag.config.settings import Settings
-from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Retrieved, Started, Step, Token
-from local_rag.core.protocols import AnswerDelta
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS
 from local_rag.index.joint import JointIndex
@@ -29,24 +27,6 @@ from local_rag.runtime.rag import Rag
 
 LONG = 60
 """Seconds that no test comes near, unless something hangs."""
-
-
-class Dripping(ScriptedEngine):
-    """Writes for ever, and notes that it began and that it was stopped."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        self.began, self.stopped = threading.Event(), threading.Event()
-
-    def answer(self, question, documents, attempt):
-        try:
-            while True:
-                yield AnswerDelta("word ")
-                self.began.set()
-                current().wait(0.1)
-        except BaseException:
-            self.stopped.set()
-            raise
 
 
 def asked_with(evaluator):
@@ -147,7 +127,7 @@ def test_k_and_within_reach_the_index():
 
 
 def test_the_clock_ends_a_question_with_a_marked_answer():
-    answer = opened(Dripping(), limits__seconds=0.5).ask("What?")
+    answer = opened(Gated(), limits__seconds=0.5).ask("What?")
     assert (answer.status, answer.path[-2:]) == ("abstained", ("give_up", "finish"))
     assert "out of time after 0.5 s" in answer.reason
 
@@ -161,12 +141,12 @@ def test_the_clock_starts_when_the_first_event_is_asked_for(monkeypatch):
 
 
 def test_closing_a_stream_stops_the_engine():
-    engine = Dripping()
+    engine = Gated()
     stream = opened(engine).stream("What?")
     while not isinstance(next(stream), Token):
         pass
     stream.close()
-    assert engine.stopped.wait(LONG)
+    assert engine.left.wait(LONG)
 
 
 def test_an_engine_that_never_looks_up_is_left_behind():
@@ -180,11 +160,11 @@ def test_an_engine_that_never_looks_up_is_left_behind():
 
 
 def test_closing_rag_stops_what_is_running():
-    engine = Dripping()
+    engine = Gated()
     rag = opened(engine)
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(rag.ask, "What?")
-        assert engine.began.wait(LONG)
+        assert engine.working.wait(LONG)
         rag.close()
         assert isinstance(asked.exception(LONG), Stopped)
     assert ("close",) in engine.asked

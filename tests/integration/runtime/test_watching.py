@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.asking import eventually
 from support.fakes_index import HashingEmbedder
 from support.processes import bound_by_permissions
 
@@ -64,12 +65,9 @@ class World:
             stop.set()
             thread.join()
 
-    def says(self, *words, seconds=60):
+    def says(self, *words):
         """Wait until all these words stand in what was said, in any lines."""
-        until = time.monotonic() + seconds
-        while not all(word in "\n".join(self.lines) for word in words):
-            assert time.monotonic() < until, (words, self.lines)
-            time.sleep(0.02)
+        assert eventually(lambda: all(word in "\n".join(self.lines) for word in words)), (words, self.lines)
 
     def content(self, path=None):
         with Index.open(path or self.settings.index_path) as index:
@@ -78,10 +76,8 @@ class World:
     def becomes_fresh(self, folder):
         """Wait until the index has what a new one of the same files has."""
         self.index(folder, self.notes)
-        wanted, until = self.content(folder), time.monotonic() + 60
-        while self.content() != wanted:
-            assert time.monotonic() < until, self.lines
-            time.sleep(QUIET)
+        wanted = self.content(folder)
+        assert eventually(lambda: self.content() == wanted), self.lines
 
 
 @pytest.fixture

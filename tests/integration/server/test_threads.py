@@ -58,6 +58,7 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     assert renamed == {"name": costs["thread"]}
     talked.got("/api/thread?thread=plan", 404)
     assert asked(talked, "And then?", **costs)[-1][1]["turn"] == 3
+    assert {run.thread for run in talked.workspace.history.runs()} == {costs["thread"]}
     assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
     assert talked.got("/api/threads") == {"threads": []}
     assert talked.workspace.history.runs() == []
@@ -81,6 +82,7 @@ def test_a_name_that_is_taken_or_none_is_refused(talked):
     for wanted in ("rent", "a\u202eb", "", "a\nb"):
         assert talked.posted("/api/thread/rename", {"thread": "plan", "to": wanted}, 400)["code"] == "usage", wanted
     talked.posted("/api/thread/rename", {"thread": "none", "to": "x"}, 404)
+    talked.posted("/api/thread/rename", {"thread": "plan", "to": "plan"})
     assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 

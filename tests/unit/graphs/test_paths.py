@@ -307,6 +307,9 @@ def test_verdicts_lead_to_the_path_and_every_call_is_counted(way):
         "steps": nodes["reason"] + nodes["grade_segment"],
     }
     assert state.get("tries", {}) == {kind: count for kind, count in budgets.items() if count}
+    if way.status == "abstained":
+        assert state["answer"].citations == () and (not nodes["give_up"] or state["documents"] == [])
+    assert way.graph != "crag" or state["web_search"] == ("Yes" if nodes["web_search_node"] else "No")
 
 
 @pytest.mark.parametrize(("graph", "wiring"), WIRINGS)

@@ -10,7 +10,7 @@ from support.graph_runs import final_state, ids
 
 from local_rag.config.values import Limits
 from local_rag.core.protocols import NOT_IN_PASSAGES
-from local_rag.core.verdicts import Graded, Usage
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import Graph
@@ -50,37 +50,6 @@ def test_the_marks_of_the_result_are_its_citations_and_its_documents():
             (2, "/notes/1.md"),
             (1, "/notes/3.md"),
         ]
-
-
-def test_an_abstention_cites_nothing():
-    result = compiled("self-rag").invoke({"question": "?"}, context=deps(ScriptedEngine(relevant=["n"])))
-    answer = result["answer"]
-    assert (answer.status, answer.citations, result["documents"]) == ("abstained", (), [])
-
-
-@pytest.mark.parametrize(
-    ("letters", "web", "flag", "taken"),
-    [
-        ("yyyy", True, "No", False),
-        ("ynnn", True, "Yes", True),
-        ("nnnn", True, "Yes", True),
-        ("ynnn", False, "No", False),
-        ("nnnn", False, "No", False),
-    ],
-)
-def test_web_search_says_whether_crag_goes_to_the_web(letters, web, flag, taken):
-    engine = ScriptedEngine(relevant=[letters, "y"])
-    state = final_state(compiled("crag"), deps(engine, web=FakeWeb() if web else None))
-    assert (state["web_search"], "web_search_node" in state["path"]) == (flag, taken)
-
-
-def test_nodes_return_only_what_is_theirs():
-    updates = compiled("self-rag").stream({"question": "What does the plan cost?"}, context=deps())
-    _, (retrieved,), (graded,), (written,), _, _ = (update.values() for update in updates)
-    assert (retrieved["decisions"], retrieved["usage"], retrieved["path"]) == ([], Usage(), ["retrieve"])
-    assert [decision.kind for decision in graded["decisions"]] == ["relevance"] * 4 + ["grade_documents"]
-    assert (graded["usage"], graded["path"]) == (ONE_CALL, ["grade_documents"])
-    assert (written["decisions"], written["usage"]) == ([], ONE_CALL)
 
 
 @node("looking twice")

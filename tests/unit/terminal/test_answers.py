@@ -25,8 +25,6 @@ from local_rag.terminal.index import report_parts
 from local_rag.terminal.questions import QuestionDisplay
 from local_rag.text.display import short_path
 
-HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
-
 
 def citation(number=1, quote="The valve holds.", **about):
     base = {"source": "/notes/plan.pdf", "page": 4, "heading": "", "start": 0, "end": 1, "url": "", "verified": True}
@@ -118,15 +116,6 @@ def test_a_search_shows_which_words_named_the_document():
     named.metadata["named"] = "rule 17"
     (line, *_), (plain, *_) = (shown(passages_table([each]), width=200) for each in (named, passage(1)))
     assert "named by “rule 17”" in line and "named" not in plain
-
-
-def test_nothing_that_was_read_drives_the_terminal():
-    hostile = answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))
-    assert lines(hostile)[0].startswith("The \ufffd[31mred"), "what is left of an escape sequence is harmless text"
-    coloured = "\n".join(shown(*answer_parts(hostile), HOSTILE, width=60, colour=True))
-    own = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;(?:id=\d+;file:[^\x1b\x07]*|;)\x1b\\")
-    for text in ("\n".join(lines(hostile)), own.sub("", coloured)):
-        assert not re.search("[\x1b\x07\u202e]", text)
 
 
 @pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
