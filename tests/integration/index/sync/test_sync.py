@@ -222,6 +222,9 @@ STEPS = {
         ["remove", "a.txt", "sub"],
         ["keep_out", "a.txt", "sub"],
         ["sync", "unchanged 1"],
+        ["sync", "new sub/c.txt, parsed 1", "sub"],
+        ["remove", "sub"],
+        ["sync", "new sub/c.txt, unchanged 1, parsed 1"],
     ],
     # --- what a walk leaves out
     "ignore files nest, and the inner one decides": [
