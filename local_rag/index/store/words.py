@@ -31,6 +31,9 @@ that of all matches: docs/measurements.md.
 """
 
 
+LISTED = 20_000
+"""Chunks up to which a filter is so narrow that all vectors, and all words, are compared for what passes it."""
+
 _MOST_TERMS = 100
 """FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
 

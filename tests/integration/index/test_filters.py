@@ -15,7 +15,8 @@ from support.fakes_index import add, indexed, markdown
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
 from local_rag.index.filters import matching
-from local_rag.index.store.sqlite import vectors, words
+from local_rag.index.store import words
+from local_rag.index.store.sqlite import vectors
 
 FILES = {
     "notes/plan.md": ("The roof of the boat house is due for paint.", "2023-03-31 00:00"),

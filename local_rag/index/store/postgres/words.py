@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+from local_rag.index.store import words as shared
 from local_rag.index.store.postgres.schema import literal
 from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
@@ -65,10 +66,6 @@ def query_of(text: str, field: str = CONTENT) -> str:
 
 def any_of(queries: Iterable[str]) -> str:
     return " | ".join(filter(None, queries))
-
-
-LISTED = 20_000
-"""Chunks up to which a filter is so narrow that all of them are compared; pgvector looks at as many, at most."""
 
 
 def bm25(queries: Sequence[str], weights: Sequence[float], length: str) -> str:
@@ -138,10 +135,10 @@ class FullText(Store):
         where, values = self._passing(Filter(filter.conditions))
 
         def count() -> int:
-            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {LISTED + 1}) AS passing"
+            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {shared.LISTED + 1}) AS passing"
             return int(self._execute(sql, *values)[0][0])
 
-        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= LISTED
+        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= shared.LISTED
 
     def _best(self, query: Words, needed: int, limit: int, where: str, *values: object) -> Ranking:
         """The chunks with one of the first `needed` terms that meet a condition with these values, by all terms."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from local_rag.index.store import words as shared
 from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.sqlite.connection import Connection
@@ -35,9 +36,6 @@ def expression(terms: Iterable[Term]) -> str:
 
 
 _MARKS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
-
-LISTED = 20_000
-"""Chunks up to which a filter is so narrow that all vectors, and all words, are compared for what passes it."""
 
 
 class Passing(NamedTuple):
@@ -115,7 +113,7 @@ class FullText(Store):
             held = np.zeros_like(mask)
             held[chunks] = True
             mask &= held
-        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= LISTED else None)
+        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= shared.LISTED else None)
 
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
         """In how many of so many chunks terms occur; of a frequent one about."""
