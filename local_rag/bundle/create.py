@@ -39,8 +39,8 @@ from local_rag.engines.evaluator.evaluator import find
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.embed import weights
 from local_rag.index.index import Index
-from local_rag.index.store.checks import must_be_index
-from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.sqlite.checks import must_be_index
+from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.runtime.opening import missing, part_embedded
 from local_rag.runtime.written import enter
 from local_rag.text.display import format_bytes, plural

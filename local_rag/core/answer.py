@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from local_rag.core.documents import Origin
+from local_rag.core.documents import FileChange, Origin
 from local_rag.core.serialization import TuplesFromLists
 from local_rag.core.verdicts import Graded, Support, Usage
 
@@ -37,7 +37,8 @@ class Citation:
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index. `ocr`
-    is how sure OCR was of the quote's least certain line, None for a text that is the file's own.
+    is how sure OCR was of the quote's least certain line, None for a text that is the file's own. `changed` is what
+    became of the file since it was indexed.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Citation:
     index: str = ""
     chunk_id: str = ""
     ocr: float | None = None
+    changed: FileChange = ""
 
 
 @dataclass(frozen=True, slots=True)

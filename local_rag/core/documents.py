@@ -19,6 +19,8 @@ from local_rag.core.errors import UsageError
 from local_rag.core.verdicts import Source
 
 Origin = Literal["files", "web"]
+FileChange = Literal["changed", "gone", ""]
+"""What became of a file since it was indexed; empty where it is as it was, or where that cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class SyncReport:
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
     `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync. OCR has read
     `scans_read` pages without a text layer, and `scans` of the whole index wait for it; `images` were left out, and it
-    would read them.
+    would read them. Of all `documents` of the index `dated` say when they are from.
     """
 
     new: tuple[str, ...] = ()
@@ -143,6 +145,8 @@ class SyncReport:
     scans: int = 0
     scans_read: int = 0
     images: tuple[str, ...] = ()
+    documents: int = 0
+    dated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from local_rag.core.documents import EVERYTHING, Catalog, Narrowing, WebResults
+from local_rag.core.documents import EVERYTHING, Catalog, FileChange, Narrowing, WebResults
 from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought, Usage
 
@@ -213,6 +213,10 @@ class Corpus(Protocol):
     def files(self, within: Narrowing = EVERYTHING) -> Sequence[object]:
         """The files of which `within` leaves something, none where there are no files."""
         return ()
+
+    def changed(self, sources: Collection[str]) -> Mapping[str, FileChange]:
+        """Those of these files that are not on the disk as they were indexed, by size and time."""
+        return {}
 
     def path_labels(self, here: Path | None = None) -> Callable[[str], str]:
         """How a source is named to a person, whose current folder is `here` at a terminal."""

@@ -23,7 +23,7 @@ from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
 from local_rag.diagnostics.server import server_checks
-from local_rag.index.store.folder import DATABASE, index_name
+from local_rag.index.store.sqlite.folder import DATABASE, index_name
 from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
 
 FREE_DISK = 1_000_000_000
@@ -241,11 +241,8 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     if waiting := waiting_line(status.embedded, status.chunks):
         yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
     if not codes_are_whole:
-        yield Check(
-            "vectors",
-            "note",
-            "the file that finds near vectors was damaged; it is made anew",
-        )
+        details = "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
+        yield Check("vectors", "note", details, f"local-rag index --index {index_name(status.path)}")
     if not forgotten:
         which = index_name(status.path)
         details = "bytes of what was removed are still in its files: a reader or a stop held that up"

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.index.index import Index
-from local_rag.index.store import reads
-from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.runtime import fallback_corpus
 from local_rag.runtime.history import History
 from local_rag.runtime.history_file import FILE
@@ -120,7 +119,7 @@ def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
         item = Kept("fallback corpus", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
             with Index.open(database.parent) as index:
-                status, sources = index.status(), tuple(index.read(reads.paths))
+                status, sources = index.status(), tuple(index.store.paths())
             item = replace(item, at=status.last_sync, sources=sources, folder=next(iter(status.roots), ""))
         yield item
 

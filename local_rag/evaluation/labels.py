@@ -13,7 +13,6 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.evaluation.cases import Case, CaseFile, Target, named
 from local_rag.evaluation.matching import located, lookup, tails
 from local_rag.index.index import Index
-from local_rag.index.store import reads
 from local_rag.runtime.history import History
 from local_rag.runtime.kept import Judgement, KeptRun
 from local_rag.runtime.written import enter
@@ -171,5 +170,5 @@ def _files_of(folder: str) -> list[str]:
 
     if folder:
         with suppress(LocalRagError), Index.open(Settings.load().path_of(folder)) as index:
-            return index.read(reads.paths)
+            return list(index.store.paths())
     return []

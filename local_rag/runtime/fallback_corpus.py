@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
-from local_rag.index.stores import has_index
+from local_rag.index.store.opening import has_index
 from local_rag.runtime.watching import changes
 from local_rag.text.display import home_path
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.progress import Display, Silent
-from local_rag.index.store import reads
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.opening import PYTHON_DOCS, open_index
 
@@ -76,8 +75,8 @@ class IndexUpdates:
         from local_rag.index.sync.roots import real_path
 
         with self._writing() as index:
-            known = {*index.read(reads.paths)}
-            roots = {root.path for root in index.read(reads.roots)}
+            known = {*index.store.paths()}
+            roots = {root.path for root in index.store.roots()}
             chosen = [source if (source := source_of(str(name))) in known else Path(name) for name in names]
             removed = index.remove(chosen)
             index.keep_out([path for path in chosen if isinstance(path, Path) and str(real_path(path)) not in roots])

@@ -18,7 +18,7 @@ from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
 from local_rag.index.parse.ocr import READERS, missing, to_read
-from local_rag.index.stores import has_index
+from local_rag.index.store.opening import has_index
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 

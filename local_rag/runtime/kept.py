@@ -19,7 +19,8 @@ from local_rag.index.path_labels import PathLabel, PathLabels
 from local_rag.text.display import for_terminal, shorten
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import Stored
+    from local_rag.index.path_labels import PathLabel
+    from local_rag.index.store.values import Stored
 
 Line = dict[str, Any]
 """Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""

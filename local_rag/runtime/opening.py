@@ -166,7 +166,7 @@ def status_of(settings: Settings) -> IndexStatus | None:
 
 def existing_index(settings: Settings) -> Path:
     """The folder of the configured index. Raises IndexMissing."""
-    from local_rag.index.stores import has_index
+    from local_rag.index.store.opening import has_index
 
     if not has_index(settings.index_path):
         raise missing(settings)
@@ -175,7 +175,7 @@ def existing_index(settings: Settings) -> Path:
 
 def check_named_indexes(settings: Settings) -> None:
     """Raises IndexMissing for an index that somebody named and that is not there; the default one may be made later."""
-    from local_rag.index.stores import has_index
+    from local_rag.index.store.opening import has_index
 
     for name, folder in settings.index_paths.items():
         if name != "default" and not has_index(folder):
@@ -229,7 +229,7 @@ def missing(settings: Settings, name: str = "", path: Path | None = None) -> Ind
 
 def indexes_of(settings: Settings) -> list[str]:
     """The names of the indexes in the data folder."""
-    from local_rag.index.store.folder import has_database
+    from local_rag.index.store.sqlite.folder import has_database
 
     return sorted(path.name for path in (settings.data_folder / "indexes").glob("*") if has_database(path))
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from local_rag.config.settings import Settings
 from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, Stopped
-from local_rag.index.store import reads
 from local_rag.index.sync.ignore import is_hidden
 from local_rag.text.display import home_path, joined, plural
 
@@ -141,7 +140,7 @@ class Watching:
 
         try:
             with Index.open(self._settings.index_path) as index:
-                return {root.path: _place(root.path) for root in index.read(reads.roots)}
+                return {root.path: _place(root.path) for root in index.store.roots()}
         except LocalRagError as error:
             self._tell(f"waiting: {error}")
             return {}

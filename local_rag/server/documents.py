@@ -13,9 +13,9 @@ from pydantic import Field
 
 from local_rag.core.errors import FileSkipped, LocalRagError
 from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote, Rectangle
-from local_rag.index.store import reads
-from local_rag.index.store.folder import DATABASE
-from local_rag.index.store.schema import StoredDocument
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.sqlite.folder import DATABASE
+from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, safe_line
@@ -115,7 +115,7 @@ def text(
 ) -> Window:
     """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
     listing, path = file_of(workspace, id, index)
-    documents = listing.read(reads.documents, path)
+    documents = listing.read(Store.documents, path)
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
     return part(documents[document], path, start, min(end, start + LONGEST_TEXT))
@@ -208,7 +208,7 @@ def place(
     In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
     """
     listing, path = file_of(workspace, id, index)
-    documents = listing.read(reads.documents, path)
+    documents = listing.read(Store.documents, path)
     number = number_of(listing, documents, chunk_id) if document is None else document
     spot = spot_of(documents, number, page, start, end, quote)
     file, missing = original_or_why(listing, path)

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import DeadlineExceeded, IndexMissing, reason_of
-from local_rag.index.store.schema import Root
+from local_rag.index.store.values import Root
 from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller

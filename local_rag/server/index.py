@@ -17,8 +17,8 @@ from local_rag.core.errors import IndexMissing
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
-from local_rag.index.store import reads
-from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
@@ -114,7 +114,7 @@ class IndexView:
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `watching` is null where nobody watches it.
+    `changed` files are not on the disk as they were indexed. `watching` is null where nobody watches it.
     """
 
     index: str
@@ -132,6 +132,7 @@ class IndexView:
     bytes: int = 0
     embedder: str = ""
     last_sync: str = ""
+    changed: int = 0
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
     watching: WatchView | None = None
@@ -189,7 +190,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     job = indexing.id if indexing else ""
     try:
         listing = workspace.files.of(settings.index_path)
-        status, reported = listing.status, listing.read(reads.reported)
+        status, reported = listing.status, listing.read(Store.reported)
     except IndexMissing:
         return IndexView(name, False, allowed, job, missing(settings).hint)
     kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
@@ -205,6 +206,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         about=safe_line(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
+        changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
@@ -291,7 +293,7 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
         listing = workspace.files.of(workspace.settings_of(index).index_path)
     except IndexMissing:
         return {"questions": []}
-    headed = listing.read(reads.headed, READ_FOR_QUESTIONS)
+    headed = listing.read(Store.headed, READ_FOR_QUESTIONS)
     common = Counter(heading for *_, headings in headed for heading in {*headings})  # "Abstract" says little of a paper
     named = {
         path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed

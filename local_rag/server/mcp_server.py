@@ -28,8 +28,7 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event, Started
 from local_rag.index.index import Index
-from local_rag.index.store import reads
-from local_rag.index.store.schema import StoredDocument
+from local_rag.index.store.values import StoredDocument
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
@@ -295,7 +294,7 @@ class Tools:
             passage = index.stored([key]).passages.get(key)
             if passage is None:
                 continue
-            for document in index.read(reads.documents, passage.source):
+            for document in index.store.documents(passage.source):
                 if document.page == passage.page and document.text[passage.start : passage.end] == passage.text:
                     text = document.text[max(0, passage.start - AROUND) : passage.end + AROUND]
                     page = f", page {passage.page}" if passage.page else ""
@@ -304,7 +303,7 @@ class Tools:
 
     def _text(self, name: str, page: int | None, pages: int, line: int) -> FileText:
         for index, path, label in self._located(name):
-            documents = index.read(reads.documents, path)
+            documents = index.store.documents(path)
             if any(document.page for document in documents):
                 return _pages(label, documents, page or 1, pages)
             lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
@@ -320,7 +319,7 @@ class Tools:
         """
         labels: list[str] = []
         for index, label in self._indexes():
-            paths = {label(path): path for path in index.read(reads.paths)}
+            paths = {label(path): path for path in index.store.paths()}
             if found := paths.get(name) or (name if name in paths.values() else ""):
                 yield index, found, label(found)
             labels += paths

@@ -18,8 +18,8 @@ from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
 from local_rag.index.parse.prose import load_code, load_text
-from local_rag.index.store import reads
-from local_rag.index.store.schema import StoredDocument
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.listings import FileListing
@@ -29,7 +29,7 @@ from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import FileRow
+    from local_rag.index.store.values import FileRow
 
 INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
@@ -77,7 +77,7 @@ def original_of(listing: FileListing, path: str) -> Original:
 
     Raises NotFound for one that has just left the index, ApiError for what is gone, lies elsewhere, or is no file.
     """
-    row = listing.read(reads.file_row, path)
+    row = listing.read(Store.file, path)
     if row is None:
         raise NotFound(GONE)
     if is_url(row.path):
@@ -124,7 +124,7 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 
 class PagePictures:
-    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many threads."""
+    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many thStore."""
 
     def __init__(self) -> None:
         self._parser, self._working = Parser(SECONDS), threading.Lock()
@@ -196,7 +196,7 @@ class Window:
 
 def number_of(listing: FileListing, documents: Sequence[StoredDocument], chunk_id: str) -> int | None:
     """The number of the document that a passage was cut from; None where it is not stored (any more)."""
-    own = listing.read(reads.document_of, chunk_id) if chunk_id else 0
+    own = listing.read(Store.document_of, chunk_id) if chunk_id else 0
     return next((each.number for each in documents if each.id == own), None)
 
 

@@ -35,6 +35,11 @@ def is_page(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
+def composed(name: str) -> str:
+    """Spell a name in Unicode's NFC, in which names are compared: some disks store "Entwürfe" with a loose umlaut."""
+    return unicodedata.normalize("NFC", name)
+
+
 def normal(url: str) -> str:
     """One spelling: scheme and host in small letters, no port that goes without saying, "/" for no path, no fragment.
 

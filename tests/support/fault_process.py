@@ -21,7 +21,7 @@ from local_rag.cli import main
 from local_rag.core import process
 from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-from local_rag.index.store import vectors
+from local_rag.index.store.sqlite import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
 from support.processes import give_up_rights
@@ -109,7 +109,7 @@ def prepare():
         importlib.import_module(name)
     encoders.import_openvino()
     vectors.FEW = 0
-    text._BATCH = embed.FIRST = embed.LEAST = embed.MOST = 4  # noqa: SLF001
+    text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
     SentenceTransformerEmbedder.load = lambda self: None
     SentenceTransformerEmbedder._embed = lambda self, texts: bag_of_words.embed_documents(texts)  # noqa: SLF001

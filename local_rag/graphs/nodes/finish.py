@@ -50,7 +50,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     with deps.scope():
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
-    answer = _answer(state, deps, outcome, checked, texts)
+    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
     notes = (*map(Note, outcome.usage.notes), *checked.notes)
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
@@ -144,6 +144,29 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         short=" ".join(text[highlights[0].start : highlights[0].end].split()) if highlights else "",
         highlights=highlights,
         conflicts=checked.conflicts,
+    )
+
+
+def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
+    """Say of the files that an answer cites what became of them since they were indexed; it is not sure then."""
+    changed = deps.index.changed({cited.source for cited in answer.cited})
+    if not changed:
+        return answer
+
+    def marked(cited: tuple[Citation, ...]) -> tuple[Citation, ...]:
+        return tuple(replace(each, changed=changed.get(each.source, "")) for each in cited)
+
+    conflicts = (
+        Conflict(tuple(replace(side, citations=marked(side.citations)) for side in conflict.positions))
+        for conflict in answer.conflicts
+    )
+    return replace(
+        answer,
+        status="partial" if answer.status == "grounded" else answer.status,
+        certainty=_LESS[answer.certainty],
+        reason="; ".join(filter(None, (answer.reason, texts.cites_changed))),
+        citations=marked(answer.citations),
+        conflicts=tuple(conflicts),
     )
 
 

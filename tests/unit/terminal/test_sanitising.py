@@ -20,7 +20,7 @@ from local_rag.core.documents import SyncReport
 from local_rag.core.events import Called, Done, Note, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.store.schema import IndexedFile
+from local_rag.index.store.values import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.kept import AnsweredTurn, KeptRun, RunPassages

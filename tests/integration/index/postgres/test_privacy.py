@@ -71,7 +71,7 @@ def test_row_level_security_hides_rows_even_where_a_grant_slipped(server, on_ser
         schema, stranger = index.path.server.schema, f"strange_{index.path.name}"
         server.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO {stranger}')
         server.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {stranger}')
-        for table in ("documents", "chunks", "chunks_0", "embedded", "vectors", "files", "meta", "headers"):
+        for table in ("documents", "chunks", "embedded", "vectors", "files", "meta", "headers"):
             assert server.execute(f'SELECT * FROM "{schema}".{table}', user=stranger) == [], table
         with pytest.raises(IndexMissing):
             as_person(server, index, "strange")

@@ -13,9 +13,6 @@ from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
-EARLIER = f"earlier-{DATABASE}"
-"""The database of an earlier version, until the one that was made in its place is whole."""
-
 LOCK = "writer.lock"
 VECTORS = "vectors.faiss"
 """FAISS's file begins so; the token that the database names it by follows."""
@@ -24,10 +21,9 @@ SIDES = ("-wal", "-shm", "-journal")
 """What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
 
 _OURS = re.compile(
-    rf"(?:(?:new-|earlier-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
+    rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
     rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
     rf"|{re.escape(VECTORS)}\.[0-9a-f]{{16}}"
-    r"|vectors\.cache(?:\.[0-9a-f]{16})?|priority\.ids"  # of an earlier version
 )
 
 
