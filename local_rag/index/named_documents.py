@@ -127,7 +127,7 @@ def _mentioned(store: Store, question: str) -> list[NamedDocument]:
         return _fullest(whole)
     telling = _written_as_names(question)
     held_by = [replace(document, said=_held(document.name, spoken)) for document in candidates]
-    names = {word for document in held_by for word in telling.intersection(document.said)}
+    names = {word for document in held_by for word in telling.intersection(document.said) if len(word) > 1}
     rare = {word for word in names if _is_rare(store, word, [each for each in held_by if word in each.said])}
     return _fullest([document for document in held_by if rare.intersection(document.said)])
 
