@@ -121,8 +121,9 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
-Grading = Literal["packed", "each", "evaluator"]
-"""Who grades passages: a language model with as many in a call as fit, or one in each, or the trained evaluator."""
+Grading = Literal["auto", "packed", "each", "evaluator"]
+"""Who grades: the trained evaluator and code, passages and answers; a language model with as many passages in a call as
+fit, or one in each, and the answer; or the evaluator the passages, and a language model the answer."""
 
 
 class Ollama(_Section):
@@ -132,8 +133,8 @@ class Ollama(_Section):
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
     grading: Grading = Field(
-        "packed",
-        description="passages: packed, as many in a call as fit; each, one call for each; evaluator, no call",
+        "auto",
+        description="who grades: auto, the evaluator; packed or each, the model; evaluator, both",
     )
     keep_alive: str = Field(
         "5m",
@@ -151,8 +152,8 @@ class Ollama(_Section):
 
     @property
     def by_model(self) -> Ollama:
-        """The same, with passages graded by the model where the evaluator would grade them."""
-        return self.model_copy(update={"grading": "packed"}) if self.grading == "evaluator" else self
+        """The same, graded by the model where the evaluator would grade."""
+        return self.model_copy(update={"grading": "packed"}) if self.grading in ("auto", "evaluator") else self
 
 
 ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable, RunnableConfig
 
-    from local_rag.core.protocols import Evaluator
+    from local_rag.core.protocols import Engine, Evaluator
     from local_rag.engines.language_model.prompt_texts import PromptTexts
 
 WINDOW = 8_192
@@ -45,7 +45,7 @@ def from_chat_model(
     window: int | None = None,
     version: str = "",
     explain: bool = False,
-    grading: Grading = "packed",
+    grading: Grading = "auto",
 ) -> ChatModelEngine:
     """An engine for `Rag.open(engine=…)` of a chat model of LangChain.
 
@@ -55,8 +55,8 @@ def from_chat_model(
 
     `window` is how many tokens a prompt and its reply may have, by default what the model's profile says, else 8,192.
     `version` changes when the weights do; without it no calibrated threshold is stored for this engine. `explain` asks
-    the graders for reasons. `grading` is what `ollama.grading` is to Ollama: with "evaluator" the trained evaluator of
-    the Rag grades passages before this model reads any. Raises UsageError for what is no chat model.
+    the graders for reasons. `grading` is what `ollama.grading` is to Ollama: with "auto" the trained evaluator of the
+    Rag grades passages and answers. Raises UsageError for what is no chat model.
     """
     from langchain_core.language_models import BaseChatModel
 
@@ -73,15 +73,18 @@ class ChatModelEngine(LanguageModelEngine):
     """An engine on one chat model. Serves several threads; their calls take turns. See `from_chat_model`."""
 
     def __init__(self, model: BaseChatModel, window: int, version: str, *, explain: bool, grading: Grading) -> None:
-        self._model, self._version = model, version
+        self._model, self._version, self._wanted = model, version, grading
         self._model_name = _name(model)
         setups = dict.fromkeys(ROLES, ModelSetup(self._model_name, window))
         super().__init__(ChatModelCalls(model, self._model_name), setups, grading=grading, explain=explain)
 
-    def opened_with(self, texts: PromptTexts, evaluator: Evaluator | None = None) -> ChatModelEngine:
+    def opened_with(
+        self, texts: PromptTexts, evaluator: Evaluator | None = None, assessor: Engine | None = None
+    ) -> ChatModelEngine:
         """The same model, told these texts, beside this evaluator: both engines make the same calls, in turn."""
         engine = copy(self)
-        engine.prompts, engine._evaluator = Prompts(texts), evaluator
+        engine.prompts, engine._evaluator, engine._assessor = Prompts(texts), evaluator, assessor
+        engine.grading = self._wanted if assessor or self._wanted != "auto" else "packed"
         return engine
 
     @property

@@ -80,7 +80,7 @@ def choose_engine(
         _no_model_named(settings)
         choice = Choice(quoting())
     else:
-        choice = _with_ollama(settings, evaluator, quoting)
+        choice = _with_ollama(settings, evaluator, quoting, _assessor(embedder, evaluator, corpus))
     try:
         _check_grading(choice.engine, settings, lacking)
     except LocalRagError:
@@ -111,11 +111,20 @@ def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | 
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
 
 
-def _with_ollama(settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine]) -> Choice:
+def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -> Engine | None:
+    """What grades for a language model: the evaluator, and what code sees."""
+    from local_rag.engines.extractive.engine import ExtractiveEngine
+
+    return ExtractiveEngine(embedder, evaluator, corpus) if evaluator else None
+
+
+def _with_ollama(
+    settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine], assessor: Engine | None
+) -> Choice:
     """Ollama, or quotes where it cannot be had and nobody named it."""
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
-        engine = open_ollama(settings, None if must else QUICK, evaluator)
+        engine = open_ollama(settings, None if must else QUICK, evaluator, assessor)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise needed_by(settings, error) from error
@@ -242,7 +251,12 @@ def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
 
 
 def open_ollama(
-    settings: Settings, patience: float | None = None, evaluator: Evaluator | None = None, *, trial: bool = False
+    settings: Settings,
+    patience: float | None = None,
+    evaluator: Evaluator | None = None,
+    assessor: Engine | None = None,
+    *,
+    trial: bool = False,
 ) -> OllamaEngine:
     """The engine on the configured server and models; for a `trial` the model grades passages, whoever else does.
 
@@ -259,7 +273,7 @@ def open_ollama(
     try:
         values = settings.values
         ollama = values.ollama.by_model if trial else values.ollama
-        return OllamaEngine(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator)
+        return OllamaEngine(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator, assessor)
     except LocalRagError as error:
         try:
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error

@@ -36,6 +36,16 @@ NEAR = 0.2
 NEAREST = 3
 """Passages that are named as near."""
 
+HELD = 0.5
+"""Share of the words of a sentence that a passage holds which is cited for it, where none says it."""
+
+_LOOSE = re.compile(
+    r"[ \t]*\((?:passages? )?(\d{1,2})\)(?=[.!?]?(?:\s|$))"
+    r"|,?[ \t]*(?:(?:according to|as stated in|in|see) )?passage (\d{1,2})(?=[.!?]?(?:\s*$|\n))",
+    re.IGNORECASE,
+)
+"""How models mark passages in other ways: "(2)", "in passage 3"."""
+
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
 
@@ -98,6 +108,45 @@ def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = 
     """An answer over these documents with its mark [n] as [new[n]], and how many numbers without a new one it lost."""
     text, _, dropped = _written(text, _marks(text, documents), new)
     return text, dropped
+
+
+def marked(text: str, documents: Sequence[Document]) -> str:
+    """What a model wrote, with the marks that code sets: behind each sentence the passage that says it.
+
+    What a model marks itself, as [1], (1) or "in passage 1", is a hint: it stays where no passage says the sentence.
+    """
+    text = _LOOSE.sub(lambda match: f" [{match[1] or match[2]}]", text)
+    hints = [claim.numbers for claim in claims(text)]
+    bare = without_marks(text)
+    found = claims(bare)
+    hints = hints if len(hints) == len(found) else [()] * len(found)
+    for claim, hint in reversed(list(zip(found, hints, strict=True))):
+        if numbers := _saying(claim, hint, documents):
+            end = claim.span.end - (bare[claim.span.start : claim.span.end].endswith("|"))
+            bare = f"{bare[:end].rstrip()} [{', '.join(map(str, numbers))}]{' ' * (end < claim.span.end)}{bare[end:]}"
+    return bare
+
+
+def _saying(claim: Claim, hint: Sequence[int], documents: Sequence[Document]) -> list[int]:
+    """The numbers of the passages behind a sentence: of those that say it, by the hint, else the first, word for word
+    if one does; else the hint, else the passage that holds most of its words.
+    """
+    if claim.text.endswith(":"):
+        return []
+    cited = {number: _cite(claim.text, number, document) for number, document in enumerate(documents, start=1)}
+    verified = [number for number, citation in cited.items() if citation.verified]
+    if hinted := [number for number in hint if number in verified]:
+        return hinted
+    if verified:
+        return [min(verified, key=lambda number: (cited[number].located != "exact", number))]
+    if known := [number for number in hint if number in cited]:
+        return known
+    wanted = set(content_stems(claim.text))
+    held = {
+        number: len(wanted & set(content_stems(document.page_content))) for number, document in enumerate(documents, 1)
+    }
+    best = max(held, key=lambda number: held[number], default=0)
+    return [best] if best and held[best] >= HELD * len(wanted) else []
 
 
 def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, R
 from local_rag.engines.calls import ChatCalls
 from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.graders import USELESS, grade_documents, grade_generation
+from local_rag.engines.language_model.graders import USELESS, doubted, grade_documents, grade_generation
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
@@ -33,7 +33,7 @@ from local_rag.text.words import query_key
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Evaluator
+    from local_rag.core.protocols import Engine, Evaluator
 
 THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
@@ -42,8 +42,9 @@ THE_ANSWER = "answer is"
 class LanguageModelEngine(ABC):
     """The tasks of an engine by language models; `calls` asks them, `setups` says which model has which role.
 
-    `grading` says who grades passages and in how many calls, `explain` asks for reasons. `evaluator` grades with
-    `grading: evaluator`. Serves several threads, if `calls` does.
+    `grading` says who grades and in how many calls, `explain` asks for reasons. `evaluator` grades passages with
+    `grading: evaluator`, `assessor` passages and answers with `grading: auto`, which is `packed` without one. Serves
+    several threads, if `calls` does.
     """
 
     def __init__(
@@ -55,10 +56,12 @@ class LanguageModelEngine(ABC):
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
+        assessor: Engine | None = None,
     ) -> None:
         self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
-        self.grading: Grading = grading
+        self.grading: Grading = grading if assessor or grading != "auto" else "packed"
+        self._assessor = assessor
         self._calls = calls
         self._explain = explain
         self._evaluator = evaluator
@@ -72,7 +75,7 @@ class LanguageModelEngine(ABC):
 
     @property
     def grades_by(self) -> Literal["model", "evaluator"]:
-        return "evaluator" if self.grading == "evaluator" else "model"
+        return "evaluator" if self.grading in ("auto", "evaluator") else "model"
 
     def close(self) -> None:
         """Abort whatever is running; no further call begins."""
@@ -86,8 +89,9 @@ class LanguageModelEngine(ABC):
 
     @property
     def by_evaluator(self) -> str:
-        """That the evaluator grades passages, for the end of `describe`; empty where the model does."""
-        return "; the evaluator grades passages" if self.grading == "evaluator" else ""
+        """What the evaluator grades, for the end of `describe`; empty where the model does."""
+        graded = {"auto": "passages and answers", "evaluator": "passages"}.get(self.grading)
+        return f"; the evaluator grades {graded}" if graded else ""
 
     @property
     def models(self) -> list[ModelSetup]:
@@ -141,6 +145,8 @@ class LanguageModelEngine(ABC):
         cancel.check()
         if not documents:
             return []
+        if self.grading == "auto" and self._assessor:
+            return self._assessor.relevance(question, documents)
         if self.grading == "evaluator":
             if self._evaluator is None:
                 raise EngineError(
@@ -192,6 +198,8 @@ class LanguageModelEngine(ABC):
         task, passages = self.task(), Passages.among(graded, documents)
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
+        if self.grading == "auto" and self._assessor:
+            return doubted(self._assessor.grade(question, documents, generation, check=check))
         if check == "both" and self.grading == "each":
             grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":

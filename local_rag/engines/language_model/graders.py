@@ -20,9 +20,17 @@ if TYPE_CHECKING:
 
 SHARE = 0.5
 """The part of the time that is left which further calls about passages may take; the answer needs the rest."""
-USELESS = 1
-"""The usefulness of an answer that says nothing."""
+USELESS, DOUBTFUL = 1, 3
+"""The usefulness of an answer that says nothing, and of one that may answer."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
+
+
+def doubted(grade: Grade) -> Grade:
+    """What the evaluator says of a model's answer: where all of it stands in the passages, the evaluator may be the one
+    that did not find it, so that it is doubtful and shown.
+    """
+    doubtful = grade.support == "fully" and 0 < grade.usefulness < DOUBTFUL
+    return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
 
 
 def grade_documents(task: Task, question: str, documents: Sequence[Document], most: int) -> list[Relevance]:

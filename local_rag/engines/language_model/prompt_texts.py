@@ -75,8 +75,8 @@ TEXTS: Mapping[str, PromptText] = {
         _PASSAGES,
     ),
     "generator": PromptText(
-        "the answer; how passages are cited, and what is written if they do not contain it, is added",
-        "Answer the question {shape}, only from the passages and close to their words.",
+        "the answer; the passages stand before it",
+        "Answer the question {shape}, in full sentences, from the passages and close to their words.",
         _SHAPE,
         required=("shape",),
     ),

@@ -27,7 +27,7 @@ from local_rag.text.metadata import file_name
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-PROMPTS = "5"
+PROMPTS = "6"
 """Counts up with every change of a prompt or a schema of a grader: scores that were measured before hold no longer."""
 
 PART = 2
@@ -91,14 +91,10 @@ class Prompts:
     def answer_task(self, attempt: Attempt, only: Sequence[int] = ()) -> str:
         """The generator. A further attempt is told what was wrong with those before it.
 
-        `only` are the passages that it may use, where others are shown.
+        `only` are the passages that it may use, where others are shown. Nothing is said of marks, which code sets, nor
+        of what to write where the passages do not answer, for a small model then refuses what it was shown.
         """
-        wanted, missing = self._whole_or_part(attempt)
-        task = (
-            f"{_only('Use', only)}{wanted} {_MARKED[attempt.shape.style]} with the number of the passage that says it, "
-            f"in square brackets, like [{min(only, default=1)}]. If the passages {missing}, write this sentence and "
-            f"nothing else: {attempt.shape.refusal}"
-        )
+        task = f"{_only('Use', only)}{self._whole_or_part(attempt)}"
         if attempt.written:
             task += f"\nThis stands already; do not repeat it:\n{fenced(attempt.written)}"
         if not attempt.failed:
@@ -108,13 +104,14 @@ class Prompts:
         )
         return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{fenced(drafts)}"
 
-    def _whole_or_part(self, attempt: Attempt) -> tuple[str, str]:
-        """What is to be written, and what passages may lack of it: a part may lead to the answer, and not hold it."""
+    def _whole_or_part(self, attempt: Attempt) -> str:
+        """What is to be written. Of an answer part by part there is an end, which is said to the model."""
         if attempt.written is None:
-            return self.texts.filled("generator", shape=shape_words(attempt.shape)), "do not contain the answer"
+            return self.texts.filled("generator", shape=shape_words(attempt.shape))
         shape = shape_words(replace(attempt.shape, sentences=min(PART, attempt.shape.sentences)))
         wanted = self.texts.filled("generator_part", part="next part" if attempt.written else "first part", shape=shape)
-        return wanted, f"hold nothing {'more ' * bool(attempt.written)}that belongs in the answer"
+        more = f"hold nothing {'more ' * bool(attempt.written)}that belongs in the answer"
+        return f"{wanted} If the passages {more}, write this sentence and nothing else: {attempt.shape.refusal}"
 
     def direct_task(self, shape: Shape) -> str:
         """An answer without passages."""
@@ -205,12 +202,6 @@ class Prompts:
         return f'{self.texts.filled("propose_missing")} Answer in JSON: {{"q": "…"}}'
 
 
-_MARKED: dict[Style, str] = {
-    "short": "End each sentence",
-    "list": "End each item",
-    "steps": "End each step",
-    "table": "End the last cell of each row",
-}
 _OFFERS: dict[Source, str] = {
     "vectorstore": "the person's own files",
     "web_search": "the web, for a question that is clearly about something else than these files",

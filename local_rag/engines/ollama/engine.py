@@ -16,7 +16,7 @@ from local_rag.engines.ollama.calls import OllamaCalls
 from local_rag.engines.ollama.server import OllamaApi, check_name, check_remote, same_model
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Evaluator
+    from local_rag.core.protocols import Engine, Evaluator
 
 HARMONY = ("gptoss", "gpt-oss")
 """Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
@@ -34,11 +34,12 @@ class OllamaEngine(LanguageModelEngine):
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
+        assessor: Engine | None = None,
     ) -> None:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
         `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
-        `evaluator` grades passages with `grading: evaluator`.
+        `evaluator` grades passages with `grading: evaluator`, `assessor` all with `grading: auto`.
         Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
@@ -48,7 +49,13 @@ class OllamaEngine(LanguageModelEngine):
         setups = {role: known[spec.name] for role, spec in specs.items()}
         self._ollama = OllamaCalls(server, settings)
         super().__init__(
-            self._ollama, setups, grading=settings.grading, explain=explain, texts=texts, evaluator=evaluator
+            self._ollama,
+            setups,
+            grading=settings.grading,
+            explain=explain,
+            texts=texts,
+            evaluator=evaluator,
+            assessor=assessor,
         )
         self.server = server
         self._version = server.version()

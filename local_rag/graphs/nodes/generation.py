@@ -91,4 +91,6 @@ def write(
             text = f"{before} {delta.text}" if delta.restart and before else delta.text
             emit(Token(text, attempt.number, delta.restart, candidate))
     text = "".join(parts).strip()
-    return (attempt.shape.refusal if citations.reads_as_refusal(text) else text), usage
+    if citations.reads_as_refusal(text):
+        return attempt.shape.refusal, usage
+    return citations.marked(text, documents) if deps.engine.writes and documents else text, usage

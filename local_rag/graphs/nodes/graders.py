@@ -142,7 +142,8 @@ def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
         return {"accepted": True}
     draft = Draft.of(state, grade, why=why_rejected(grade, texts_of(state, deps)))
     update: State = {"drafts": [*state.get("drafts", ()), draft]}
-    return update | {"spent": ["generations"]} if unchecked(grade) else update
+    doubted = deps.engine.writes and deps.engine.grades_by == "evaluator" and grade.support == "fully"
+    return update | {"spent": ["generations"]} if unchecked(grade) or doubted else update
 
 
 @node("preparing the final grade")
