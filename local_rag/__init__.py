@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
-    from local_rag.server.answer_page import answer_html
+    from local_rag.text.answer_html import answer_html
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _HOMES = {
     "Settings": "local_rag.config.settings",
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
-    "answer_html": "local_rag.server.answer_page",
+    "answer_html": "local_rag.text.answer_html",
     "crag": "local_rag.graphs.crag",
     "from_chat_model": "local_rag.engines.chat_model",
     "plain": "local_rag.graphs.plain",

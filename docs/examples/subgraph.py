@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from local_rag import Citation, Rag
+from local_rag import Answer, Rag
 
 
 class Mail(TypedDict, total=False):
@@ -19,17 +19,16 @@ class Mail(TypedDict, total=False):
     sender: str
     question: str
     generation: str
-    status: str
-    citations: list[Citation]
+    answer: Answer
     reply: str
 
 
 def is_answered(mail: Mail) -> Literal["reply", "hand_over"]:
-    return "reply" if mail["status"] == "grounded" else "hand_over"
+    return "reply" if mail["answer"].status == "grounded" else "hand_over"
 
 
 def reply(mail: Mail) -> Mail:
-    sources = ", ".join(sorted({citation.source for citation in mail["citations"]}))
+    sources = ", ".join(sorted({citation.source for citation in mail["answer"].citations}))
     return {"reply": f"Dear {mail['sender']},\n\n{mail['generation']}\n\nFrom: {sources}"}
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from local_rag.cli.options import (
-    AfterOption,
-    BeforeOption,
     EmbedderOption,
-    FromOption,
     IndexesOption,
-    InOption,
     JsonOption,
     KOption,
     LinesOption,
     QuestionOptions,
-    TypeOption,
     delete_old,
-    narrowing_of,
     settings_of,
     stderr_display,
     with_options,
 )
+from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,6 +89,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
         return Chat(runner, name, as_json=json).run()
 
 
+@with_options
 def search(
     query: Annotated[
         list[str],
@@ -100,11 +97,7 @@ def search(
     ],
     k: KOption = None,
     mode: ModeOption = "hybrid",
-    within: InOption = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    types: TypeOption = None,
-    authors: FromOption = None,
+    narrowing: Narrowing = EVERYTHING,
     index: IndexesOption = None,
     embedder: EmbedderOption = None,
     json: JsonOption = False,
@@ -123,13 +116,13 @@ def search(
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
     check_question(typed)
     parsed = typed_query(typed)
-    narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
+    narrowing = parsed.narrow(narrowing)
     settings, display = settings_of(index, several=True, embedder=embedder, k=k), stderr_display()
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():
             display.say(line)
         passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
-        label = opened.path_labels()
+        label = opened.path_labels(Path.cwd())
     plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
     write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)
     return 0

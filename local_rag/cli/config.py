@@ -80,7 +80,6 @@ def graph(
     name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
     ascii_: Annotated[bool, typer.Option("--ascii", help="Print an ASCII drawing, also in a pipe.")] = False,
-    memory: Annotated[bool, typer.Option("--memory", help="Draw it as it is wired in a chat.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
     from local_rag.graphs.deps import Options
@@ -88,7 +87,7 @@ def graph(
     from local_rag.terminal.console import stdout
 
     settings = settings_of(None)
-    options = Options.of(settings.values, memory=memory)
+    options = Options.of(settings.values)
     as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
     drawing = ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options)
     stdout().print(drawing, soft_wrap=True)

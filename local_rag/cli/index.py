@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from local_rag.cli.options import (
-    AfterOption,
-    BeforeOption,
     EmbedderOption,
-    FromOption,
     IndexOption,
     JsonOption,
-    TypeOption,
     delete_old,
     history_of,
-    narrowing_of,
     settings_of,
     stderr_display,
+    with_options,
     write_notes,
 )
+from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 
@@ -124,7 +121,7 @@ def index(
     delete_old(settings)
     report, pages_left = index_files(settings, request, stderr_display())
     with Index.open(settings.index_path) as opened:
-        labels = opened.path_labels()
+        labels = opened.path_labels(Path.cwd())
     plain = to_plain(report) | {"pages_left": pages_left}
     parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
     write_result(plain, parts, as_json=json)
@@ -176,21 +173,20 @@ def status(
         with Index.open(existing_index(settings)) as opened:
             write_result({"digest": opened.content()}, [opened.content()], as_json=json)
         return 0
-    index_status = Index.inspect(existing_index(settings), outlined=True)
+    with Index.open(existing_index(settings)) as opened:
+        index_status, changed = opened.status(outlined=True), opened.changed()
     runtime = served_by(settings, index_status.fingerprint)
-    plain = to_plain(index_status) | {"runtime": runtime}
-    write_result(plain, [status_table(index_status, runtime, command_of(settings))], as_json=json)
+    plain = to_plain(index_status) | {"runtime": runtime, "changed": changed}
+    write_result(plain, [status_table(index_status, runtime, command_of(settings), len(changed))], as_json=json)
     return 0
 
 
+@with_options
 def files(
     within: Annotated[
         list[str] | None, typer.Argument(metavar="PATH|URL|GLOB", help="Only these files or pages, as after --in.")
     ] = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    types: TypeOption = None,
-    authors: FromOption = None,
+    narrowing: Narrowing = EVERYTHING,
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -202,7 +198,7 @@ def files(
 
     folder = existing_index(settings_of(index))
     with Index.open(folder) as opened:
-        indexed, labels = opened.files(narrowing_of(within, after, before, types, authors)), opened.path_labels()
+        indexed, labels = opened.files(narrowing), opened.path_labels(Path.cwd())
     write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
     return 0
 
@@ -281,6 +277,8 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     if patterns:
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
         lines.append(f"Kept out from now on. To take that back: {sync} {again}")
+    elif keep_out and removed:
+        lines.append("No folder above is indexed, so it stays out until you name it again.")
     elif inside:
         its, it = ("Its", "it") if len(inside) == 1 else ("Their", "them")
         lines.append(

@@ -6,15 +6,15 @@ import functools
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-from local_rag.core.documents import Narrowing
+from local_rag.core.documents import CONDITIONS, EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,31 +31,6 @@ EmbedderOption = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
-InOption = Annotated[
-    list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Use only these files or pages; repeatable.")
-]
-AfterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--after",
-        metavar="DATE",
-        help="Only documents of this day or later: 2023-03-31, 2023-03 or 2023 (its first day).",
-    ),
-]
-BeforeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--before", metavar="DATE", help="Only documents before this day; --after 2023 --before 2024: of 2023."
-    ),
-]
-TypeOption = Annotated[
-    list[str] | None,
-    typer.Option("--type", metavar="TYPE", help="Only files of this suffix or kind: pdf, md, mail, html; repeatable."),
-]
-FromOption = Annotated[
-    list[str] | None,
-    typer.Option("--from", metavar="NAME", help="Only documents by this author or sender; repeatable."),
-]
 _LEFT_OUT = re.compile(r"-[^\W\d_]{2}|-[\"“„«]")
 """How a word begins that a query leaves out; options of local-rag have two hyphens, and -k is a slip for --k."""
 
@@ -109,17 +84,6 @@ def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **f
             hint=f"the same command with --index {shlex.quote(index[0])} alone",
         )
     return Settings.load(index=index or None, **flags)
-
-
-def narrowing_of(
-    within: Sequence[str] | None,
-    after: str | None,
-    before: str | None,
-    types: Sequence[str] | None,
-    authors: Sequence[str] | None,
-) -> Narrowing:
-    """What the options leave to be searched. Raises UsageError for what is no date."""
-    return Narrowing(tuple(within or ()), after or "", before or "", tuple(types or ()), tuple(authors or ()))
 
 
 def history_of(settings: Settings) -> History:
@@ -189,11 +153,7 @@ class QuestionOptions:
         str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
     ] = None
     index: IndexesOption = None
-    within: InOption = None
-    after: AfterOption = None
-    before: BeforeOption = None
-    types: TypeOption = None
-    authors: FromOption = None
+    narrowing: Narrowing = EVERYTHING
     thread: Annotated[
         str | None,
         typer.Option(
@@ -240,10 +200,6 @@ class QuestionOptions:
     no_record: Annotated[bool, typer.Option("--no-record", help="Leave no run behind: see local-rag runs.")] = False
     embedder: EmbedderOption = None
 
-    @property
-    def narrowing(self) -> Narrowing:
-        return narrowing_of(self.within, self.after, self.before, self.types, self.authors)
-
     def settings(self) -> Settings:
         names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
@@ -254,30 +210,55 @@ class QuestionOptions:
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with the fields of its parameter `options`, a dataclass, as options of the command line.
+    """The command with options of the command line in place of each parameter that is a dataclass: one for each field.
 
-    They stand where `options` stands; a parameter of the command stands in for the field of the same name.
+    They stand where the parameter stands; those of a `Narrowing` are the `CONDITIONS`. A parameter of the command
+    stands in for the option of the same name.
     """
-    own = dict(inspect.signature(command, eval_str=True).parameters)
-    kind = own["options"].annotation
-    hints = get_type_hints(kind, include_extras=True)
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.signature(command, eval_str=True).parameters
+    made = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
     parameters: dict[str, inspect.Parameter] = {}
     for name, parameter in own.items():
-        if name != "options":
-            parameters.setdefault(name, parameter.replace(kind=keyword))
-            continue
-        for field in fields(kind):
-            shared = inspect.Parameter(field.name, keyword, default=field.default, annotation=hints[field.name])
-            parameters[field.name] = own.get(field.name, shared).replace(kind=keyword)
+        for option in _options_of(made[name]) if name in made else [parameter]:
+            option = own.get(option.name, option).replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters.setdefault(option.name, option)
 
     @functools.wraps(command)
     def run(**values: Any) -> int:
-        options = kind(**{field.name: values[field.name] for field in fields(kind)})
-        return command(**{name: values[name] for name in own if name != "options"}, options=options)
+        return command(**{name: _made(made[name], values) if name in made else values[name] for name in own})
 
     run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return run
+
+
+def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
+    """The options that make a value of a dataclass."""
+    types = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        if types[field.name] is Narrowing:
+            yield from _options_of(Narrowing)
+        elif kind is not Narrowing:
+            yield _option(field.name, types[field.name], field.default)
+        elif condition := CONDITIONS.get(field.name):
+            shown = typer.Option(condition.option, metavar=condition.metavar, help=condition.help)
+            yield _option(field.name, Annotated[(list[str] if condition.several else str) | None, shown], None)
+
+
+def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    """The dataclass that the options make. Raises UsageError for what is no date."""
+    if kind is Narrowing:
+        return Narrowing(**{name: values[name] for name in CONDITIONS if values[name]})
+    types = get_type_hints(kind)
+    return kind(
+        **{
+            field.name: _made(Narrowing, values) if types[field.name] is Narrowing else values[field.name]
+            for field in fields(kind)
+        }
+    )
 
 
 def with_web(arguments: Sequence[str]) -> list[str]:

@@ -70,7 +70,7 @@ def show(
     from local_rag.terminal.history import plain_run, run_parts
 
     run = _run(id)
-    passages = RunPassages.of(run)
+    passages = RunPassages.of(run, Path.cwd())
     write_result(plain_run(run, passages), run_parts(run, passages, whole=full), as_json=json)
     return 0
 

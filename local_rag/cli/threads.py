@@ -62,7 +62,7 @@ def export(
     verdicts: VerdictsOption = False,
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
-    from local_rag.runtime.export import markdown
+    from local_rag.runtime.export import chat_markdown
     from local_rag.runtime.written import enter
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
@@ -70,7 +70,7 @@ def export(
     with history_of(settings_of(None)) as history:
         turns = history.turns(name)
         sources = next((kept.sources for kept in history.quoting() if (kept.kind, kept.name) == ("chat", name)), ())
-    page = markdown(name, turns, verdicts=verdicts)
+    page = chat_markdown(name, turns, verdicts=verdicts)
     if out is None:
         write(page.rstrip("\n"))
         return 0
@@ -124,9 +124,9 @@ def _labels() -> PathLabels:
     from local_rag.index.path_labels import PathLabels
 
     try:
-        return PathLabels(Index.inspect(settings_of(None).index_path).roots)
+        return PathLabels(Index.inspect(settings_of(None).index_path).roots, Path.cwd())
     except IndexMissing:
-        return PathLabels(())
+        return PathLabels((), Path.cwd())
 
 
 def kept(

@@ -270,6 +270,8 @@ class Values(_Section):
     postgres: Postgres = Postgres()
 
 
+# mypy reads no types from `Values`: a TypedDict made from its fields would take any name and any value. A test holds
+# that both have the same names.
 class Flags(TypedDict, total=False):
     """The settings as keywords, with __ for the dot; None means not given. A list may be one string with commas.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
-from local_rag.core.documents import Origin
+from local_rag.core.documents import FileChange, Origin
+from local_rag.core.serialization import TuplesFromLists
 from local_rag.core.verdicts import Graded, Support, Usage
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
@@ -36,7 +37,8 @@ class Citation:
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index. `ocr`
-    is how sure OCR was of the quote's least certain line, None for a text that is the file's own.
+    is how sure OCR was of the quote's least certain line, None for a text that is the file's own. `changed` is what
+    became of the file since it was indexed.
     """
 
     number: int
@@ -59,6 +61,7 @@ class Citation:
     index: str = ""
     chunk_id: str = ""
     ocr: float | None = None
+    changed: FileChange = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Position(TuplesFromLists):
     """What one side of a disagreement says: a short answer as its newest file writes it, and where it stands.
 
     `date` (ISO 8601) is the newest of its files: what the document says of itself, or where it says nothing when the
@@ -87,7 +90,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(TuplesFromLists):
     """Files that disagree about one fact: what they say, two positions or more, the newest first."""
 
     positions: tuple[Position, ...]
@@ -102,20 +105,21 @@ class Highlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(TuplesFromLists):
     """An answer, where it stands, and how it came about.
 
     `reason` says why the status is what it is, and `certainty` how far to rely on the answer; `nearest` lists the
     passages that came closest when nothing answered, and `about` the main titles of the index then. `asked` is the
-    question as it was understood where it followed
-    others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
-    were taken out for want of support. `used_web`: a query has left for a search engine; `fallback_corpus` names the
-    folder or index that was searched in its place, empty where none was. `conflicts` say where the files that it is
-    from disagree. `run` is the ID of the record of this question
-    (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
-    (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text, best
-    first; both are empty where no evaluator has read the passages, or where the text holds no short answer of theirs.
-    Where files disagree they are those of the newest side that the text holds: a model may write the older one only.
+    question as it was understood where it followed others of a `thread`. `sentences` is empty where no grader looked at
+    them one by one; `removed` are those that were taken out for want of support, and `lacks` the names and numbers of
+    the question that no cited passage mentions. `quotes_only`: the engine writes nothing of its own. `used_web`: a
+    query has left for a search engine; `fallback_corpus` names the folder or index that was searched in its place,
+    empty where none was. `conflicts` say where the files that it is from disagree. `run` is the ID of the record of
+    this question (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the
+    answer (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text,
+    best first; both are empty where no evaluator has read the passages, or where the text holds no short answer of
+    theirs. Where files disagree they are those of the newest side that the text holds: a model may write the older one
+    only.
     """
 
     question: str
@@ -128,6 +132,7 @@ class Answer:
     used_web: bool = False
     graph: str = ""
     engine: str = ""
+    quotes_only: bool = False
     path: tuple[str, ...] = ()
     decisions: tuple[Graded, ...] = ()
     tries: Mapping[str, int] = field(default_factory=dict)
@@ -135,6 +140,7 @@ class Answer:
     seconds: float = 0.0
     sentences: tuple[Sentence, ...] = ()
     removed: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
     thread: str = ""
     asked: str = ""
@@ -149,16 +155,16 @@ class Answer:
     def __str__(self) -> str:
         return self.text
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: text and quotes as HTML, in which no text of a file or of a model is markup."""
-        import local_rag  # which imports what lies above this package when it is used
+    as_html: ClassVar[Callable[[Answer], str] | None] = None
+    """What a notebook shows, made by what lies above this package: `Rag` sets it."""
 
-        return local_rag.answer_html(self)
+    def _repr_html_(self) -> str | None:
+        return Answer.as_html(self) if Answer.as_html else None
 
     @property
-    def quoted(self) -> list[Citation]:
-        """By their numbers the citations, and those of positions whose passages the answer does not cite."""
+    def cited(self) -> list[Citation]:
+        """Return by their numbers the citations, and those of positions whose passages the answer does not cite."""
         cited = {citation.number for citation in self.citations}
         sides = [each for conflict in self.conflicts for side in conflict.positions for each in side.citations]
-        all_ = (*self.citations, *(each for each in sides if each.number not in cited))
-        return sorted(all_, key=lambda citation: citation.number)
+        every = (*self.citations, *(each for each in sides if each.number not in cited))
+        return sorted(every, key=lambda citation: citation.number)

@@ -17,14 +17,14 @@ _CLOSING = 1.0
 """Seconds that stopped work is waited for, so that it can put away what it has; the loop goes on meanwhile."""
 
 
-async def apart(work: Callable[[], T]) -> T:
+async def on_a_thread(work: Callable[[], T]) -> T:
     """What `work()` returns. Cancelling the task that awaits it stops the work at its next `cancel.check()`."""
-    async with aclosing(drained(lambda: [work()])) as results:
+    async with aclosing(items_on_a_thread(lambda: [work()])) as results:
         return await anext(results)
 
 
-async def drained(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[T]:
-    """The items of `begin()` as they come. Closing it, as a cancelled task does, stops the work, as in `apart`."""
+async def items_on_a_thread(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[T]:
+    """The items of `begin()` as they come. Closing it, as a cancelled task does, stops the work, as above."""
     loop, stop, told = asyncio.get_running_loop(), cancel.Cancel(outer=cancel.current()), asyncio.Queue[_Told[T]]()
 
     def tell(what: _Told[T]) -> None:

@@ -19,6 +19,8 @@ from local_rag.core.errors import UsageError
 from local_rag.core.verdicts import Source
 
 Origin = Literal["files", "web"]
+FileChange = Literal["changed", "gone", ""]
+"""What became of a file since it was indexed; empty where it is as it was, or where that cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class SyncReport:
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
     `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync. OCR has read
     `scans_read` pages without a text layer, and `scans` of the whole index wait for it; `images` were left out, and it
-    would read them.
+    would read them. Of all `documents` of the index `dated` say when they are from.
     """
 
     new: tuple[str, ...] = ()
@@ -143,6 +145,8 @@ class SyncReport:
     scans: int = 0
     scans_read: int = 0
     images: tuple[str, ...] = ()
+    documents: int = 0
+    dated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +160,48 @@ class WebResults:
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?")
 _FIRST = "0000-01-01"
 
-OPTIONS = {
-    "within": "--in",
-    "after": "--after",
-    "before": "--before",
-    "types": "--type",
-    "authors": "--from",
+
+class Condition(NamedTuple):
+    """A condition on documents as people set it: an option of the command line, a field of the page with an example."""
+
+    option: str
+    metavar: str
+    help: str
+    label: str
+    example: str = ""
+    several: bool = True
+
+
+CONDITIONS = {
+    "within": Condition(
+        "--in", "PATH|URL|GLOB", "Use only these files or pages; repeatable.", "Files by pattern", "all, or *.pdf"
+    ),
+    "after": Condition(
+        "--after",
+        "DATE",
+        "Only documents of this day or later: 2023-03-31, 2023-03 or 2023 (its first day).",
+        "Dated since",
+        several=False,
+    ),
+    "before": Condition(
+        "--before",
+        "DATE",
+        "Only documents before this day; --after 2023 --before 2024: of 2023.",
+        "Dated before",
+        several=False,
+    ),
+    "types": Condition(
+        "--type",
+        "TYPE",
+        "Only files of this suffix or kind: pdf, md, mail, html; repeatable.",
+        "File types",
+        "all, or pdf, mail",
+    ),
+    "authors": Condition(
+        "--from", "NAME", "Only documents by this author or sender; repeatable.", "Author or sender", "anybody"
+    ),
 }
-"""The condition -> the option of the command line that sets it."""
+"""Those that people set, by their names in a `Narrowing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +291,8 @@ def _checked(name: str, given: object) -> str:
         except ValueError:
             pass
     raise UsageError(
-        f"{OPTIONS[name]} takes a date as 2023, 2023-03 or 2023-03-31, not {str(text)[:40]!r}",
-        hint=f"{OPTIONS[name]} {date.today():%Y-%m}",
+        f"{CONDITIONS[name].option} takes a date as 2023, 2023-03 or 2023-03-31, not {str(text)[:40]!r}",
+        hint=f"{CONDITIONS[name].option} {date.today():%Y-%m}",
     )
 
 
@@ -263,7 +301,7 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
     texts = [os.fspath(text) if isinstance(text, os.PathLike) else text for text in several]
     for text in texts:
         if not isinstance(text, str) or not text.strip():
-            option = OPTIONS.get(name, name)
+            option = CONDITIONS[name].option if name in CONDITIONS else name
             raise UsageError(f"{option} takes a text, not {text!r}", hint="local-rag files   lists what is indexed")
     return tuple(str(text).strip() if name != "within" else str(text) for text in texts)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_core.callbacks import CallbackManager
     from langchain_core.documents import Document
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -88,21 +87,15 @@ SILENT = "nostream"
 """LangGraph's tag for a model whose tokens are no message of the graph: drafts can be rejected, verdicts are JSON."""
 
 
-def listening() -> CallbackManager | None:
-    """The callbacks of the node that is running, None where there are none."""
+def retrieval(name: str, query: str, search: Callable[[], list[Document]]) -> list[Document]:
+    """What `search` brings, with the callbacks of the node that is running told of it."""
     from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
 
     config = ensure_config()
-    if not config.get("callbacks"):
-        return None
-    manager = get_callback_manager_for_config(config)
-    return manager if manager.handlers else None
-
-
-def retrieval(name: str, query: str, search: Callable[[], list[Document]]) -> list[Document]:
-    """What `search` brings, with the callbacks told of it."""
-    manager = listening()
-    run = manager.on_retriever_start({"name": name, "id": [name]}, query, name=name) if manager else None
+    manager = get_callback_manager_for_config(config) if config.get("callbacks") else None
+    run = None
+    if manager and manager.handlers:
+        run = manager.on_retriever_start({"name": name, "id": [name]}, query, name=name)
     try:
         documents = search()
     except BaseException as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from local_rag.core.documents import EVERYTHING, Catalog, Narrowing, WebResults
+from local_rag.core.documents import EVERYTHING, Catalog, FileChange, Narrowing, WebResults
 from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought, Usage
 
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """What a graph asks for. An engine keeps no state between questions: one serves several threads. What it remembers
-    within a question lies in `question_memory.current()`.
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+
+    `graded` are the documents that stood in the last prompt of `relevance`, in their order (see `Relevance.shown`): a
+    prompt that begins as that one did is not read again up to where it differs.
 
     Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
     """
@@ -36,6 +40,14 @@ class Engine(Protocol):
     def fingerprint(self) -> str:
         """Changes whenever its scores would: calibrated thresholds hold for one fingerprint."""
 
+    @property
+    def writes(self) -> bool:
+        """Whether it writes its answers; one that does not quotes the documents."""
+
+    @property
+    def grades_by(self) -> Literal["model", "evaluator"]:
+        """Who grades passages: a language model, or the evaluator, which gives scores."""
+
     def prepare(self) -> None:
         """Start in the background what the first task would wait for; returns at once and never raises."""
 
@@ -46,7 +58,12 @@ class Engine(Protocol):
         """One of `catalog.allowed`, and `multi` only where that is on offer."""
 
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """What the answer needs next (Self-RAG, Retrieve). Nothing is `written` yet: whether the files should be looked
         at; in doubt, yes. Else how the text goes on, whose last part is from `documents`; in doubt, no.
@@ -58,14 +75,22 @@ class Engine(Protocol):
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """An answer whose sentences end in marks [n] for the n-th document, or exactly `attempt.shape.refusal`."""
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """Another query for the question; `tried` are the earlier ones, the question itself included."""
+        """Another query for the question that adds to the earlier ones, `tried`, the question itself included."""
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""
@@ -133,13 +158,19 @@ class Evaluator(Protocol):
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text of a passage) the probability in [0, 1] that the passage supports all of it."""
 
+    def prepare(self) -> None:
+        """Start in the background what the first reading would wait for; returns at once and never raises."""
+
     def close(self) -> None:
         """Give back what it holds."""
 
 
 class Corpus(Protocol):
-    """What graphs and engines may ask of an index."""
+    """What graphs, engines and displays may ask of an index. A corpus of one's own that inherits from this class may
+    leave out what has a body.
+    """
 
+    @abstractmethod
     def search(
         self, query: str, k: int, *, within: Narrowing = EVERYTHING, exclude: Collection[str] = ()
     ) -> list[Document]:
@@ -151,16 +182,45 @@ class Corpus(Protocol):
         share of the highest possible.
         """
 
+    @abstractmethod
     def catalog(self) -> Catalog: ...
 
+    @abstractmethod
     def count(self) -> int:
         """How many passages there are; a catalog costs more."""
 
+    @abstractmethod
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 
+    @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term (as the index stems it) occurs."""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it can look for the phrases of a narrowing."""
+        return False
+
+    def content(self) -> str:
+        """What changes when any passage does, "" where that is not known."""
+        return ""
+
+    def waiting_notes(self) -> list[str]:
+        """What a person should know before a search, such as passages that are not embedded yet."""
+        return []
+
+    def files(self, within: Narrowing = EVERYTHING) -> Sequence[object]:
+        """The files of which `within` leaves something, none where there are no files."""
+        return ()
+
+    def changed(self, sources: Collection[str]) -> Mapping[str, FileChange]:
+        """Those of these files that are not on the disk as they were indexed, by size and time."""
+        return {}
+
+    def path_labels(self, here: Path | None = None) -> Callable[[str], str]:
+        """How a source is named to a person, whose current folder is `here` at a terminal."""
+        return str
 
 
 class WebSearch(Protocol):
@@ -235,7 +295,7 @@ class Attempt:
     without documents, which only the route `direct` does. `thoughts` led to the documents, if any: sentences of
     reasoning. `written` asks for a part of an answer alone: what comes next after this, which may be empty; None asks
     for the whole answer. It has no marks. `shape` is what the answer is to look like, or the part: its `sentences` are
-    then those that the answer may still get.
+    then those that the answer may still get. `graded` are those of `Engine`.
     """
 
     number: int = 1
@@ -244,6 +304,7 @@ class Attempt:
     thoughts: tuple[str, ...] = ()
     written: str | None = None
     shape: Shape = Shape()
+    graded: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,19 @@
-"""What an engine remembers while one question is answered, and drops at its end.
+"""What is computed once while one question is answered, and dropped at its end: readings and vectors.
 
 Engines keep no state between questions: one engine serves several questions at once, and none may pay for another. The
-memory travels with the Deps of a question. Its scope is a context variable, as in `core.cancel`, so that the Engine
-protocol need not carry it through every signature.
+memory travels with the Deps of a question. Its scope is a context variable, as in `core.cancel`, so that the protocols
+need not carry it through every signature; no answer depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any
 
-T = TypeVar("T")
-
-
-class QuestionMemory:
-    """The objects that are kept for one question, by key."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, object] = {}
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The object of this key, made on first use."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        kept: T = self._kept[key]  # type: ignore[assignment]  # one key always has one type
-        return kept
-
+QuestionMemory = dict[Hashable, Any]
+"""What is kept for one question: (who keeps it, what it is) -> the readings, the vectors."""
 
 _current: ContextVar[QuestionMemory | None] = ContextVar("local_rag_question_memory", default=None)
 
@@ -44,4 +30,5 @@ def scope(memory: QuestionMemory) -> Iterator[None]:
 
 def current() -> QuestionMemory:
     """The question's memory; outside a question a new one, so nothing is kept."""
-    return _current.get() or QuestionMemory()
+    memory = _current.get()
+    return QuestionMemory() if memory is None else memory

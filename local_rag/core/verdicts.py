@@ -112,13 +112,15 @@ class Thought:
 class Relevance:
     """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
 
-    One call may grade a list: the first verdict then carries the whole usage, so that sums are right.
+    One call may grade a list: the first verdict then carries the whole usage, so that sums are right. `shown`: the
+    document stood in the last prompt of the task; in those that are, a model has read them in their order.
     """
 
     label: RelevanceLabel
     score: float | None = None
     why: str = ""
     usage: Usage = field(default_factory=Usage)
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from local_rag.core.errors import LocalRagError
 
-State = Literal["ok", "note", "bad"]
+CheckState = Literal["ok", "note", "bad"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Check:
     """What was checked, and what came out. `fix` holds a command per line, empty where all is well."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     fix: str = ""
 

@@ -24,7 +24,7 @@ from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
 from local_rag.diagnostics.server import server_checks
 from local_rag.index.store.sqlite.folder import DATABASE, index_name
-from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
+from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
 
 FREE_DISK = 1_000_000_000
 """Bytes below which a note is made: the model's package and a mid-sized index fit in that."""
@@ -75,10 +75,10 @@ def _disk(settings: Settings) -> Iterator[Check]:
         path = settings.data_folder
     folder = next(folder for folder in (path, *path.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
-    details = f"{format_bytes(free)} free in {short_path(folder)}"
+    details = f"{format_bytes(free)} free in {home_path(folder)}"
     if not os.access(folder, os.W_OK):
         yield Check(
-            "disk", "bad", f"{short_path(folder)} cannot be written", "make that folder yours, or use --index PATH"
+            "disk", "bad", f"{home_path(folder)} cannot be written", "make that folder yours, or use --index PATH"
         )
     elif free < FREE_DISK:
         yield Check("disk", "note", details, "free some space, or put the index elsewhere: --index PATH")
@@ -90,7 +90,7 @@ def _encryption(settings: Settings) -> Iterator[Check]:
     """What is at rest is plain text, so this is what stands between it and whoever takes the disk."""
     enable = {"darwin": "sudo fdesetup enable", "win32": "manage-bde -on C:   as administrator"}
     for folder in _own_folders(settings):
-        shown = short_path(folder)
+        shown = home_path(folder)
         is_encrypted = disk_is_encrypted(folder)
         if is_encrypted is None:
             yield Check("encryption", "note", f"whether the disk of {shown} is encrypted, this system does not say")
@@ -139,10 +139,10 @@ def _permissions(settings: Settings) -> Iterator[Check]:
             continue
         found = [path for path in _texts_below(folder) if _is_open(path)]
         if found:
-            what = f"{plural(len(found), 'file or folder', 'files and folders')} in {short_path(folder)}"
+            what = f"{plural(len(found), 'file or folder', 'files and folders')} in {home_path(folder)}"
             yield Check("permissions", "note", f"others may open {what}", f"chmod -R go= {shlex.quote(str(folder))}")
         else:
-            yield Check("permissions", "ok", f"{short_path(folder)} is open to nobody but you")
+            yield Check("permissions", "ok", f"{home_path(folder)} is open to nobody but you")
 
 
 def _texts_below(folder: Path) -> Iterator[Path]:
@@ -236,7 +236,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
         return
     pages = f", {plural(status.pages, 'web page')}" if status.pages else ""
     files = f"{plural(status.files, 'file')}{pages}"
-    details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
+    details = f"{home_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
     if waiting := waiting_line(status.embedded, status.chunks):
         yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
@@ -279,7 +279,7 @@ def _fallback_corpus(settings: Settings) -> Iterator[Check]:
 
     if settings.values.web.source:
         path, is_index = place(settings)
-        details = f"{short_path(path)}, {'an index' if is_index else 'a folder'}, is searched in place of the web"
+        details = f"{home_path(path)}, {'an index' if is_index else 'a folder'}, is searched in place of the web"
         yield Check("fallback corpus", "ok", details)
 
 

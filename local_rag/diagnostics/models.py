@@ -16,7 +16,7 @@ from local_rag.core.progress import Display, time_left
 from local_rag.engines.ollama.server import (
     Installed,
     Loaded,
-    Server,
+    OllamaApi,
     check_name,
     check_remote,
     is_cloud_name,
@@ -226,7 +226,7 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
             embedder.load()
 
 
-def _announce(server: Server, spec: OllamaModelSpec, display: Display) -> None:
+def _announce(server: OllamaApi, spec: OllamaModelSpec, display: Display) -> None:
     """Who downloads what, from where, and whether it will fit."""
     if find_model(spec.name, server.installed()):
         display.say(f"Ollama has {spec.name}; it looks for a newer version at {registry(spec.name)}")
@@ -244,7 +244,7 @@ def registry(name: str) -> str:
     return parts[0] if len(parts) > 2 else REGISTRY
 
 
-def _pull(server: Server, name: str, display: Display) -> None:
+def _pull(server: OllamaApi, name: str, display: Display) -> None:
     step, layers = "", Layers()
     try:
         with display.progress("asking…") as show:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
-from local_rag.diagnostics.check import Check, State, guarded
+from local_rag.diagnostics.check import Check, CheckState, guarded
 from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
-from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name
+from local_rag.engines.ollama.server import Installed, Loaded, ModelInfo, OllamaApi, check_name
 from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_server, roles
 from local_rag.text.display import format_bytes, joined
 
@@ -45,10 +45,10 @@ class _Context:
 
     settings: Settings
     profile: Profile
-    server: Server
+    server: OllamaApi
     installed: tuple[Installed, ...]
     loaded: tuple[Loaded, ...]
-    worse: State
+    worse: CheckState
     untried: set[str] = field(default_factory=set)
 
 
@@ -58,7 +58,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
         yield Check("engine", "ok", "extractive: it quotes your files and needs no language model")
         return
     must = settings.values.engine == "ollama" or bool(named(settings))
-    worse: State = "bad" if must else "note"
+    worse: CheckState = "bad" if must else "note"
     profile, specs = roles(settings)
     try:
         server = open_server(settings, None if must else QUICK)
@@ -89,7 +89,7 @@ def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
     return f"then: local-rag models pull   (downloads {joined(profile.models)})"
 
 
-def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> Check:
+def _useless(name: str, worse: CheckState, error: LocalRagError, more: str = "") -> Check:
     details = str(error) if worse == "bad" else f"{error}; {QUOTING}"
     return Check(name, worse, details, "\n".join(filter(None, (error.hint, more))))
 
@@ -97,7 +97,7 @@ def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> C
 # --- the server -----------------------------------------------------------------------------------------------------
 
 
-def cloud_check(server: Server) -> Check:
+def cloud_check(server: OllamaApi) -> Check:
     """Whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:
@@ -125,16 +125,16 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     context.untried.add(spec.name)
     try:
         check_name(spec.name, ollama.allow_cloud)
-        shown = context.server.show(spec.name)
+        info = context.server.show(spec.name)
         setup = model_setup(context.server, spec, context.profile.num_ctx, ollama)
     except LocalRagError as error:
         others = [model.name for model in context.installed if not model.remote_host]
         other = f"or use what is installed: LOCAL_RAG_MODEL={others[0]}   ({joined(others)})" if others else ""
         yield _useless("model", context.worse, error, other if isinstance(error, ModelMissing) else "")
         return
-    if shown.remote_host:
+    if info.remote_host:
         details = (
-            f"{spec.name} answers from {shown.remote_host}, because you allowed it: questions and passages go there"
+            f"{spec.name} answers from {info.remote_host}, because you allowed it: questions and passages go there"
         )
         yield Check("model", "note", details, f"take {spec.name} out of the setting ollama.allow_cloud")
         return
@@ -142,8 +142,8 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     yield Check("model", "ok", f"{spec.name} is installed{f' ({build})' if build else ''}")
     memory, does_fit = _memory(context, spec, there)
     yield memory
-    yield _window(context, spec, shown)
-    yield _thinking(setup, shown)
+    yield _window(context, spec, info)
+    yield _thinking(setup, info)
     base, _, tag = spec.name.rpartition(":")
     if "mlx" in tag.casefold():
         details = (
@@ -174,24 +174,24 @@ def _memory(context: _Context, spec: OllamaModelSpec, there: Installed | None) -
     return Check(name, context.worse, details, SMALLER), False
 
 
-def _window(context: _Context, spec: OllamaModelSpec, shown: Shown) -> Check:
+def _window(context: _Context, spec: OllamaModelSpec, info: ModelInfo) -> Check:
     wanted = spec.num_ctx or context.profile.num_ctx
-    if shown.window is None:
+    if info.window is None:
         details = f"{spec.name} does not say for how many tokens it was trained; {wanted:,} are used"
         return Check("model window", "note", details)
-    if shown.window < wanted:
-        details = f"{spec.name} was trained for {shown.window:,} tokens, so num_ctx is lowered to that from {wanted:,}"
-        return Check("model window", "note", details, _line(spec.name, f"num_ctx: {shown.window}"))
-    return Check("model window", "ok", f"{wanted:,} of the {shown.window:,} tokens that {spec.name} was trained for")
+    if info.window < wanted:
+        details = f"{spec.name} was trained for {info.window:,} tokens, so num_ctx is lowered to that from {wanted:,}"
+        return Check("model window", "note", details, _line(spec.name, f"num_ctx: {info.window}"))
+    return Check("model window", "ok", f"{wanted:,} of the {info.window:,} tokens that {spec.name} was trained for")
 
 
-def _thinking(setup: ModelSetup, shown: Shown) -> Check:
+def _thinking(setup: ModelSetup, info: ModelInfo) -> Check:
     sent = f"it is sent think: {str(setup.think).lower()}"
-    can = "thinking" in shown.capabilities
+    can = "thinking" in info.capabilities
     if setup.think and not can:
         details = f"{setup.model} cannot think, but {sent}, which Ollama refuses"
         return Check("thinking", "bad", details, _line(setup.model, "think: false"))
-    if not setup.think and (shown.family in HARMONY or "gpt-oss" in setup.model):
+    if not setup.think and (info.family in HARMONY or "gpt-oss" in setup.model):
         details = f"{sent}, and then {setup.model} loses its verdicts"
         return Check("thinking", "bad", details, _line(setup.model, "think: low"))
     return Check("thinking", "ok", f"{setup.model} {'can think' if can else 'does not think'}; {sent}")

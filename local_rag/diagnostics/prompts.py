@@ -83,7 +83,7 @@ def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
     mistakes: list[tuple[str, str]] = []
     for text, value in given.items():
         try:
-            own |= of_person({text: value}, str(path)).own
+            own |= of_person({text: value}, str(path)).replacements
         except ConfigError as error:
             mistakes.append((str(error), error.hint))
     texts = PromptTexts(own, dict.fromkeys(own, str(path)))

@@ -124,6 +124,7 @@ class ChatModelCalls(ChatCalls):
             yield from self._streamed(request, config)
             return
         schema = {"title": request.role.replace("+", "_"), "description": "The reply to the task.", **request.schema}
+        failed = -1
         while True:
             try:
                 model = _bound(self._model, METHODS[self._method], schema)
@@ -132,7 +133,10 @@ class ChatModelCalls(ChatCalls):
             except Exception as error:
                 if METHODS[self._method] is None or not _refuses_method(error):
                     raise
-                self._method += 1
+                if failed == self._method:  # a single error may be a passing one
+                    self._method += 1
+                else:
+                    failed = self._method
 
     def _streamed(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         """A bit is one token or more, and how many there may be cannot be told every model: the rest is cut off."""

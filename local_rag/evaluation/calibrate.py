@@ -115,7 +115,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         for line in rag.choice.lines:
             display.say(line)
         why = "so the thresholds would not hold for the whole index"
-        part_embedded(settings, rag.index.status(), why, partial=False)
+        part_embedded(settings, rag.index.status(), why)
         graded = _asked(used, "grading passages", rag, display, partial(_graded, rag))
         passages = [score for entry in graded for score in entry.passage_scores()]
         relevance = point_at(passages, best_threshold(passages, HELPFUL_KEPT)) if has_both_kinds(passages) else None
@@ -170,7 +170,7 @@ def _in_force(settings: Settings, rag: Rag) -> float:
     known = thresholds_for(settings, rag.fingerprint).answer
     if known is not None:
         return known
-    return rag.evaluator.calibration.answers if rag.engine.name == "extractive" and rag.evaluator else 0.0
+    return rag.evaluator.calibration.answers if rag.evaluator and not rag.engine.writes else 0.0
 
 
 def _ece(scored: Iterator[tuple[float | None, bool]]) -> float | None:
@@ -239,7 +239,7 @@ def _asked(items: Sequence[T], doing: str, rag: Rag, display: Display, ask: Call
 
 
 def _graded(rag: Rag, case: Case) -> _Graded:
-    documents = rag.index.search(case.question, rag.settings.values.k)
+    documents = rag.corpus.search(case.question, rag.settings.values.k)
     return _Graded(case, documents, rag.engine.relevance(case.question, documents) if documents else [])
 
 

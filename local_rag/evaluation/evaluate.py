@@ -65,7 +65,7 @@ def evaluate(settings: Settings, cases: CaseSet, plan: Plan, display: Display) -
         if plan.graphs or set(plan.modes) != {"words"}:
             for index in indexes:
                 why = "so the figures would not be those of the whole index"
-                part_embedded(rag.settings, index.status(), why, partial=False)
+                part_embedded(rag.settings, index.status(), why)
         manifest = manifest_of(cases, used, plan, rag)
         path = _place(manifest, used, plan.out, settings)
         with held(path):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from local_rag.evaluation.runner import Plan
     from local_rag.evaluation.sets import CaseSet
     from local_rag.index.index import Index
+    from local_rag.index.joint import JointIndex
     from local_rag.runtime.rag import Rag
 
 _WHERE = {"path", "others", "total", "why", "text"}
@@ -81,7 +82,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag) -> d
     }
 
 
-def _index(index: Index, path: str) -> dict[str, Any]:
+def _index(index: Index | JointIndex, path: str) -> dict[str, Any]:
     status = index.status()
     return {
         "path": path,

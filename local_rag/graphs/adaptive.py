@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from local_rag.graphs import rules
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.graph import Graph
-from local_rag.graphs.nodes.conversation import graph_of
-from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
-from local_rag.graphs.nodes.graders import (
-    grade_documents,
-    grade_documents_or_search,
-    grade_generation_or_files,
-    grade_generation_or_other_source,
-)
+from local_rag.graphs.nodes.generation import generator, give_up, llm_fallback
+from local_rag.graphs.nodes.graders import generation_grader, passage_grader
 from local_rag.graphs.nodes.node import Node
 from local_rag.graphs.nodes.queries import transform_query
 from local_rag.graphs.nodes.retrieval import reason, retrieve, retrieve_step
@@ -31,18 +26,18 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     """
     to_the_web: Edges = {} if options.rewrite_first else {"web_search": "web_search"}
     to_a_rewrite: Edges = {} if options.rewrite_first else {"transform_query": "transform_query"}
-    before = (route_question, web_search, llm_fallback, retrieve)
-    after = (transform_query("vectorstore"), generate, give_up)
-    graph, start, end = graph_of(options, *before, *_graders(options), *after)
+    searching = (route_question, web_search, llm_fallback, retrieve, transform_query("vectorstore"))
+    writing = (generator(checked=True), give_up)
+    graph = Graph(*searching, *_graders(options), *writing)
 
-    graph.add_edge(start, "route_question")
+    graph.add_edge("begin", "route_question")
     _routes(graph, options)
     graph.add_conditional_edges(
         "web_search",
         label,
         {"generate": "generate", "vectorstore": "retrieve", **to_a_rewrite, "max retries": "give_up"},
     )
-    graph.add_edge("llm_fallback", end)
+    graph.add_edge("llm_fallback", "finish")
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
@@ -55,7 +50,7 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
         "grade_generation",
         label,
         {
-            "useful": end,
+            "useful": "finish",
             "not useful": "transform_query",
             "not supported": "generate",
             "vectorstore": "retrieve",
@@ -63,15 +58,15 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
             "max retries": "give_up",
         },
     )
-    graph.add_edge("give_up", end)
+    graph.add_edge("give_up", "finish")
     return graph
 
 
 def _graders(options: Options) -> tuple[Node, Node]:
     """Those whose rules go on to the web, or not."""
     if options.rewrite_first:
-        return grade_documents, grade_generation_or_files
-    return grade_documents_or_search, grade_generation_or_other_source
+        return passage_grader(), generation_grader(rules.useful_or_files)
+    return passage_grader(rules.relevant_or_web), generation_grader(rules.useful_or_other_source)
 
 
 def _routes(graph: Graph, options: Options) -> None:

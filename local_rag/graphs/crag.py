@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.graph import Graph
-from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.correction import discard_documents, grade_documents, refine_documents
-from local_rag.graphs.nodes.generation import generate, give_up
-from local_rag.graphs.nodes.graders import grade_generation_once
+from local_rag.graphs.nodes.generation import generator, give_up
+from local_rag.graphs.nodes.graders import generation_grader
 from local_rag.graphs.nodes.queries import transform_query
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.web_search import web_search_node
-from local_rag.graphs.rules import label
+from local_rag.graphs.rules import checked_once, label
 from local_rag.graphs.state import CragResult, CragState
 
 
 def crag(options: Options = TUTORIAL) -> Graph:
     """Corrective RAG: when a retrieved document is irrelevant, correct with the web (where that is on)."""
-    before = (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node)
-    after = (refine_documents, generate, grade_generation_once, give_up)
-    graph, start, end = graph_of(options, *before, *after, state=CragState, result=CragResult)
+    retrieving = (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node)
+    writing = (refine_documents, generator(checked=True), generation_grader(checked_once), give_up)
+    graph = Graph(*retrieving, *writing, state=CragState, result=CragResult)
 
-    graph.add_edge(start, "retrieve")
+    graph.add_edge("begin", "retrieve")
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
@@ -33,6 +32,6 @@ def crag(options: Options = TUTORIAL) -> Graph:
     graph.add_edge("web_search_node", "refine_documents")
     graph.add_edge("refine_documents", "generate")
     graph.add_edge("generate", "grade_generation")
-    graph.add_conditional_edges("grade_generation", label, {"useful": end, "max retries": "give_up"})
-    graph.add_edge("give_up", end)
+    graph.add_conditional_edges("grade_generation", label, {"useful": "finish", "max retries": "give_up"})
+    graph.add_edge("give_up", "finish")
     return graph

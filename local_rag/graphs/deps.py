@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
-from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
+from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, Shape, WebSearch
 from local_rag.core.question_memory import QuestionMemory
+from local_rag.graphs.state import State, standalone_of
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
 
 TIME = "time"
 """The clock among the exhausted budgets of `spent`."""
@@ -36,10 +39,9 @@ class Options:
     each: bool = False
     complexity: Literal["single", "auto", "multi"] = "single"
     rewrite_first: bool = False
-    memory: bool = False
 
     @classmethod
-    def of(cls, values: Values, *, memory: bool = False) -> Options:
+    def of(cls, values: Values) -> Options:
         """What the settings ask for."""
         return cls(
             separate=values.self_rag.final_grade == "separate",
@@ -48,29 +50,15 @@ class Options:
             each=values.self_rag.retrieve == "each",
             complexity=values.adaptive.complexity,
             rewrite_first=values.adaptive.fallback == "rewrite",
-            memory=memory,
         )
 
 
 TUTORIAL = Options()
 """The tutorials' wiring, with none of the papers' further parts."""
 
-MaySearch = Callable[[WebQuery], bool]
-
-
-def always(query: WebQuery) -> bool:
-    """Whoever switched the web on has allowed its queries."""
-    return True
-
-
-def never(query: WebQuery) -> bool:
-    """With `web.enabled: ask` nothing is sent where nobody can be asked."""
-    return False
-
-
-def by_interrupt(query: WebQuery) -> bool:
-    """In place of a callback: a graph with a checkpointer is interrupted to ask; without one nothing is sent."""
-    return False
+Consent = Callable[[WebQuery], bool] | Literal["always", "never", "interrupt"]
+"""Whether the words of a web query may leave: a function says so of each, right before it is sent, or all may, or none.
+"interrupt" asks whoever resumes the graph, which is interrupted; one that cannot be resumed sends nothing."""
 
 
 def none_kept(folder: str) -> bool:
@@ -82,15 +70,15 @@ def none_kept(folder: str) -> bool:
 class Deps:
     """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock.
 
-    `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
-    `by_interrupt`.
+    `may_search` is the consent to a web query, which `nodes.web_search` alone reads.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
     `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
     as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
-    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, None where there is
-    none. `turns` are those before the question where no checkpoint keeps them, as `nodes.conversation.remember` makes
-    them.
+    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
+    them, None where there is none. `turns` are those before the question where no checkpoint keeps them, as
+    `nodes.finish` makes them. `graph` and `thread` are the names that the answer says it is from; it counts its seconds
+    from when the Deps are made.
     """
 
     index: Corpus
@@ -101,7 +89,7 @@ class Deps:
     within: Narrowing = EVERYTHING
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
-    may_search: MaySearch = always
+    may_search: Consent = "always"
     self_rag: SelfRag = field(default_factory=SelfRag)
     crag: Crag = field(default_factory=Crag)
     adaptive: Adaptive = field(default_factory=Adaptive)
@@ -114,7 +102,11 @@ class Deps:
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
     evaluator: Evaluator | None = None
+    reranker: Reranker | None = None
     turns: Sequence[Mapping[str, Any]] = ()
+    graph: str = ""
+    thread: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -129,8 +121,8 @@ class Deps:
 
     @property
     def fallback_corpus(self) -> str:
-        """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
-        return getattr(self.web, "fallback_corpus", "")
+        """The folder or index that is searched in place of the web; empty for the web."""
+        return self.web.fallback_corpus
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind: one search of the web; none where it is off, or kept from this index.
@@ -167,3 +159,25 @@ def recursion_limit(limits: Limits) -> int:
     step of reasoning by one, each part of an answer by four.
     """
     return 8 * (limits.rewrites + limits.generations + 3) + 6 * limits.steps
+
+
+def texts_of(state: State, deps: Deps) -> AnswerTexts:
+    """The program's own sentences, in the language that is set, or that of the question, or of the chat before it."""
+    return texts_for(deps.answer.language, standalone_of(state), _language_before(state))
+
+
+def shape_of(state: State, deps: Deps) -> Shape:
+    """What an engine is asked for."""
+    answer, question = deps.answer, standalone_of(state)
+    language, refusal = (
+        asked_language(answer.language, question, _language_before(state)),
+        texts_of(state, deps).refusal,
+    )
+    return Shape(answer.sentences, answer.style, language, refusal)
+
+
+def _language_before(state: State) -> str:
+    """The language of the last answer of the chat; empty for English, because other languages fall back to it."""
+    turns = state.get("turns") or [{}]
+    language = str(turns[-1].get("language", ""))
+    return language if language != ENGLISH.code else ""

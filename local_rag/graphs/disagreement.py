@@ -10,12 +10,12 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from local_rag.engines.evaluator.inputs import header_of
-from local_rag.engines.evaluator.verdicts import question_to_read
-from local_rag.engines.extractive.questions import kind_of
 from local_rag.text.answer_values import Value, same, value_of
+from local_rag.text.document_questions import question_to_read
 from local_rag.text.markup import plain, view_of
+from local_rag.text.names import header_of
 from local_rag.text.numbers import names, numbers
+from local_rag.text.questions import kind_of
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, fold, stem
 

@@ -66,27 +66,38 @@ OF_GRAPHS: Mapping[str, str] = {
     "adaptive": "Adaptive RAG: first chooses between your files, the web and neither, then goes on as Self-RAG does.",
 }
 
-OF_NODES: Mapping[str, str] = {
-    "standalone_question": "makes a follow-up a question that stands alone",
-    "route_question": "chooses between your files, the web and neither",
-    "decide_retrieval": "decides whether your files are needed",
-    "retrieve": "brings the passages that fit the question best",
-    "retrieve_step": "brings passages for the next step",
-    "reason": "writes the next step towards the answer",
-    "grade_documents": "checks of each passage whether it helps to answer the question",
-    "transform_query": "puts the question in other words for the next search",
-    "web_search": "looks in the web, once you have allowed it",
-    "web_search_node": "looks in the web, once you have allowed it",
-    "discard_documents": "sets passages aside that do not help",
-    "refine_documents": "cuts the passages down to what matters",
-    "generate": "writes the answer, a draft until it is checked",
-    "rank_candidates": "takes the best of several drafts",
-    "grade_generation": "checks whether the passages support the draft, and whether it answers the question",
-    "grade_generation_v_documents": "checks whether the passages support the draft",
-    "grade_generation_v_question": "checks whether the draft answers the question",
-    "grade_segment": "checks whether the passages support the new part",
-    "prepare_for_final_grade": "goes on to the last check",
-    "llm_fallback": "answers without your files, and says so",
-    "give_up": "takes the best draft, or says that your files do not say",
-    "remember": "keeps the question and its answer for follow-ups",
+OF_NODES: Mapping[str, tuple[str, str]] = {
+    "__start__": ("question", ""),
+    "__end__": ("answer", ""),
+    "begin": ("Understand the question", "makes a follow-up a question that stands alone"),
+    "route_question": ("Choose where to look", "chooses between your files, the web and neither"),
+    "decide_retrieval": ("Decide whether to look", "decides whether your files are needed"),
+    "retrieve": ("Search your files", "brings the passages that fit the question best"),
+    "retrieve_step": ("Search for the next step", "brings passages for the next step"),
+    "reason": ("Think a step further", "writes the next step towards the answer"),
+    "grade_documents": ("Check the passages", "checks of each passage whether it helps to answer the question"),
+    "transform_query": ("Reword the question", "puts the question in other words for the next search"),
+    "web_search": ("Search the web", "looks in the web, once you have allowed it"),
+    "web_search_node": ("Search the web", "looks in the web, once you have allowed it"),
+    "discard_documents": ("Set passages aside", "sets passages aside that do not help"),
+    "refine_documents": ("Cut to what matters", "cuts the passages down to what matters"),
+    "generate": ("Write the answer", "writes the answer, a draft until it is checked"),
+    "rank_candidates": ("Choose the best draft", "takes the best of several drafts"),
+    "grade_generation": (
+        "Check the answer",
+        "checks whether the passages support the draft, and whether it answers the question",
+    ),
+    "grade_generation_v_documents": ("Check its support", "checks whether the passages support the draft"),
+    "grade_generation_v_question": ("Check that it answers", "checks whether the draft answers the question"),
+    "grade_segment": ("Check the new part", "checks whether the passages support the new part"),
+    "prepare_for_final_grade": ("Go on to the last check", "goes on to the last check"),
+    "llm_fallback": ("Answer from memory", "answers without your files, and says so"),
+    "give_up": ("Stop trying", "leaves the best draft to be taken, if there is one"),
+    "finish": ("Make the answer", "checks the citations, looks where files disagree, and makes the answer"),
 }
+"""What people call each node, and what it does."""
+
+
+def words_of(node: str) -> tuple[str, str]:
+    """Those of `OF_NODES`; a node of an earlier version, which a record may name, is called as it was."""
+    return OF_NODES.get(node, (node.replace("_", " ").strip().capitalize(), ""))

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph as DrawableGraph
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
 from local_rag.core.errors import UsageError
 from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.begin import begin
+from local_rag.graphs.nodes.finish import finish
+from local_rag.graphs.nodes.node import Node
 from local_rag.graphs.state import Question, Result, State
 
 if TYPE_CHECKING:
@@ -59,15 +62,20 @@ class LocalDrawing(DrawableGraph):
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
-    """LangGraph's, with what every graph here is given and gives back."""
+    """LangGraph's, with what every graph here is given and gives back, and the nodes `begin` and `finish`."""
 
-    def __init__(self, state: type[State] = State, result: type[Result] = Result) -> None:
+    def __init__(self, *nodes: Node, state: type[State] = State, result: type[Result] = Result) -> None:
         super().__init__(state, Deps, input_schema=Question, output_schema=result)
+        every: tuple[Node, ...] = (begin, *nodes, finish)
+        for each in every:
+            self.add_node(each)
+        self.add_edge(START, "begin")
+        self.add_edge("finish", END)
 
     def compile(  # type: ignore[override]  # LangGraph's further options go through
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any
     ) -> LocalGraph:
-        """As LangGraph's."""
+        """As LangGraph's, which has no hook for a context that is made per run, nor for a picture that is made here."""
         return LocalGraph(**super().compile(checkpointer, **options).__dict__)  # as Pregel.copy makes its copies
 
 

@@ -6,46 +6,35 @@ Where LangGraph was asked for no messages, nothing here has any effect.
 
 from __future__ import annotations
 
-import re
 from uuid import uuid4
 
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.runnables.config import RunnableConfig, set_config_context, var_child_runnable_config
+from langchain_core.runnables.config import RunnableConfig, var_child_runnable_config
 from langgraph.graph.message import push_message
 
+from local_rag.core.answer import Answer
 from local_rag.core.events import Token
-from local_rag.core.verdicts import Usage
-from local_rag.graphs.state import State
-
-WRITER = "generate"
-"""The node whose text a grader accepts: messages of the answer carry its name, as those of the tutorials do."""
-
-_WORDS = re.compile(r"\S+\s*|\s+")
 
 
-def push_answer(state: State, node: str, engine: str) -> None:
-    """The answer as chunks of one message, which joined are its text; the last one says what it is and what it cost.
-
-    `node` has written the answer, or found the best there is.
-    """
-    config, text, usage = _config(), state["generation"], state.get("usage", Usage())
-    if config is None:
-        return
-    identifier, pieces = f"answer-{uuid4().hex}", _WORDS.findall(text) or [""]
-    with set_config_context(config | {"metadata": {**config["metadata"], "langgraph_node": node}}) as context:
-        for piece in pieces[:-1]:
-            context.run(_push, AIMessageChunk(content=piece, id=identifier))
-        tokens = usage.prompt_tokens, usage.output_tokens
-        counted = UsageMetadata(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
-        last = AIMessageChunk(
-            content=pieces[-1],
-            id=identifier,
-            chunk_position="last",
-            response_metadata={"status": state.get("status", "abstained"), "model_name": engine},
-            usage_metadata=counted if usage.calls else None,
+def push_answer(answer: Answer) -> None:
+    """The answer as one message, with what it is and what it cost."""
+    if _config() is not None:
+        usage = answer.usage
+        counted = UsageMetadata(
+            input_tokens=usage.prompt_tokens,
+            output_tokens=usage.output_tokens,
+            total_tokens=usage.prompt_tokens + usage.output_tokens,
         )
-        context.run(_push, last)
+        about = {"status": answer.status, "model_name": answer.engine}
+        _push(
+            AIMessage(
+                content=answer.text,
+                id=f"answer-{uuid4().hex}",
+                response_metadata=about,
+                usage_metadata=counted if usage.calls else None,
+            )
+        )
 
 
 class Drafts:
@@ -70,5 +59,5 @@ def _config() -> RunnableConfig | None:
     return config if config and getattr(config.get("callbacks"), "handlers", None) else None
 
 
-def _push(chunk: AIMessageChunk) -> None:
-    push_message(chunk, state_key=None)
+def _push(message: AIMessage) -> None:
+    push_message(message, state_key=None)

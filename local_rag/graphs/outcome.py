@@ -1,55 +1,104 @@
-"""How a graph ends that has no accepted answer: the best draft, or an abstention with its reason."""
+"""How a question ends: with its accepted text, the best draft, or an abstention; and what status that has, and why."""
 
 from __future__ import annotations
 
-from local_rag.core.errors import EngineError, ModelChanged, ModelMissing
-from local_rag.graphs.answering import texts_of
+from dataclasses import dataclass, field
+
+from local_rag.core.answer import Certainty, Status
+from local_rag.core.errors import EngineError
+from local_rag.core.verdicts import Grade, Usage
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.drafts import best_draft
-from local_rag.graphs.rules import files_searched, unread_passages, web_searched
-from local_rag.graphs.state import State
+from local_rag.graphs.grades import unchecked
+from local_rag.graphs.rules import files_searched, is_fixed_reply, unread_passages, verdict_of, web_searched
+from local_rag.graphs.state import Draft, State
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
+from local_rag.text.citations import Checked
 from local_rag.text.display import plural
 
+LIKELY, LIKELY_USEFULNESS = 0.5, 4
+"""The chance that an answer is right, or its usefulness, from which it is "probably" right where it is not sure."""
 
-def best_or_abstention(state: State, deps: Deps) -> State:
-    """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason.
+
+NOTHING = Draft("", (), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a question ends with, and why it is not accepted. The text of an abstention is empty."""
+
+    draft: Draft
+    why: str = ""
+    accepted: bool = False
+    direct: bool = False
+    usage: Usage = field(default_factory=Usage)
+
+
+def outcome_of(state: State, deps: Deps, texts: AnswerTexts) -> Outcome:
+    """The accepted text, else the best draft that is worth showing, else an abstention with its reason.
 
     Raises EngineError where nothing usable came from the graders: that is no word of the files.
     """
-    texts = texts_of(state, deps)
-    late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if deps.cancel.expired else ""
-    update, usage = best_draft(state, deps, late)
-    if update is not None:
-        return update
+    accepted, usage = state.get("accepted", False), Usage()
+    last = None if is_fixed_reply(state) else Draft.of(state, state.get("grade"))
+    if accepted and state.get("route") == "direct":
+        return Outcome(last or NOTHING, texts.without_files if last else texts.without_passages, direct=True)
+    if accepted and last:
+        return Outcome(last, accepted=True)
+    late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if TIME in state.get("spent", ()) else ""
+    if not accepted:
+        best, usage = best_draft(state, deps)
+        if best:
+            ended = f"{texts.engine_failed}: {failed}" if (failed := state.get("failed")) else late
+            why = "; ".join(filter(None, (ended, _why_not(best, deps, texts))))
+            whole = bool(deps.strict and best.removed and verdict_of(best.grade) == "useful")
+            return Outcome(best, why, whole, usage=usage)
     _must_have_verdicts(state, deps, late)
-    return {
-        "generation": texts.refusal,
-        "documents": [],
-        "status": "abstained",
-        "reason": late or _why_nothing(state, deps, texts),
-        "dropped": 0,
-        "removed": [],
-        "usage": usage,
-    }
+    return Outcome(NOTHING, ("" if accepted else late) or _why_nothing(state, deps, texts), usage=usage)
 
 
-def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | ModelChanged) -> State:
-    """What a node returns whose engine failed: the best there is, with the reason; any next node passes it on.
+def status_of(outcome: Outcome, checked: Checked) -> Status:
+    """The status of an answer: never better than its citations, and `grounded` only where it is accepted."""
+    if not outcome.draft.text:
+        return "abstained"
+    if outcome.direct:
+        return "direct"
+    grade, cited = outcome.draft.grade, checked.status
+    if outcome.accepted:
+        return cited if grade is None else "grounded" if cited == "grounded" else "partial"
+    if grade is None or (unchecked(grade) and grade.support == "unparsed"):
+        return "partial" if cited in ("grounded", "partial") else "ungrounded"
+    return "partial" if grade.support in ("fully", "partially") else "ungrounded"
 
-    Raises the error where there is nothing to show.
-    """
-    fix = f" ({error.hint})" if error.hint else ""
-    update, _ = best_draft(state, deps, f"{texts_of(state, deps).engine_failed}: {error}{fix}")
-    if update is None:
-        raise error
-    update["spent"], update["failed"] = [TIME], True
-    return update
+
+def certainty_of(status: Status, grade: Grade | None) -> Certainty:
+    """How far to rely on an answer, by its status and its grade: a score, or a usefulness where there is none."""
+    if status in ("grounded", "abstained", "direct"):
+        return "sure" if status == "grounded" else ""
+    if grade is None or grade.support != "fully":
+        return "in doubt"
+    likely = grade.usefulness >= LIKELY_USEFULNESS if grade.score is None else grade.score >= LIKELY
+    return "probably" if status == "partial" and likely else "in doubt"
 
 
-def out_of_time(state: State, deps: Deps) -> State:
-    """What a node returns that could not start or finish: the best there is, marked, so that any next node may end."""
-    return best_or_abstention(state, deps) | {"spent": [TIME]}
+def why_not_grounded(checked: Checked, texts: AnswerTexts) -> str:
+    """Why the citations allow no better status; empty where they do."""
+    unverified = sum(not citation.verified for citation in checked.citations)
+    parts = [
+        texts.count(texts.unverified, unverified) if unverified else "",
+        texts.count(texts.uncited, checked.uncited) if checked.uncited else "",
+        texts.count(texts.dropped, checked.dropped) if checked.dropped else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _why_not(draft: Draft, deps: Deps, texts: AnswerTexts) -> str:
+    """Why a draft is not accepted."""
+    if deps.strict and draft.removed:
+        return texts.count(texts.taken_out, len(draft.removed))
+    if draft.grade is None:
+        return texts.unchecked
+    return texts.checks_unfinished if draft.unfinished else draft.why
 
 
 def _must_have_verdicts(state: State, deps: Deps, late: str) -> None:
@@ -58,9 +107,9 @@ def _must_have_verdicts(state: State, deps: Deps, late: str) -> None:
     if passages and all(graded.verdict == "unparsed" for graded in passages):
         count = len({graded.chunk_id for graded in passages})
         raise _no_verdict(f"on any of {plural(count, 'passage')}: {passages[-1].why}")
-    drafts = state.get("drafts", ())
-    if deps.strict and drafts and not late and all(draft.grade.support == "unparsed" for draft in drafts):
-        raise _no_verdict(f"on the answer, and with --strict nothing unchecked is shown: {drafts[-1].grade.why}")
+    grades = [draft.grade for draft in state.get("drafts", ()) if draft.grade]
+    if deps.strict and grades and not late and all(grade.support == "unparsed" for grade in grades):
+        raise _no_verdict(f"on the answer, and with --strict nothing unchecked is shown: {grades[-1].why}")
 
 
 def _no_verdict(where: str) -> EngineError:

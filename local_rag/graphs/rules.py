@@ -156,8 +156,8 @@ def more_steps(state: State) -> Literal["go on", "enough"]:
 
 def last_retrieved(state: State) -> list[Document]:
     """Of the passages that are left, those that the last retrieval brought."""
-    shown = state.get("shown", ())
-    return [document for document in state.get("documents", []) if document.metadata.get("chunk_id") in shown]
+    retrieved = state.get("prompt_order", ())
+    return [document for document in state.get("documents", []) if document.metadata.get("chunk_id") in retrieved]
 
 
 def next_part(state: State) -> Literal["yes", "continue", "no", "direct"]:

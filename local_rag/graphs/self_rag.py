@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
+from local_rag.graphs import rules
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes import candidates, segments
-from local_rag.graphs.nodes.conversation import graph_of
-from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
-from local_rag.graphs.nodes.graders import (
-    grade_all_parts,
-    grade_documents,
-    grade_generation,
-    grade_generation_v_documents,
-    grade_generation_v_question,
-    prepare_for_final_grade,
-)
+from local_rag.graphs.nodes.generation import generator, give_up, llm_fallback
+from local_rag.graphs.nodes.graders import generation_grader, passage_grader, prepare_for_final_grade
 from local_rag.graphs.nodes.queries import transform_query
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.routing import decide_retrieval
@@ -24,13 +17,13 @@ from local_rag.graphs.rules import label, retrieve_or_not
 def self_rag(options: Options = TUTORIAL) -> Graph:
     """Self-RAG: rewrite the question when no passage survives, write again what the passages do not support."""
     if options.each:
-        return _part_by_part(options)
-    graph, start, end = graph_of(options, retrieve, grade_documents, transform_query("vectorstore"), give_up)
-    first = _decision(graph, end) if options.decide else "retrieve"
+        return _part_by_part()
+    graph = Graph(retrieve, passage_grader(), transform_query("vectorstore"), give_up)
+    first = _decision(graph) if options.decide else "retrieve"
     writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
-    grader = _separate_graders(graph, end) if options.separate else _one_grader(graph, end)
+    grader = _separate_graders(graph) if options.separate else _one_grader(graph)
 
-    graph.add_edge(start, first)
+    graph.add_edge("begin", first)
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
@@ -39,17 +32,17 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
     )
     graph.add_edge("transform_query", "retrieve")
     graph.add_edge(writer, grader)
-    graph.add_edge("give_up", end)
+    graph.add_edge("give_up", "finish")
     return graph
 
 
-def _part_by_part(options: Options) -> Graph:
+def _part_by_part() -> Graph:
     """As in the paper's algorithm 1: before each part of the answer it is decided whether to retrieve."""
     before = (segments.decide_retrieval, segments.retrieve, segments.grade_documents, transform_query("vectorstore"))
-    after = (segments.generate, segments.grade_segment, grade_all_parts, llm_fallback, give_up)
-    graph, start, end = graph_of(options, *before, *after)
+    whole = generation_grader(rules.parts_useful, "usefulness")
+    graph = Graph(*before, segments.generate, segments.grade_segment, whole, llm_fallback, give_up)
 
-    graph.add_edge(start, "decide_retrieval")
+    graph.add_edge("begin", "decide_retrieval")
     graph.add_conditional_edges(
         "decide_retrieval",
         label,
@@ -72,25 +65,25 @@ def _part_by_part(options: Options) -> Graph:
     graph.add_conditional_edges(
         "grade_generation_v_question",
         label,
-        {"useful": end, "not useful": "transform_query", "max retries": "give_up"},
+        {"useful": "finish", "not useful": "transform_query", "max retries": "give_up"},
     )
-    graph.add_edge("llm_fallback", end)
-    graph.add_edge("give_up", end)
+    graph.add_edge("llm_fallback", "finish")
+    graph.add_edge("give_up", "finish")
     return graph
 
 
-def _decision(graph: Graph, end: str) -> str:
+def _decision(graph: Graph) -> str:
     """Retrieve only where the files are needed; the first node."""
     graph.add_node(decide_retrieval)
     graph.add_node(llm_fallback)
     graph.add_conditional_edges("decide_retrieval", retrieve_or_not, {"retrieve": "retrieve", "direct": "llm_fallback"})
-    graph.add_edge("llm_fallback", end)
+    graph.add_edge("llm_fallback", "finish")
     return "decide_retrieval"
 
 
 def _one_draft(graph: Graph) -> str:
     """As in the tutorial: one draft per attempt; the last node."""
-    graph.add_node(generate)
+    graph.add_node(generator(checked=True))
     return "generate"
 
 
@@ -102,21 +95,22 @@ def _ranked_drafts(graph: Graph) -> str:
     return "rank_candidates"
 
 
-def _one_grader(graph: Graph, end: str) -> str:
+def _one_grader(graph: Graph) -> str:
     """As in the tutorial: support and usefulness graded in one node; its name."""
-    graph.add_node(grade_generation)
+    graph.add_node(generation_grader(rules.grade_generation_v_documents_and_question))
     graph.add_conditional_edges(
         "grade_generation",
         label,
-        {"useful": end, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
+        {"useful": "finish", "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
     )
     return "grade_generation"
 
 
-def _separate_graders(graph: Graph, end: str) -> str:
+def _separate_graders(graph: Graph) -> str:
     """As in the early notebook: two graders with `prepare_for_final_grade` between them; the first node."""
-    for node in (grade_generation_v_documents, prepare_for_final_grade, grade_generation_v_question):
-        graph.add_node(node)
+    graph.add_node(generation_grader(rules.supported, "support"))
+    graph.add_node(prepare_for_final_grade)
+    graph.add_node(generation_grader(rules.useful_or_not, "usefulness"))
     graph.add_conditional_edges(
         "grade_generation_v_documents",
         label,
@@ -131,6 +125,6 @@ def _separate_graders(graph: Graph, end: str) -> str:
     graph.add_conditional_edges(
         "grade_generation_v_question",
         label,
-        {"useful": end, "not useful": "transform_query", "max retries": "give_up"},
+        {"useful": "finish", "not useful": "transform_query", "max retries": "give_up"},
     )
     return "grade_generation_v_documents"

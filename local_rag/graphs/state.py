@@ -19,7 +19,8 @@ from langchain_core.documents import Document
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from local_rag.core.answer import BudgetKind, Citation, Conflict, Status
+from local_rag.core.answer import Answer, BudgetKind
+from local_rag.core.serialization import TuplesFromLists
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source, Usage
 
 Action = Literal["correct", "ambiguous", "incorrect"]
@@ -36,21 +37,26 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An answer that was rejected, the passages it was written from, and why; `dropped` and `removed` as in State."""
+class Draft(TuplesFromLists):
+    """A generation that is not accepted, and the passages it was written from; `dropped` and `removed` as in State.
+
+    `grade` is None where nothing was graded; `unfinished`: the clock or the engine ended its checks. `why` says, in the
+    language of the answer, why it was rejected, for whoever looks at the run.
+    """
 
     text: str
     documents: tuple[Document, ...]
-    grade: Grade
-    status: Status
-    why: str
+    grade: Grade | None
     dropped: int = 0
     removed: tuple[str, ...] = ()
+    unfinished: bool = False
+    why: str = ""
 
-    def __post_init__(self) -> None:
-        """Lists, as a checkpoint gives them back, become tuples."""
-        object.__setattr__(self, "documents", tuple(self.documents))
-        object.__setattr__(self, "removed", tuple(self.removed))
+    @classmethod
+    def of(cls, state: State, grade: Grade | None, *, unfinished: bool = False, why: str = "") -> Draft:
+        """The generation of a state with its passages."""
+        documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
+        return cls(state.get("generation", ""), documents, grade, state.get("dropped", 0), removed, unfinished, why)
 
 
 def _highest(tries: dict[BudgetKind, int], more: dict[BudgetKind, int]) -> dict[BudgetKind, int]:
@@ -76,7 +82,7 @@ class State(TypedDict, total=False):
     index: str  # the folder of the index that is asked
     query: str  # what is searched for
     tried: list[str]  # every query so far
-    own: list[str]  # those that the web may be told; see `nodes.queries`
+    web_queries: list[str]  # those that the web may be told; see `nodes.queries`
     route: Source
     complexity: Complexity
     label: str  # what the last node decided for the edge behind it
@@ -86,25 +92,24 @@ class State(TypedDict, total=False):
     spent: Annotated[list[str], _union]  # the exhausted budgets
     usage: Annotated[Usage, add]
     path: Annotated[list[str], add]  # the nodes so far
-    status: Status
-    reason: str
-    citations: list[Citation]  # those of the answer, when the graph has ended
-    conflicts: list[Conflict]  # where its files disagree
-    dropped: int  # numbers in the generation that name no passage
+    answer: Answer  # what `finish` makes
+    accepted: bool  # whether the generation passed its checks, or its graph has none
+    dropped: int  # numbers in the generation that named no passage and were taken out
     removed: list[str]  # sentences of it that were taken out
     grade: Grade | None
     drafts: list[Draft]  # generations that were rejected
     candidates: list[Candidate]
     retrieved: int  # how many passages were graded last
     rejected: list[str]  # chunk ids of those found irrelevant
-    nearest: list[Document]  # all passages seen, as they were retrieved, at the end the nearest first
-    shown: list[str]  # chunk ids of those retrieved last, in the order in which the engine is shown them
+    graded: list[Document]  # those that stood in the last prompt of the retrieval grader
+    nearest: list[Document]  # all passages seen, as they were retrieved
+    prompt_order: list[str]  # chunk ids of those retrieved last, in the order in which the engine is shown them
     scores: dict[str, float]  # of passages by chunk id
     action: Action  # CRAG's
     thoughts: list[str]  # sentences of reasoning
     step: str  # whether they, or the parts of an answer, go on
     segment: str  # the last part of an answer; its marks count in the passages retrieved last
-    failed: bool  # the engine did: what stands is passed on
+    failed: str  # what the engine failed with, after something was written
 
 
 class Question(TypedDict):
@@ -114,19 +119,15 @@ class Question(TypedDict):
 
 
 class Result(TypedDict, total=False):
-    """What a graph gives back: the tutorials' keys, and how the answer came about.
+    """What a graph gives back: the tutorials' keys, and the answer with its citations, status and way.
 
-    The marks [n] of `generation` are the numbers of `citations`, and [n] cites the n-th of `documents`.
+    `generation` is the text of the answer, and its mark [n] cites the n-th of `documents`.
     """
 
     question: str
     generation: str
     documents: list[Document]
-    status: Status
-    citations: list[Citation]
-    conflicts: list[Conflict]
-    decisions: list[Graded]
-    usage: Usage
+    answer: Answer
 
 
 class CragState(State, total=False):
@@ -141,7 +142,7 @@ class CragResult(Result, total=False):
 
 @cache
 def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """How those keys are put together of which nodes return parts."""
+    """Return the reducer of each key of which nodes return parts."""
     hints = get_type_hints(CragState, include_extras=True)
     return {key: hint.__metadata__[0] for key, hint in hints.items() if get_origin(hint) is Annotated}
 
@@ -160,19 +161,19 @@ def after(state: State, update: State) -> State:
     return cast(State, merged)
 
 
-BEGINNING: State = {"status": "abstained", "route": "vectorstore", "complexity": "single", "action": "incorrect"}
+BEGINNING: State = {"route": "vectorstore", "complexity": "single", "action": "incorrect"}
 """The keys that have no empty value, as they are read where they were not written yet."""
 
 
-def begun(left: State, update: State) -> State:
-    """The update of the first node of a question, which empties whatever an earlier one of its thread has left."""
-    emptied: dict[str, Any] = {}
-    for key, value in left.items():
-        empty = None if key == "grade" else BEGINNING.get(key, type(value)())
+def emptied(state: State, update: State) -> State:
+    """Return the update with every key emptied that an earlier question of the thread has left, but its turns."""
+    cleared: dict[str, Any] = {}
+    for key, value in state.items():
+        empty = None if key in ("grade", "answer") else BEGINNING.get(key, type(value)())
         if key not in ("question", "turns") and value != empty:
-            emptied[key] = empty
+            cleared[key] = empty
     whole = {
-        key: Overwrite(value) if key in emptied and key in _reducers() else value
-        for key, value in (emptied | update).items()
+        key: Overwrite(value) if key in cleared and key in _reducers() else value
+        for key, value in (cleared | update).items()
     }
     return cast(State, whole)

@@ -36,8 +36,8 @@ class IndexStatus:
     Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
     `text_pace` and `embedding_pace` are those of the last run of each phase, in passages per second, 0 where there was
     none; `seconds_left` is what the rest of the second takes at that pace, None where that is not known. `pages` of the
-    web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is walked. `about`
-    is what a person said of the index, `summary` what its catalog says.
+    web are no `files`; documents and chunks are of both, and `dated` documents say when they are from. `root_options`
+    are the `roots` and how each is walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
 
     path: Path
@@ -58,6 +58,7 @@ class IndexStatus:
     about: str
     summary: str
     embedded: int
+    dated: int
     text_pace: float
     embedding_pace: float
     seconds_left: float | None
@@ -110,7 +111,7 @@ def catalog(store: Store) -> Catalog:
 
 def outline(store: Store) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
-    files, pages, documents, chunks, _ = store.counts()
+    files, pages, documents, chunks, *_ = store.counts()
     paths = store.paths()
     folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
     kinds = Counter("web page" if is_page(path) else Path(path).suffix.lower() or "no suffix" for path in paths)

@@ -10,12 +10,12 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from local_rag.core.documents import Narrowing, first_day
+from local_rag.core.documents import MEMBER, Narrowing, first_day
 from local_rag.core.errors import UsageError
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import Conditions
-from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there
+from local_rag.text.display import composed, is_page, is_url, joined, normal, shorten, those_there
 from local_rag.text.words import words
 
 KINDS = {
@@ -33,6 +33,8 @@ SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
 _GLOB = re.compile(r"[*?]")
+_BELOW = f"(?:(?:/|{MEMBER}).*)?"
+"""What lies in a folder, or is attached to a mail."""
 
 
 class NothingLeft(UsageError):
@@ -74,7 +76,11 @@ def _of_types(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
     files = store.paths()
     suffixes = {suffix for kind in wanted.types for suffix in (f".{kind}", *KINDS.get(kind, ()))}
     pages = not {"html", "web"}.isdisjoint(wanted.types)
-    chosen = {number for path, number in files.items() if _suffix(path) in suffixes or (pages and is_page(path))}
+    chosen = {
+        number
+        for path, number in files.items()
+        if suffixes.intersection(map(_suffix, path.split(MEMBER))) or (pages and is_page(path))
+    }
     if not chosen:
         known = Counter(sorted(_suffix(path).removeprefix(".") or "no suffix" for path in files))
         there = _there([f"{suffix} ({count:,})" for suffix, count in known.most_common()])
@@ -116,13 +122,15 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
     `--in 'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count
     only where a pattern that heeds them matches something. Raises UsageError for what can be no path.
     """
-    posix = {path: path.replace("\\", "/") for path in paths}
+    posix = {path: composed(path.replace("\\", "/")) for path in paths}
     matched: set[str] = set()
     for pattern in within:
         readings = (
             {path for path, name in posix.items() if regex.fullmatch(name)}
             for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
-            for regex in (re.compile(f"{reading}(?:/.*)?", flags) for reading in _readings(pattern))
+            for regex in (
+                re.compile(composed(f"{reading}(?:(?:/|{MEMBER}).*)?"), flags) for reading in _readings(pattern)
+            )
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())

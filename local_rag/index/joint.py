@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from local_rag.core.documents import Catalog, Narrowing
+from local_rag.core.documents import Catalog, FileChange, Narrowing
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTED = ("files", "documents", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
+_COUNTED = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
 _SUMMED = ("documents", "chunks", "files")
@@ -117,11 +117,14 @@ class JointIndex:
             for line in index.waiting_notes()
         ]
 
+    def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
+        return {path: became for index in self._indexes for path, became in index.changed(sources).items()}
+
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         return self._filtered(lambda _, index: index.files(within))
 
-    def path_labels(self) -> PathLabels:
-        return PathLabels(root for index in self._indexes for root in index.status().roots)
+    def path_labels(self, here: Path | None = None) -> PathLabels:
+        return PathLabels((root for index in self._indexes for root in index.status().roots), here)
 
     def content(self) -> str:
         return _content(index.content() for index in self._indexes)

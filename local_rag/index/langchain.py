@@ -12,7 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 
-from local_rag.core.asynchronous import apart
+from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import UsageError
 from local_rag.index.parse import parsed_file
@@ -66,7 +66,7 @@ class IndexRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         synchronous = run_manager.get_sync()
-        return await apart(lambda: self._get_relevant_documents(query, run_manager=synchronous, **options))
+        return await on_a_thread(lambda: self._get_relevant_documents(query, run_manager=synchronous, **options))
 
 
 def retriever_of(

@@ -36,8 +36,11 @@ _READ = 50
 _OPENING = 30
 """Passages of a document among which its abstract is looked for."""
 
-_FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
-"""FY2022, SS2024: the letters before a year."""
+_PARTS = re.compile(r"'s\Z|(?<=[^\W\d_]{3})(?=\d)|\A[a-z]{2}(?=(?:19|20)\d\d\Z)|(?<=\Aq[1-4])'?(?=(?:19|20)\d\d\Z)")
+"""Where a word of a question is more than one of a name: Boeing's, PEP8, FY2022, Q22023 and Q2'2023."""
+
+_FISCAL = re.compile(r"\Afy(?=\d\d\Z)")
+"""FY22 is 2022 in a name."""
 
 _KINDS = frozenset(
     """document file paper report book booklet article page letter mail email message note text pdf docx presentation
@@ -124,17 +127,15 @@ def _mentioned(store: Store, question: str) -> list[NamedDocument]:
         return _fullest(whole)
     telling = _written_as_names(question)
     held_by = [replace(document, said=_held(document.name, spoken)) for document in candidates]
-    held_by = [document for document in held_by if telling.intersection(document.said)]
-    best = _fullest(held_by)
-    names = telling.intersection(best[0].said) if best else ()
-    rare = any(_is_rare(store, word, [document for document in held_by if word in document.said]) for word in names)
-    return best if rare else []
+    names = {word for document in held_by for word in telling.intersection(document.said) if len(word) > 1}
+    rare = {word for word in names if _is_rare(store, word, [each for each in held_by if word in each.said])}
+    return _fullest([document for document in held_by if rare.intersection(document.said)])
 
 
 def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
     """Those of which the most words are said, unless they are too many to mean one."""
-    most = max((len(document.said) for document in documents), default=0)
-    fullest = [document for document in documents if len(document.said) == most]
+    most = max((len({*document.said}) for document in documents), default=0)
+    fullest = [document for document in documents if len({*document.said}) == most]
     return fullest if len(fullest) <= MOST else []
 
 
@@ -146,12 +147,12 @@ def _candidates(store: Store, spoken: Sequence[str]) -> list[NamedDocument]:
 
 
 def _stems(text: str) -> tuple[str, ...]:
-    return tuple(stem(word) for word in words(text) if word not in STOP_WORDS)
+    return tuple(dict.fromkeys(stem(word) for word in _spoken(text)))
 
 
 def _spoken(name: str) -> list[str]:
     """The words of a name as they are compared."""
-    every = [_FISCAL.sub("", word) for word in words(name)]
+    every = [_FISCAL.sub("20", part) for word in words(name) for part in _PARTS.split(word) if part]
     bare = [word.lstrip("0") or "0" if word.isdecimal() else word for word in every]
     return [word for word in bare if word not in STOP_WORDS or word == "may"] or bare
 

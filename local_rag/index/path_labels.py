@@ -1,4 +1,4 @@
-"""Short names of indexed files: notes/lease.pdf, from the name of the indexed folder on."""
+"""Short names of indexed files: notes/lease.pdf, from the name of the indexed folder on; in a terminal a path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from local_rag.text.display import Reader, is_url, on_one_line, short_path
+from local_rag.text.display import home_path, is_url, on_one_line
 
 PathLabel = Callable[[str], str]
 """What is shown for the path or URL of a source."""
@@ -15,20 +15,17 @@ PathLabel = Callable[[str], str]
 class PathLabels:
     """Maps the path of an indexed file to a label that means this file after --in, from any working directory.
 
-    Shown by `short_path` are URLs, files outside of the indexed folders, and those of folders of one name; so is a file
-    where another one lies at the label as seen from here.
+    A person at a terminal, whose current folder is `here`, gets a path that opens the file from there. Shown by
+    `home_path` are also URLs, files outside of the indexed folders, and those of folders of one name.
     """
 
-    def __init__(self, roots: Iterable[str]) -> None:
-        self._roots = {Path(root) for root in roots}
+    def __init__(self, roots: Iterable[str], here: Path | None = None) -> None:
+        self._roots, self._here = {Path(root) for root in roots}, here
         self._names = Counter(root.name for root in self._roots)
 
     def __call__(self, source: str) -> str:
         path = Path(source)
         root = next((above for above in path.parents if above in self._roots), None)
-        if root is None or is_url(source) or self._names[root.name] > 1:
-            return short_path(source)
-        label = Path(root.name, path.relative_to(root))
-        seen = (here := Reader.stands_in()) and here / label
-        is_another = seen and seen.exists() and seen.resolve() != path.resolve()
-        return short_path(source) if is_another else on_one_line(label.as_posix())
+        if self._here or root is None or is_url(source) or self._names[root.name] > 1:
+            return home_path(source, self._here)
+        return on_one_line(Path(root.name, path.relative_to(root)).as_posix())

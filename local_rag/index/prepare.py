@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.documents import LoadedDocument
-from local_rag.index import names
+from local_rag.text import names
 from local_rag.text.chunking import Chunk, chunk
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "dense", "words"]
 
-SPARSE = 0.5
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions
-about PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
+SPARSE = 1.0
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1; docs/measurements.md has the figures
+of others."""
 
 NAMED = 2.0
 """The least score of a passage of a document that the query names: more than cosine and BM25 come to."""
@@ -120,9 +120,11 @@ class _Search:
             deep *= 4
         cosines = self._cosines([passage.id for passage in taken], self.request.vector)
         cosines |= self._embedded([passage for passage in taken if passage.id not in cosines])
+        also_in = {} if self.request.repeats else self._also_in([passage.id for passage in taken])
         return [
             document(
                 passage,
+                also_in=also_in.get(passage.id, ()),
                 named=named.get(passage.id, ""),
                 score=cosines[passage.id],
                 sparse=self.shares.get(passage.id),
@@ -130,6 +132,16 @@ class _Search:
             )
             for passage in taken
         ]
+
+    def _also_in(self, chunks: Sequence[int]) -> dict[int, list[str]]:
+        """The other files that hold the text of these chunks, and that pass."""
+        copies = self.store.copies(chunks)
+        passing = set(self.store.passing(self.filter, [other for _, other, _ in copies]))
+        also_in: dict[int, list[str]] = {}
+        for chunk, other, path in copies:
+            if other in passing and path not in (paths := also_in.setdefault(chunk, [])):
+                paths.append(path)
+        return also_in
 
     def _embedded(self, waiting: Sequence[Passage]) -> dict[int, float]:
         """The cosines of those that are not embedded yet: a search embeds what it brings."""
@@ -247,8 +259,10 @@ def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[
     return {chunk: cosine + SPARSE * shares.get(chunk, 0.0) for chunk, cosine in {**cosines, **assumed}.items()}
 
 
-def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
-    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
+def document(passage: Passage, named: str = "", also_in: Collection[str] = (), **scores: float | None) -> Document:
+    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`, and
+    `also_in`, the other files that hold the same text, where there are any.
+    """
     from langchain_core.documents import Document
 
     told = ("source", "title", "author", "date", "modified", "page", "heading", "start", "end")
@@ -257,6 +271,8 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
     metadata["url"] = passage.source if is_page(passage.source) else ""
     if len(passage.sections) > 1 or any(first > passage.start for first, _ in passage.sections):
         metadata["sections"] = [list(section) for section in passage.sections]
+    if also_in:
+        metadata["also_in"] = [*also_in]
     if passage.lines:
         metadata["ocr"] = [[line.start, line.end, line.confidence] for line in passage.lines]
     return Document(passage.text, metadata=metadata)

@@ -12,15 +12,14 @@ from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
-from local_rag.runtime.opening import SEE, open_evaluator
+from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
-    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.engines.ollama.engine import OllamaEngine
-    from local_rag.engines.ollama.server import Server
+    from local_rag.engines.ollama.server import OllamaApi
 
 QUICK = 2.0
 """Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
@@ -38,7 +37,7 @@ class Choice:
     why: str = ""
     change: str = ""
     note: str = ""
-    evaluator: TrainedEvaluator | None = None
+    evaluator: Evaluator | None = None
     reranker: Reranker | None = None
 
     def close(self, *, engine: bool = True) -> None:
@@ -53,10 +52,8 @@ class Choice:
     @property
     def lines(self) -> list[str]:
         """What stderr is told before a question is answered."""
-        if self.engine.name == "extractive":
-            first = f"engine: extractive, quotes only{f' ({self.why})' if self.why else ''}"
-        else:
-            first = f"engine: {self.engine.describe}"
+        quotes = f"{self.engine.name}, quotes only{f' ({self.why})' if self.why else ''}"
+        first = f"engine: {self.engine.describe if self.engine.writes else quotes}"
         change = [f"  to change that: {self.change}"] if self.change else []
         return [first, *change, *self.note.splitlines()]
 
@@ -93,7 +90,7 @@ def choose_engine(
 
 
 def _with_evaluator(
-    choice: Choice, evaluator: TrainedEvaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
+    choice: Choice, evaluator: Evaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
 ) -> Choice:
     without = f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
     note = "\n".join(filter(None, (choice.note, without)))
@@ -102,12 +99,12 @@ def _with_evaluator(
 
 def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | None) -> None:
     """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
-    if settings.values.crag.trigger == "thresholds" and getattr(engine, "grading", "evaluator") != "evaluator":
+    if settings.values.crag.trigger == "thresholds" and engine.grades_by == "model":
         raise UsageError(
             f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
             hint="let the evaluator grade passages: set ollama.grading: evaluator",
         )
-    if lacking is None or getattr(engine, "grading", "") != "evaluator":
+    if lacking is None or engine.grades_by == "model":
         return
     origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""
     what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"
@@ -165,11 +162,11 @@ def check_parts(corpus: object, reranker: object, prompts: object) -> None:
     from local_rag.core import protocols
 
     if not (prompts is None or isinstance(prompts, Mapping)):
-        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
+        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=PYTHON_DOCS)
     for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
         if part is not None and (missing := missing_of(wanted, part)):
             name = wanted.__name__.lower()
-            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
+            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=PYTHON_DOCS)
 
 
 def missing_of(protocol: type, part: object) -> list[str]:
@@ -236,12 +233,12 @@ def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
 
 
-def open_server(settings: Settings, patience: float | None = None) -> Server:
+def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
     """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
-    from local_rag.engines.ollama.server import PATIENCE, Server
+    from local_rag.engines.ollama.server import PATIENCE, OllamaApi
 
     ollama = settings.values.ollama
-    return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
+    return OllamaApi(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
 def open_ollama(
@@ -270,7 +267,7 @@ def open_ollama(
             server.close()
 
 
-def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
+def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:
     """The error, and what the server has instead."""
     others = [model.name for model in server.installed() if not model.remote_host]
     if not others:
@@ -297,4 +294,4 @@ def prompt_texts(settings: Settings) -> PromptTexts:
     path = prompt_file(settings)
     kept = of_person(read_yaml(path), str(path)) if path.exists() or path.is_symlink() else PromptTexts()
     given = of_person(settings.prompts, ARGUMENT)
-    return PromptTexts({**kept.own, **given.own}, {**kept.origin, **given.origin})
+    return PromptTexts({**kept.replacements, **given.replacements}, {**kept.origin, **given.origin})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,8 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.store.opening import has_index
-from local_rag.text.display import joined, plural, short_path
+from local_rag.runtime.watching import changes
+from local_rag.text.display import home_path
 
 if TYPE_CHECKING:
     from local_rag.core.documents import SyncReport
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 FOLDER = "fallback-corpora"
 """Below the data folder: an index for each folder that was ever a source."""
 
-NAMED = 3
-"""Files that could not be read of which the reason is shown."""
-
 
 def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
     """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
@@ -39,9 +36,7 @@ def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Displa
     for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
     """
     path, is_index = place(settings)
-    if is_index:
-        return _of_index(settings, path, embedder)
-    return _of_folder(settings, path, embedder, display)
+    return _of_index(settings, path, embedder) if is_index else _of_folder(settings, path, embedder, display)
 
 
 def place(settings: Settings) -> tuple[Path, bool]:
@@ -72,7 +67,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
 
     if any(path == asked or (asked.exists() and path.samefile(asked)) for asked in settings.index_paths.values()):
         raise UsageError(
-            f"the fallback corpus is the index that is asked, {short_path(path)}",
+            f"the fallback corpus is the index that is asked, {home_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",
         )
     try:
@@ -82,7 +77,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
     if not index.count():
         index.close()
         hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
-        raise UsageError(f"the fallback corpus {short_path(path)} is an empty index", hint=hint)
+        raise UsageError(f"the fallback corpus {home_path(path)} is an empty index", hint=hint)
     is_named = path.parent == settings.data_folder / "indexes"
     return FallbackCorpus(index, path.name if is_named else str(path))
 
@@ -95,16 +90,15 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
-        report = _synced(index, folder, display)
-        for line in _lines(short_path(folder), report):
-            display.say(line)
+        if changed := changes(_synced(index, folder, display)):
+            display.say(f"fallback corpus {home_path(folder)}: {changed}")
     except BaseException:
         index.close()
         raise
     if not index.count():
         index.close()
         Index.destroy(index.path)
-        raise UsageError(f"nothing in the fallback corpus {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
+        raise UsageError(f"nothing in the fallback corpus {home_path(folder)} can be read", hint=f"it reads {SHOWN}")
     return FallbackCorpus(index, str(folder))
 
 
@@ -123,16 +117,3 @@ def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
             return index.sync([folder], prune=True, progress=progress)
 
     return cancel.stoppable(work, lambda: display.say("stopping: what is in hand is finished, nothing new begins…"))
-
-
-def _lines(name: str, report: SyncReport) -> Iterator[str]:
-    """What has changed since the folder was a source the last time; nothing where nothing has."""
-    counts = (("new", report.new), ("changed", report.updated), ("removed", report.removed))
-    changes = [f"{plural(len(files), 'file')} {what}" for what, files in counts if files]
-    if changes:
-        yield f"fallback corpus {name}: {joined(changes)}"
-    skipped = [file for file in report.skipped if file.new]
-    for file in skipped[:NAMED]:
-        yield f"  not read: {short_path(file.path)} {file.reason}"
-    if len(skipped) > NAMED:
-        yield f"  not read: {len(skipped) - NAMED:,} more"

@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count, groupby
-from operator import itemgetter
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,14 +27,14 @@ from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, Histor
 from local_rag.runtime.kept import (
     LONGEST_NAME,
     STATUSES,
+    AnsweredTurn,
     Judgement,
     KeptRun,
     Line,
+    QuestionState,
     Quoting,
     RunSummary,
-    State,
     Thread,
-    Turn,
     Unanswered,
     in_words,
     thread_name,
@@ -118,7 +117,7 @@ class History(HistoryFile):
     def end(
         self,
         run: str,
-        state: State,
+        state: QuestionState,
         seconds: float = 0.0,
         answer: Answer | None = None,
         *,
@@ -149,26 +148,21 @@ class History(HistoryFile):
 
     def before(self, thread: str) -> list[dict[str, Any]]:
         """The turns of a thread as its next question needs them: the input of a graph that understands follow-ups."""
-        names = ("question", "asked", "answer", "language", "shown", "indexes", "web_never")
-        of_answer = (f"json_extract(answer, '$.{name}')" for name in ("asked", "text", "language"))
-        sql = f"SELECT question, {', '.join(of_answer)}, shown, indexes, web_never FROM questions WHERE id = ?"
-        turns = [dict(zip(names, row, strict=True)) for id_ in self._done(thread) for row in self._rows(sql, id_)]
-        for turn in turns:
-            turn |= {"shown": json.loads(turn["shown"]), "indexes": json.loads(turn["indexes"])}
-        return turns
+        sql = """json_object('question', questions.question, 'asked', json_extract(answer, '$.asked'), 'answer',
+            json_extract(answer, '$.text'), 'language', json_extract(answer, '$.language'), 'shown', json(shown),
+            'indexes', json(indexes), 'web_never', web_never)"""
+        return [json.loads(turn) for (turn,) in self._answered(thread, sql)]
 
     # --- chats
 
     def threads(self, *, begun: bool = False) -> Sequence[Thread]:
         """Every chat, the one that was used last first; with `begun` also those of which no question was answered."""
-        sql = """SELECT thread, questions.question, at, state = 'done' FROM turns
-            JOIN questions ON questions.id = turns.question ORDER BY thread, position"""
-        threads = []
-        for name, rows in groupby(self._rows(sql), itemgetter(0)):
-            _, questions, times, done = zip(*rows, strict=True)
-            threads.append(Thread(name, sum(done), questions[0], max(times)))
-        kept = [thread for thread in threads if begun or thread.turns]
-        return sorted(kept, key=lambda thread: thread.at, reverse=True)
+        first = """SELECT questions.question FROM turns AS each JOIN questions ON id = each.question
+            WHERE each.thread = turns.thread ORDER BY position LIMIT 1"""
+        sql = f"""SELECT thread, sum(state = 'done') AS answered, ({first}), max(at) AS last
+            FROM turns JOIN questions ON id = turns.question GROUP BY thread HAVING ? OR answered
+            ORDER BY last DESC, thread"""
+        return [Thread(*row) for row in self._rows(sql, begun)]
 
     def thread(self, name: str) -> Thread:
         """One chat. Raises UsageError for one that is not there."""
@@ -189,21 +183,24 @@ class History(HistoryFile):
         """The names of all chats, sorted."""
         return [row[0] for row in self._rows("SELECT DISTINCT thread FROM turns ORDER BY thread")]
 
-    def turns(self, name: str, upto: int | None = None) -> Sequence[Turn]:
+    def turns(self, name: str, upto: int | None = None) -> Sequence[AnsweredTurn]:
         """The answered questions of a chat, oldest first, or the first `upto`.
 
         Raises UsageError for a chat, or a turn, that is not there.
         """
         name = thread_name(name)
-        ids = self._done(name)
-        if not ids:
+        rows = self._answered(name, "id, at, answer, indexes, conditions IS NOT NULL")
+        if not rows:
             self.thread(name)
-        if upto is not None and not 1 <= upto <= len(ids):
+        if upto is not None and not 1 <= upto <= len(rows):
             raise UsageError(
-                f"the thread {name!r} has {plural(len(ids), 'turn')}, so there is no turn {upto}",
+                f"the thread {name!r} has {plural(len(rows), 'turn')}, so there is no turn {upto}",
                 hint=f"local-rag threads show {shlex.quote(name)}   shows them",
             )
-        return [self._turn(id_, name) for id_ in ids[:upto]]
+        return [
+            AnsweredTurn(id_, at, self._answer(answer, id_ if recorded else "", name), tuple(json.loads(indexes)))
+            for id_, at, answer, indexes, recorded in rows[:upto]
+        ]
 
     def fork(self, name: str, upto: int) -> str:
         """The name of a new chat that begins with the first `upto` turns of this one, which stays as it is.
@@ -262,7 +259,14 @@ class History(HistoryFile):
 
     def run(self, name: str) -> KeptRun:
         """The run with an ID, or one that begins so and no other does; `last` is the last one. Raises UsageError."""
-        return self._run_of(self.ids([name])[0])
+        (id_,) = self.ids([name])
+        sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds
+            FROM questions WHERE id = ?"""
+        ((at, state, question, thread, conditions, answer, error, hint, seconds),) = self._rows(sql, id_)
+        lines = self._rows("SELECT line FROM records WHERE question = ? ORDER BY rowid", id_)
+        record = [json.loads(line) for (line,) in lines]
+        kept = self._answer(answer, id_, thread) if answer else None
+        return KeptRun(id_, at, state, question, thread, json.loads(conditions), record, kept, error, hint, seconds)
 
     def ids(self, names: Collection[str]) -> Sequence[str]:
         """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""
@@ -344,16 +348,16 @@ class History(HistoryFile):
         threads = [self.thread(name).name for name in threads]
         with self._writing():
             recorded = {run.id for run in self.runs()}
-            of_threads = [id_ for name in threads for id_ in self._ids_of(name)]
             for name in threads:
+                asked = self._rows("SELECT question FROM turns WHERE thread = ?", name)
                 self._run("DELETE FROM turns WHERE thread = ?", name)
-            for id_ in of_threads:
-                self._run("DELETE FROM questions WHERE id = ? AND id NOT IN (SELECT question FROM turns)", id_)
+                for (id_,) in asked:
+                    self._run("DELETE FROM questions WHERE id = ? AND id NOT IN (SELECT question FROM turns)", id_)
             for id_ in judgements:
                 self._run("DELETE FROM judgements WHERE question = ?", id_)
             self._forget_records(runs)
             left = {run.id for run in self.runs()}
-        self._truncate()
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # nothing is left of it in the write-ahead log
         return sorted(recorded - left)
 
     def delete_of_index(self, folder: Path) -> int:
@@ -364,33 +368,16 @@ class History(HistoryFile):
 
     # --- rows
 
-    def _ids_of(self, thread: str) -> list[str]:
-        return [row[0] for row in self._rows("SELECT question FROM turns WHERE thread = ? ORDER BY position", thread)]
-
-    def _done(self, thread: str) -> list[str]:
-        """The IDs of the answered questions of a thread, in their order."""
-        sql = "SELECT id FROM turns JOIN questions ON id = turns.question WHERE thread = ? AND state = 'done'"
-        return [row[0] for row in self._rows(f"{sql} ORDER BY position", thread)]
+    def _answered(self, thread: str, columns: str) -> list[tuple[Any, ...]]:
+        """Columns of the answered questions of a thread, in their order."""
+        sql = f"SELECT {columns} FROM turns JOIN questions ON id = turns.question WHERE thread = ? AND state = 'done'"
+        return self._rows(f"{sql} ORDER BY position", thread)
 
     def _forget_records(self, ids: Collection[str]) -> None:
         for id_ in ids:
             self._run("DELETE FROM records WHERE question = ?", id_)
             self._run("UPDATE questions SET conditions = NULL WHERE id = ?", id_)
         self._run(_UNUSED)
-
-    def _turn(self, id_: str, thread: str) -> Turn:
-        sql = "SELECT at, answer, indexes, conditions IS NOT NULL FROM questions WHERE id = ?"
-        ((at, answer, indexes, recorded),) = self._rows(sql, id_)
-        return Turn(id_, at, self._answer(answer, id_ if recorded else "", thread), tuple(json.loads(indexes)))
-
-    def _run_of(self, id_: str) -> KeptRun:
-        sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds
-            FROM questions WHERE id = ?"""
-        ((at, state, question, thread, conditions, answer, error, hint, seconds),) = self._rows(sql, id_)
-        lines = self._rows("SELECT line FROM records WHERE question = ? ORDER BY rowid", id_)
-        record = [json.loads(line) for (line,) in lines]
-        kept = self._answer(answer, id_, thread) if answer else None
-        return KeptRun(id_, at, state, question, thread, json.loads(conditions), record, kept, error, hint, seconds)
 
     def _answer(self, text: str, run: str, thread: str) -> Answer:
         try:

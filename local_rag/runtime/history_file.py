@@ -142,11 +142,6 @@ class HistoryFile:
                 raise
             self._connection.execute("COMMIT")
 
-    def _truncate(self) -> None:
-        """Leave nothing in the write-ahead log of what was deleted."""
-        with self._lock, translated(self.path):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
 
 def earlier_history(folder: Path) -> str:
     """A line on what an earlier version has kept in a data folder, which is not read; empty where there is nothing."""

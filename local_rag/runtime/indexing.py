@@ -92,6 +92,8 @@ class Request:
             )
 
 
+_OF_BOTH = {each.name for each in fields(SyncReport)} - {"ignored", "excludes", "not_embedded", "scans"}
+"""What is of files and of pages: only files are ignored and excluded, and what comes last says what has no vector."""
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
@@ -116,16 +118,11 @@ def index_files(
     try:
         return cancel.stoppable(lambda: _index_files(settings, request, display, read_page), stopping)
     except KeyboardInterrupt:
-        _say_what_waits(settings, display)
+        with suppress(LocalRagError):
+            status = status_of(settings)
+            if status and (line := waiting_line(status.embedded, status.chunks)):
+                display.say(f"{line}; the rest: {command_of(settings)}")
         raise
-
-
-def _say_what_waits(settings: Settings, display: Display) -> None:
-    """What a stopped run leaves, and the command that goes on."""
-    with suppress(LocalRagError):
-        status = status_of(settings)
-        if status and (line := waiting_line(status.embedded, status.chunks)):
-            display.say(f"{line}; the rest: {command_of(settings)}")
 
 
 def command_of(settings: Settings) -> str:
@@ -159,7 +156,9 @@ def _index_files(
                 display.say(f"fetching {url}")
                 return fetch(url)
 
-            report = _joined(report, index.sync_pages(urls, read, prune=request.prune, embed=False))
+            pages = index.sync_pages(urls, read, prune=request.prune, embed=False)
+            joint = {name: getattr(report, name) + getattr(pages, name) for name in _OF_BOTH}
+            report = replace(report, **joint, not_embedded=pages.not_embedded, scans=pages.scans)
         if report.chunks:
             display.say(_searchable(index, report))
         if not request.no_embed:
@@ -237,9 +236,12 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
     from local_rag.index.index import Index
     from local_rag.index.sync.roots import check_patterns
 
-    roots, urls = request.roots, request.urls
-    if urls:
-        _may_go_to_the_web(settings)
+    roots = request.roots
+    if request.urls and settings.keeps_from_the_web(str(settings.index_path)):
+        raise UsageError(
+            f"questions about the index {settings.values.index} never go to the web ({settings.origin['web.never']})",
+            hint="take it out of web.never, or put the pages into another index: --index NAME",
+        )
     check_patterns(request.excludes)
     if settings.values.ocr.enabled and (command := missing(settings.values.ocr.languages)):
         raise UsageError("what reads pages by OCR is not installed", hint=command)
@@ -252,7 +254,7 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
             )
     embedder = open_embedder(settings, display, quick=True)
     try:
-        with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
+        with open_index(settings, embedder, create=bool(roots or request.urls), reembed=request.reembed) as index:
             for path in roots:
                 if not path.exists() and str(path) not in index.status().roots:
                     raise _no_such_path(path)
@@ -298,24 +300,6 @@ def listed_urls(file: Path) -> list[str]:
     if not any(stripped):
         raise UsageError(f"the list {short_path(file)} names no URL", hint=hint)
     return [line for line in stripped if line]
-
-
-def _may_go_to_the_web(settings: Settings) -> None:
-    if settings.keeps_from_the_web(str(settings.index_path)):
-        raise UsageError(
-            f"questions about the index {settings.values.index} never go to the web ({settings.origin['web.never']})",
-            hint="take it out of web.never, or put the pages into another index: --index NAME",
-        )
-
-
-_OF_BOTH = ("ignored", "excludes", "not_embedded", "scans")
-
-
-def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
-    """Both reports as one; only files are ignored and excluded, and the later one says what has no vector."""
-    names = [each.name for each in fields(SyncReport) if each.name not in _OF_BOTH]
-    joint = {name: getattr(files, name) + getattr(pages, name) for name in names}
-    return replace(files, **joint, not_embedded=pages.not_embedded, scans=pages.scans)
 
 
 def sync(index: Index, request: Request, display: Display) -> SyncReport:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from local_rag.core.answer import Answer, Status
@@ -14,7 +15,8 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.serialization import from_plain
 from local_rag.core.verdicts import Call, Graded
-from local_rag.text.display import for_terminal, short_path, shorten
+from local_rag.index.path_labels import PathLabel, PathLabels
+from local_rag.text.display import for_terminal, shorten
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabel
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 """Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
 
-State = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
+QuestionState = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
 """Of a question. `waiting` and `running` are also what a process left that was ended; `refused` is one that cannot be
 asked so; `stopped` has a person or the clock, `failed` everything else."""
 
@@ -50,14 +52,14 @@ class Unanswered:
 
     question: str
     at: str
-    state: State
+    state: QuestionState
     error: str
     hint: str
     draft: str
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AnsweredTurn:
     """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
 
     `indexes` are the folders of what was asked, empty texts for a corpus of a program.
@@ -103,19 +105,15 @@ class Quoting:
 def thread_name(name: str) -> str:
     """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
     normal = unicodedata.normalize("NFC", name)
-    allowed = all(map(_in_names, normal)) and any(map(in_words, normal))
-    if allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
+    seen = for_terminal(normal) == normal  # nothing drives a terminal, turns text around, or is not seen
+    allowed = all(ch == " " or unicodedata.category(ch)[0] in "LMNPS" for ch in normal) and any(map(in_words, normal))
+    if seen and allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
         return normal
     raise UsageError(
         f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST_NAME} characters, not"
         f" {shorten(name, LONGEST_NAME + 20)!r}",
         hint='a name such as "lease 2026" or "Harbour Street: lease"',
     )
-
-
-def _in_names(character: str) -> bool:
-    """What may stand in a name: nothing that drives a terminal, turns text around, is not seen, or breaks the line."""
-    return character == " " or (unicodedata.category(character)[0] in "LMNPS" and for_terminal(character) == character)
 
 
 def in_words(character: str) -> bool:
@@ -161,7 +159,7 @@ class KeptRun:
 
     id: str
     at: str
-    state: State
+    state: QuestionState
     question: str
     thread: str
     conditions: Line
@@ -233,7 +231,7 @@ class KeptRun:
 
     @property
     def drafts(self) -> list[Line]:
-        """The drafts that were rejected, with text, status and why."""
+        """The drafts that were rejected, with text and why."""
         states = [line["state"]["drafts"] for line in self._of("step") if "drafts" in line["state"]]
         return states[-1] if states else []
 
@@ -278,30 +276,31 @@ class RunPassages:
     """What is there now of the passages of a run. `label` names files; `trouble`: why the index says nothing."""
 
     stored: Stored | None
-    label: PathLabel = short_path
+    label: PathLabel
     trouble: str = ""
     places: dict[str, Line] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: KeptRun) -> RunPassages:
-        """Read them from the index of the run, or from all that it asked as one."""
+    def of(cls, run: KeptRun, here: Path | None = None) -> RunPassages:
+        """Read them from the index of the run, or from all that it asked as one; `here` as for `PathLabels`."""
         from local_rag.config.settings import Settings
         from local_rag.index.index import Index
         from local_rag.index.joint import JointIndex
 
+        label = PathLabels((), here)
         places = {str(passage["chunk_id"]): passage for passage in run.passages}
         if not run.folder:
-            return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
+            return cls(None, label, "a corpus of a program was asked, whose passages are not kept", places)
         try:
             path_of = Settings.load().path_of
             with ExitStack() as opened:
                 indexes = {each: opened.enter_context(Index.open(path_of(each))) for each in (run.folder, *run.others)}
                 index = JointIndex(indexes) if run.others else indexes[run.folder]
-                return cls(index.stored(places), index.path_labels(), places=places)
+                return cls(index.stored(places), index.path_labels(here), places=places)
         except IndexMissing:
-            return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
+            return cls(None, label, "its index is gone, so passages cannot be shown again", places)
         except LocalRagError as error:
-            return cls(None, trouble=f"passages cannot be shown again: {error}", places=places)
+            return cls(None, label, f"passages cannot be shown again: {error}", places)
 
     def text(self, passage: Line) -> tuple[str | None, str]:
         """The text of a passage and "", or None and why there is none."""

@@ -1,4 +1,4 @@
-"""The graphs as LangGraph's server runs them (`langgraph.json`): opened for each run, with a context in JSON.
+"""The graphs as LangGraph's server runs them (`langgraph.json`), with a context in JSON.
 
 `plain`, `self_rag`, `crag` and `adaptive` take `{"question": …}`; `chat` takes and gives messages. Before a query
 leaves for the web a run is interrupted, whatever the settings say; one without a thread sends nothing.
@@ -7,7 +7,7 @@ leaves for the web a run is interrupted, whatever the settings say; one without 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
@@ -20,18 +20,21 @@ from langsmith import tracing_context
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
-from local_rag.core.asynchronous import apart
+from local_rag.core.answer import Answer
+from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.serialization import from_plain, to_plain
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import LocalGraph
-from local_rag.runtime.export import source_line
+from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
+from local_rag.text.answer_markdown import markdown
+from local_rag.text.blocks import blocks
 from local_rag.text.markup import inert
 
-SOURCES = "\n\n- \\["
+SOURCES = "\n\n- ["
 """How the list of sources begins, which is no part of an answer when it comes back as a turn."""
 
 
@@ -55,6 +58,9 @@ class Context:
         return Settings.load(**flags | {"index": self.index or None, "k": self.k or None, "graph": self.graph or None})
 
 
+RAGS = OpenRags()
+"""Those of this process: opening one for each run would load its models each time."""
+
 MakeDeps = Callable[..., Deps]
 Build = Callable[[Rag | None, MakeDeps | None], Any]
 Factory = Callable[[ServerRuntime[Context]], AbstractAsyncContextManager[Any]]
@@ -74,27 +80,25 @@ class Served(LocalGraph):
 
 
 def _factory(build: Build) -> Factory:
-    """What the server calls for a graph: for each run with a Rag that is open as long; LangSmith is told nothing.
+    """What the server calls for a graph, for each run; LangSmith is told nothing.
 
-    `build` is given that and `Rag.context` for this run; None where the server only reads the graph.
+    `build` is given a Rag and `Rag.context` for this run; None where the server only reads the graph.
     """
 
     @asynccontextmanager
     async def served(runtime: ServerRuntime[Context]) -> AsyncIterator[Any]:
         with tracing_context(enabled=False):
             if (run := runtime.execution_runtime) is None:
-                yield await apart(lambda: build(None, None))
+                yield await on_a_thread(lambda: build(None, None))
                 return
             cancel = Cancel()
             try:
-                context = from_plain(Context, run.context or {})
-                rag = await apart(lambda: Rag.open(context.settings()))
-                try:
+                with ExitStack() as using:
+                    context = from_plain(Context, run.context or {})
+                    rag = await on_a_thread(lambda: using.enter_context(RAGS.using(context.settings())))
+                    using.callback(cancel.stop)
                     deps = partial(rag.context, within=context.within, may_search="interrupt", cancel=cancel)
-                    yield await apart(lambda: build(rag, deps))
-                finally:
-                    cancel.stop()
-                    await apart(rag.close)
+                    yield await on_a_thread(lambda: build(rag, deps))
             except LocalRagError as error:  # of which the server would only say that there was one
                 raise RuntimeError(f"{error}\n{error.hint}".strip()) from error
 
@@ -117,7 +121,7 @@ def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[Messages
         question, turns = _asked(state["messages"])
         name = rag.settings.values.graph
         of_turns = replace(deps(graph=name), turns=turns)
-        result = rag._graph(name, memory=True).invoke({"question": question}, context=of_turns)
+        result = rag.graph(name).invoke({"question": question}, context=of_turns)
         return {"messages": [_message(result)]}
 
     graph = StateGraph(MessagesState, Context)
@@ -142,10 +146,9 @@ def _asked(messages: Sequence[AnyMessage]) -> tuple[str, list[dict[str, str]]]:
 
 def _message(result: Mapping[str, Any]) -> AIMessage:
     """The answer with its sources: as a list in its text, and as objects beside it."""
-    citations = result.get("citations", ())
-    sources = "\n".join(map(source_line, citations))
-    told = {"status": result.get("status", "abstained"), "citations": to_plain(citations)}
-    return AIMessage(f"{inert(result['generation'])}\n\n{sources}".strip(), additional_kwargs=told)
+    answer: Answer = result["answer"]
+    told = {"status": answer.status, "citations": to_plain(answer.citations)}
+    return AIMessage(inert(markdown(blocks(answer, str))), additional_kwargs=told)
 
 
 plain, self_rag, crag, adaptive = (_factory(partial(_graph, name)) for name in get_args(GraphName))

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
     from local_rag.core.protocols import Embedder, WebSearch
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-    from local_rag.index.catalog import IndexStatus
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
@@ -220,15 +219,19 @@ def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
 
 def missing(settings: Settings, name: str = "", path: Path | None = None) -> IndexMissing:
     """That there is no index of that name, by default that of the settings, and which there are."""
-    from local_rag.index.store.sqlite.folder import has_database
-
-    name, folder = name or settings.values.index, settings.data_folder / "indexes"
-    others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []
+    name, others = name or settings.values.index, indexes_of(settings)
     known = f"; {those_there(others)}" if others else ""
     which = "" if name == "default" else f" --index {shlex.quote(name)}"
     return IndexMissing(
         f"there is no index at {path or settings.index_path}{known}", hint=f"local-rag index FOLDER{which}"
     )
+
+
+def indexes_of(settings: Settings) -> list[str]:
+    """The names of the indexes in the data folder."""
+    from local_rag.index.store.sqlite.folder import has_database
+
+    return sorted(path.name for path in (settings.data_folder / "indexes").glob("*") if has_database(path))
 
 
 def served_by(settings: Settings, fingerprint: str) -> str:
@@ -242,10 +245,11 @@ def served_by(settings: Settings, fingerprint: str) -> str:
         return f"not known: {error}"
 
 
-def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool) -> str:
+def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool | None = None) -> str:
     """How much of an index is embedded, "12,400 of 56,000 passages embedded"; "" where all of it is.
 
-    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`.
+    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`, the
+    option of a command that has it, is given.
     """
     if status.embedded >= status.chunks:
         return ""
@@ -256,11 +260,11 @@ def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial:
     index = "" if name == "default" else f" --index {shlex.quote(name)}"
     raise UsageError(
         f"the index {name} has only {part}, {why}",
-        hint=f"local-rag index --embed-only{index}   or the same command with --partial",
+        hint=f"local-rag index --embed-only{index}" + ("" if partial is None else "   or the same with --partial"),
     )
 
 
-SEE = "docs/python.md says what a program may give"
+PYTHON_DOCS = "docs/python.md says what a program may give"
 
 LONGEST_QUESTION = 4_000
 """Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
@@ -269,7 +273,7 @@ LONGEST_QUESTION = 4_000
 def check_question(question: str) -> None:
     """Raises UsageError for a question that is no text, empty or too long."""
     if not isinstance(question, str):
-        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=SEE)
+        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=PYTHON_DOCS)
     if not question.strip():
         raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
     if len(question) > LONGEST_QUESTION:

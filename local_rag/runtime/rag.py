@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
 from local_rag.config.values import Flags
 from local_rag.core import cancel as cancellation
 from local_rag.core.answer import Answer
-from local_rag.core.asynchronous import apart, drained
+from local_rag.core.asynchronous import items_on_a_thread, on_a_thread
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
-from local_rag.runtime.changing import Changing, indexed
 from local_rag.runtime.fallback_corpus import open_fallback_corpus
+from local_rag.runtime.index_updates import IndexUpdates, indexed
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.opening import SEE, check_question, open_embedder, open_indexes, open_web
+from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
-from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
+from local_rag.text.answer_html import answer_html
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.core.protocols import Corpus, Engine, Reranker, Turn, WebSearch
-    from local_rag.graphs.deps import Deps, MaySearch
+    from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-    from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.history import History
     from local_rag.web.search import FallbackCorpus
@@ -56,16 +55,17 @@ class Asking(TypedDict, total=False):
     within: Narrowing | Sequence[str]
     thread: str | None
     turns: Sequence[Turn]
-    may_search: MaySearch | None
+    may_search: Consent | None
     callbacks: Callbacks
     record: bool
 
 
-class Rag(Changing):
+class Rag(IndexUpdates):
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
-    The reranker of the choice orders what a search of the index brings. `folder` is where the index lies, by default
-    those of the settings (`folders`), and empty for a corpus that is none. `open_source` opens the source that is
+    `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
+    question finds there. `folder` is where the index lies, by default those of the settings (`folders`), and empty for
+    a corpus that is none. `open_source` opens the source that is
     searched in place of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one
     of `Rag.open` leaves open what it was given.
     """
@@ -73,7 +73,7 @@ class Rag(Changing):
     def __init__(
         self,
         settings: Settings,
-        index: Index,
+        corpus: Corpus,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
         open_source: Callable[[], FallbackCorpus] | None = None,
@@ -82,8 +82,9 @@ class Rag(Changing):
     ) -> None:
         from local_rag.web.search import Off
 
+        Answer.as_html = answer_html  # a notebook shows it
         self.settings = settings
-        self.index = cast("Index", Reranked(index, choice.reranker)) if choice.reranker else index
+        self.corpus = corpus
         self.choice = choice
         self.engine = choice.engine
         self.evaluator = choice.evaluator
@@ -96,14 +97,13 @@ class Rag(Changing):
         self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._recorder = Recorder(lambda: self.history, settings.values.runs.keep)
-        self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
-        self._history: History | None = None
+        self._graphs: dict[str, CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._running: set[Cancel] = set()
-        self._lock, self._opening, self._opening_history = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
-        for part in (index, choice):
-            if part is not None:
-                self._opened.callback(part.close)
+        with suppress(UsageError):  # a corpus of a program stays open
+            self._opened.callback(self.index.close)
+        self._opened.callback(choice.close)
 
     @classmethod
     def open(
@@ -121,7 +121,7 @@ class Rag(Changing):
         indexes of one embedder, index=["notes", "mail"], are asked as one.
 
         `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
-        the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
+        the place of the index, and `reranker` orders what a question finds. What is given is not closed with the Rag.
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
         prompts.yaml. A folder that is named as a fallback corpus (web__source) is indexed, as far as that is needed,
         when a graph that searches is asked first; `display` is told how far that is.
@@ -141,18 +141,20 @@ class Rag(Changing):
         prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
         with ExitStack() as opened:
-            searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
-            index = cast("Index", searched)
+            searched = corpus
+            if searched is None:
+                searched = index = open_indexes(settings, embedder)
+                opened.push(index)
             source = partial(open_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             if own is None:
-                choice = choose_engine(settings, embedder, index, reranker)
+                choice = choose_engine(settings, embedder, searched, reranker)
             else:
                 choice = own_engine(settings, own, reranker)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
-            rag = cls(settings, index, choice, used, open_source, folder=folder)
+            rag = cls(settings, searched, choice, used, open_source, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 
@@ -192,8 +194,8 @@ class Rag(Changing):
         Outside of a thread, `turns` are those before it where it follows others that are kept elsewhere.
         `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
-        `may_search` is given every web query right before it is sent, and says whether it may be; without it every
-        query is sent where the settings switch the web on, none where they say `ask`.
+        `may_search` is given every web query right before it is sent, and says whether it may be, or is "never";
+        without it every query is sent where the settings switch the web on, none where they say `ask`.
         `callbacks` are LangChain's, as in a config: they see each node, retrieval and call to a model.
         The run of the question is recorded as `runs.keep` says, unless `record` is false.
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
@@ -213,36 +215,32 @@ class Rag(Changing):
         within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         turns: Sequence[Turn] = (),
-        may_search: MaySearch | None = None,
+        may_search: Consent | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
         cancel: Cancel | None = None,
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question.
+        """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
+        the first one is asked for. Closing the iterator stops the question.
 
         So does `cancel.stop()`, from any thread: the iterator, which may be waiting, raises Stopped then.
         """
-        from local_rag.graphs.deps import never
-
         check_question(question)
         thread = "" if thread is None else thread_name(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        compiled = self._graph(name, memory=bool(thread or turns))
-        if may_search is None and self.settings.values.web.enabled == "ask":
-            may_search = never
+        compiled = self.graph(name)
         deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
-        deps = replace(deps, turns=self.history.before(thread) if thread else list(map(asdict, turns)))
+        before = self.history.before(thread) if thread else list(map(asdict, turns))
+        deps = replace(deps, turns=before, thread=thread)
         question = question.strip()
         run = Run(
             compiled,
-            name,
             question,
             deps,
             running=self._running,
             embedder=self.embedder,
             evaluator=self.evaluator,
-            thread=thread,
             callbacks=callbacks,
         )
         source = self.fallback_corpus_of(name)
@@ -258,11 +256,11 @@ class Rag(Changing):
 
     async def aask(self, question: str, **options: Unpack[Asking]) -> Answer:
         """As `ask`, for asyncio: the event loop goes on meanwhile, and cancelling the task stops the question."""
-        return await apart(lambda: self.ask(question, **options))
+        return await on_a_thread(lambda: self.ask(question, **options))
 
     def astream(self, question: str, **options: Unpack[Asking]) -> AsyncIterator[Event]:
         """As `stream`, for asyncio: cancelling the task that reads it, or closing it, stops the question."""
-        return drained(lambda: self.stream(question, **options))
+        return items_on_a_thread(lambda: self.stream(question, **options))
 
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
@@ -293,50 +291,43 @@ class Rag(Changing):
         finally:
             self._running.discard(opening)
 
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
         from local_rag.runtime.history import History
 
-        with self._opening_history:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def graph(
-        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None, memory: bool | None = None
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
 
         A run without `context=` has the Deps that `context()` makes, which are its own. `stream_mode="messages"` yields
         the answer once it stands, `"custom"` the events of `core.events`.
-        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
-        UsageError for an unknown graph, and for `strict` with one that does not check its answers.
+        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole; with `memory`
+        also from turns that it is given (`Deps.turns`). Raises UsageError for an unknown graph, and for `strict` with
+        one that does not check its answers.
         """
-        return self._graph(name, memory=checkpointer is not None, checkpointer=checkpointer)
-
-    def _graph(
-        self, name: str, *, memory: bool, checkpointer: BaseCheckpointSaver[Any] | None = None
-    ) -> CompiledStateGraph[State, Deps, Question, Result]:
-        """With `memory` it understands follow-ups, from the turns that a checkpointer keeps or that it is given."""
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
-        values = self.settings.values
+        values, memory = self.settings.values, checkpointer is not None if memory is None else memory
         if values.strict and name == "plain":
             raise UsageError(
                 "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
                 hint="local-rag ask --graph self-rag --strict …",
             )
         with self._lock:
-            if checkpointer is None and (name, memory) in self._graphs:
-                return self._graphs[name, memory]
-            graph = compiled(name, Options.of(values, memory=memory), checkpointer)
+            if checkpointer is None and name in self._graphs:
+                return self._graphs[name]
+            graph = compiled(name, Options.of(values), checkpointer)
             graph = graph.copy({"contexts": partial(self.context, graph=name)})
             configured = graph.with_config(recursion_limit=recursion_limit(values.limits))
             if checkpointer is None:
-                self._graphs[name, memory] = configured
+                self._graphs[name] = configured
             return configured
 
     def context(
@@ -345,7 +336,7 @@ class Rag(Changing):
         k: int | None = None,
         within: Narrowing | Sequence[str] = (),
         graph: str = "",
-        may_search: MaySearch | Literal["interrupt"] | None = None,
+        may_search: Consent | None = None,
         drafts: bool = False,
         cancel: Cancel | None = None,
     ) -> Deps:
@@ -356,16 +347,18 @@ class Rag(Changing):
 
         With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
         """
-        from local_rag.graphs.deps import Deps, always, by_interrupt
+        from local_rag.graphs.deps import Deps
 
         values = self.settings.values
         if k is not None and k < 1:
             raise UsageError(f"k must be at least 1, not {k}")
-        if not (may_search is None or may_search == "interrupt" or callable(may_search)):
-            raise UsageError(f'may_search is a function of a query or "interrupt", not {may_search!r}', hint=SEE)
-        asks = may_search is None and values.web.enabled == "ask"
+        if may_search is None:
+            may_search = "interrupt" if values.web.enabled == "ask" else "always"
+        if may_search not in ("always", "never", "interrupt") and not callable(may_search):
+            why = 'may_search is a function of a query, "always", "never" or "interrupt"'
+            raise UsageError(f"{why}, not {may_search!r}", hint=PYTHON_DOCS)
         return Deps(
-            index=self.index,
+            index=self.corpus,
             engine=self.engine,
             web=self.fallback_corpus_of(graph, cancel) or self.web,
             limits=values.limits,
@@ -373,7 +366,7 @@ class Rag(Changing):
             within=Narrowing.of(within),
             allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds, cancel or cancellation.current()),
-            may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,
+            may_search=may_search,
             self_rag=values.self_rag,
             crag=values.crag,
             adaptive=values.adaptive,
@@ -385,6 +378,8 @@ class Rag(Changing):
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
             evaluator=self.evaluator,
+            graph=graph,
+            reranker=self.choice.reranker,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:
@@ -406,8 +401,8 @@ class Rag(Changing):
         """Stop every question that is running and close the index."""
         self.stop()
         with self._opened:
-            if self._history:
-                self._history.close()
+            if "history" in vars(self):
+                self.history.close()
 
     def __enter__(self) -> Rag:
         return self

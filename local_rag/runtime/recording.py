@@ -16,15 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.answer import Answer
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
 from local_rag.core.serialization import to_plain
-from local_rag.runtime.kept import Line, State
+from local_rag.runtime.kept import Line, QuestionState
 from local_rag.text.answer_texts import ran_out_of_time
 
 if TYPE_CHECKING:
+    from local_rag.core.protocols import Corpus
     from local_rag.runtime.history import History
     from local_rag.runtime.rag import Rag
 
@@ -32,7 +32,7 @@ PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "or
 ADDRESS = ("title", "url", "fallback_corpus")
 STEP = 1.0
 """Seconds after which a draft is written anew: what a kill takes of it."""
-ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations", "conflicts"})
+ELSEWHERE = frozenset({"question", "turns", "decisions", "graded", "usage", "path", "answer"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 
@@ -70,27 +70,27 @@ class Recorder:
                     if thread:
                         raise
                     yield from self._complaint(error)
-            yield from self._recorded(events, entry, thread) if entry else events
+            yield from self._written(events, entry, thread) if entry else events
 
-    def _recorded(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
+    def _written(self, events: Generator[Event], entry: _Entry, thread: str) -> Generator[Event]:
         answered = False
         try:
             for event in events:
-                if isinstance(event, Done):
-                    answered = True
-                    event = replace(event, answer=replace(event.answer, run=entry.run if entry.recorded else ""))
+                answered = isinstance(event, Done)
                 try:
                     entry.write(event)
                 except LocalRagError as error:
-                    entry.give_up()
-                    if thread and answered:
-                        raise
-                    yield from self._complaint(error)
+                    entry.give_up(error if answered else None)
+                    if answered and thread:
+                        yield Note(f"this answer is not kept in the chat: {error}")
+                    else:
+                        yield from self._complaint(error)
+                if isinstance(event, Done):
+                    event = replace(event, answer=replace(event.answer, run=entry.run if entry.recorded else ""))
                 yield event
         except BaseException as error:
             if not answered:
-                with suppress(LocalRagError):
-                    entry.end(error)
+                entry.end(error)
             raise
 
     def _complaint(self, error: LocalRagError) -> Iterator[Note]:
@@ -111,13 +111,19 @@ class _Entry:
 
     def write(self, event: Event) -> None:
         if isinstance(event, Done):
-            state: State = "stopped" if ran_out_of_time(event.answer.reason) else "done"
-            self._history.add(self.run, None, _sources_of(event.answer))
-            self._history.end(self.run, state, event.answer.seconds, event.answer, shown=self._shown)
-        elif isinstance(event, Token):
-            self._write_draft(event)
+            state: QuestionState = "stopped" if ran_out_of_time(event.answer.reason) else "done"
+            answer = event.answer
+            named = {part.url or part.source for part in (*answer.cited, *answer.nearest)}
+            self._history.add(self.run, None, named | {graded.source for graded in answer.decisions} - {""})
+            self._history.end(self.run, state, answer.seconds, answer, shown=self._shown)
+        elif isinstance(event, Token):  # another attempt takes the place of what was written before
+            attempt = (event.attempt, event.candidate)
+            before = "" if event.restart or attempt != self._attempt else self._draft
+            self._draft, self._attempt = before + event.text, attempt
+            if time.monotonic() - self._kept > STEP:
+                self._keep_draft()
         else:
-            self._shown = event.state.get("shown", ()) if isinstance(event, Step) else self._shown
+            self._shown = event.state.get("prompt_order", ()) if isinstance(event, Step) else self._shown
             found = event.documents if isinstance(event, Retrieved) else ()
             sources = {str(each.metadata.get("url") or each.metadata.get("source", "")) for each in found} - {""}
             line = {"event": kind(event), "at": self._seconds, **self._data(event)} if self.recorded else None
@@ -125,29 +131,24 @@ class _Entry:
                 self._history.add(self.run, line, sources)
 
     def end(self, error: BaseException) -> None:
-        """Write that there is no answer, and why."""
-        self._keep_draft()
-        self._history.end(self.run, seconds=self._seconds, **ended_by(error))
-
-    def _write_draft(self, token: Token) -> None:
-        """What the model writes; another attempt takes the place of what was written before."""
-        attempt = (token.attempt, token.candidate)
-        if token.restart or attempt != self._attempt:
-            self._draft, self._attempt = "", attempt
-        self._draft += token.text
-        if time.monotonic() - self._kept > STEP:
+        """Write that there is no answer, and why, as far as it can be written."""
+        with suppress(LocalRagError):
             self._keep_draft()
+        with suppress(LocalRagError):
+            self._history.end(self.run, seconds=self._seconds, **ended_by(error))
 
     def _keep_draft(self) -> None:
         if self._draft and self.recorded:
             self._history.add(self.run, {"event": "draft", "at": self._seconds, "text": self._draft})
         self._kept = time.monotonic()
 
-    def give_up(self) -> None:
-        """Leave no half of a record."""
+    def give_up(self, error: LocalRagError | None) -> None:
+        """Leave no half of a record, and with an `error` no question that seems to run."""
         self.recorded = False
         with suppress(LocalRagError):
             self._history.forget_record(self.run)
+        if error is not None:
+            self.end(error)
 
     @property
     def _seconds(self) -> float:
@@ -170,20 +171,13 @@ def ended_by(error: BaseException) -> dict[str, Any]:
     """How a question ends that raises this, for `History.end`."""
     if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
         return {"state": "stopped"}
-    state: State = "refused" if isinstance(error, UsageError) else "failed"
+    state: QuestionState = "refused" if isinstance(error, UsageError) else "failed"
     return {"state": state, "error": str(error) or type(error).__name__, "hint": getattr(error, "hint", "")}
 
 
 def kind(event: Event) -> str:
     """The name of an event: WebQuery is web_query."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-
-
-def _sources_of(answer: Answer) -> set[str]:
-    """The files and URLs that an answer cites, or that a verdict or a disagreement of it is about."""
-    cited = [*answer.citations, *answer.nearest]
-    cited += [each for conflict in answer.conflicts for position in conflict.positions for each in position.citations]
-    return {part.url or part.source for part in cited} | {graded.source for graded in answer.decisions} - {""}
 
 
 def _shortened(value: Any) -> Any:
@@ -218,7 +212,7 @@ def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
         "index": {
             "name": settings.values.index if rag.folder else "",
             "path": rag.folder,
-            "content": _content(rag.index),
+            "content": _content(rag.corpus),
             "others": list(rag.folders[1:]),
         },
         "fallback_corpus": _content(fallback_corpus.index) if fallback_corpus else "",
@@ -242,9 +236,8 @@ def _from_anywhere(name: str) -> str:
     return name
 
 
-def _content(index: object) -> str:
-    """What changes when any passage of an index does; empty for a corpus that cannot say so, or not now."""
-    content = getattr(index, "content", None)
+def _content(index: Corpus) -> str:
+    """What changes when any passage of an index does; empty for one that cannot say so, or not now."""
     with suppress(LocalRagError):
-        return content() if content else ""
+        return index.content()
     return ""

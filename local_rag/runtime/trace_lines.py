@@ -9,7 +9,7 @@ from local_rag.core.answer import Answer
 from local_rag.core.events import Called, Event, Retrieved, Step
 from local_rag.core.verdicts import Call, Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.text.display import joined, plural, printable, short_path, shorten
+from local_rag.text.display import home_path, joined, plural, printable, shorten
 from local_rag.text.markup import as_read
 from local_rag.text.metadata import short_id
 
@@ -24,7 +24,7 @@ _KINDS = {
 _FALLBACK = ("search of the fallback corpus", "searches of the fallback corpus")
 
 
-def trace_line(event: Event, label: PathLabel = short_path) -> str:
+def trace_line(event: Event, label: PathLabel = home_path) -> str:
     """One line of --trace, empty for events that it leaves out."""
     if isinstance(event, Step):
         return f"  {event.node}: {event.seconds:.2f} s"
@@ -41,7 +41,7 @@ def trace_line(event: Event, label: PathLabel = short_path) -> str:
     return ""
 
 
-def retrieved_line(event: Retrieved, label: PathLabel = short_path) -> str:
+def retrieved_line(event: Retrieved, label: PathLabel = home_path) -> str:
     """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
     passages = joined(_passage(document.metadata, label) for document in event.documents)
     count = plural(len(event.documents), "passage")

@@ -19,7 +19,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, Stopped
 from local_rag.index.sync.ignore import is_hidden
-from local_rag.text.display import joined, plural, short_path
+from local_rag.text.display import home_path, joined, plural
 
 QUIET = 3.0
 """Seconds without a change, and between two looks at the size and time of what has changed, before it is read."""
@@ -97,14 +97,10 @@ class Watching:
                     self._pending.add(replaced | {path for path in paths if self._counts(path, roots)})
                     if replaced or len(paths) > FLOOD:
                         break
-                    self._follow(roots)
-
-    def _follow(self, roots: Roots) -> None:
-        """Sync once what has changed is quiet, and now and then."""
-        if not roots:
-            self._tell("waiting: no folder is indexed yet")
-        elif self._pending.settled() or not 0 <= time.time() - self._swept < SWEEP:
-            self._bring_up_to_date()
+                    if not roots:
+                        self._tell("waiting: no folder is indexed yet")
+                    elif self._pending.settled() or not 0 <= time.time() - self._swept < SWEEP:
+                        self._bring_up_to_date()
 
     def _bring_up_to_date(self) -> None:
         """Sync, unless the battery is low; what goes wrong is said, and tried again."""
@@ -154,8 +150,8 @@ class Watching:
         from watchfiles import watch
 
         heard = [path for path, place in roots.items() if place]
-        parts = [f"watching {joined(map(short_path, heard))}"] if heard else []
-        away = (short_path(path) for path, place in roots.items() if not place)
+        parts = [f"watching {joined(map(home_path, heard))}"] if heard else []
+        away = (home_path(path) for path, place in roots.items() if not place)
         self._way = "; ".join([*parts, *(f"{path} is not there now, what was indexed of it stays" for path in away)])
         for lenient in (False, True) if heard else ():
             try:
@@ -194,15 +190,14 @@ class Watching:
 def changes(report: SyncReport) -> str:
     """What a sync has changed: "added notes/a.md; changed notes/b.md"; empty where that is nothing."""
     files = {"added": report.new, "changed": report.updated, "removed": report.removed}
-    parts = [f"{what} {_named(paths)}" for what, paths in files.items() if paths]
-    parts += [f"skipped {short_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
+    named = {what: [*map(home_path, paths)] for what, paths in files.items()}
+    named["skipped"] = [f"{home_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
+    parts = []
+    for what, names in named.items():
+        rest = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
+        parts += [f"{what} {joined([*names[:NAMED], *rest])}"] if names else []
     embedded = [f"{plural(report.embedded, 'passage')} embedded"] if report.embedded else []
     return "; ".join(parts or embedded)
-
-
-def _named(paths: tuple[str, ...]) -> str:
-    rest = [f"{len(paths) - NAMED:,} more"] if len(paths) > NAMED else []
-    return joined([*map(short_path, paths[:NAMED]), *rest])
 
 
 def _too_many(error: Exception) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Citation
-from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import conflict_line, document_line, position_date
-from local_rag.text.answer_texts import AnswerTexts, texts_in
-from local_rag.text.display import is_url, local_iso, short_path
+from local_rag.runtime.recording import kind
+from local_rag.text.answer_texts import texts_in
+from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
+from local_rag.text.blocks import Note as NoteBlock
+from local_rag.text.display import home_path, is_url, local_iso
 from local_rag.text.markup import as_read, unmarked
-from local_rag.text.nodes import answer_tree, same_length
+from local_rag.text.nodes import same_length
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,18 +27,6 @@ SHORT = (
     *("thread", "turn", "run", "seconds"),
 )
 """What an answer is without `detail`."""
-
-NAMES: Mapping[type[Event], str] = {
-    Started: "started",
-    Step: "step",
-    Retrieved: "retrieved",
-    Graded: "graded",
-    Called: "called",
-    Note: "note",
-    Token: "token",
-    WebQuery: "web_query",
-}
-"""How the events of a question are called; the last one is `answer`."""
 
 
 def file_id(path: str) -> str:
@@ -49,31 +39,55 @@ def id_of(source: str, origin: str, fallback_corpus: str = "") -> str:
     return file_id(source) if origin == "files" and source and not fallback_corpus else ""
 
 
-def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
-    """An answer with its status in words, its text as a tree (`blocks`), and where each quote stands.
+def file_id_of(citation: Citation) -> str:
+    """The ID of the file that a citation is of; empty where it is of none."""
+    return id_of(citation.source, citation.origin, citation.fallback_corpus)
+
+
+def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
+    """An answer with its blocks; each quote in them and beside them says where it stands in words, and its file's ID.
 
     `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
     """
-    texts = texts_in(answer.language)
+    shown = blocks(answer, label)
+    status = next(block for block in shown if isinstance(block, NoteBlock) and block.name == "status")
     view: dict[str, Any] = to_plain(answer)
-    for citations in (view["citations"], view["nearest"]):
-        originals = answer.citations if citations is view["citations"] else answer.nearest
-        _place(citations, originals, label, texts)
     for graded in view["decisions"]:
         graded["why"] = as_read(graded["why"])
+    texts = texts_in(answer.language)
+
+    def views(citations: Iterable[Citation]) -> list[dict[str, Any]]:
+        return [source_view(source_of(each, texts, label)) for each in citations]
+
     for conflict, plain in zip(answer.conflicts, view["conflicts"], strict=True):
-        plain["line"] = conflict_line(conflict, texts)
-        for side, position in zip(conflict.positions, plain["positions"], strict=True):
-            position["when"] = position_date(side, texts)
-            _place(position["citations"], side.citations, label, texts)
+        for position, side in zip(conflict.positions, plain["positions"], strict=True):
+            side["citations"] = views(position.citations)
     return view | {
         "text": same_length(answer.text),  # others count code points of it
-        "blocks": answer_tree(answer),
-        "status_text": _status_text(answer, texts),
-        "lines": texts.lines(answer),
+        "blocks": [block_view(block) for block in shown],
+        "status_text": status.line,
         "turn": turn,
         "at": at,
+        "citations": views(answer.citations),
+        "nearest": views(answer.nearest),
     }
+
+
+def block_view(block: Block) -> dict[str, Any]:
+    """A block, its sources as `source_view` has them."""
+    view: dict[str, Any] = to_plain(block)
+    if isinstance(block, Quotes | Nearest):
+        view["sources"] = [*map(source_view, block.sources)]
+    elif isinstance(block, Disagreement):
+        view["sides"] = [to_plain(side) | {"sources": [*map(source_view, side.sources)]} for side in block.sides]
+    return view
+
+
+def source_view(source: Source) -> dict[str, Any]:
+    """A citation, and beside it how it is shown."""
+    shown: dict[str, Any] = to_plain(source)
+    shown |= {"file_id": file_id_of(source.citation), "place": source.place}
+    return shown.pop("citation") | shown  # type: ignore[no-any-return]
 
 
 def short(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,35 +95,15 @@ def short(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {name: answer[name] for name in SHORT}
 
 
-def _place(plain: list[dict[str, Any]], citations: tuple[Citation, ...], label: PathLabel, texts: AnswerTexts) -> None:
-    """Add where each citation stands in words, what its document says of itself, how its quote was found and reads."""
-    for view, citation in zip(plain, citations, strict=True):
-        heading = citation.heading and f"§ {citation.heading}"
-        view |= {
-            "file_id": id_of(citation.source, citation.origin, citation.fallback_corpus),
-            "label": citation.url if is_url(citation.url) else label(citation.source),
-            "where": texts.where(citation) or heading,
-            "line": document_line(citation),
-            "read": as_read(citation.quote),
-            "how": texts.how(citation),
-        }
-
-
-def _status_text(answer: Answer, texts: AnswerTexts) -> str:
-    """The status in words, with the reason: "Probably: your files disagree"."""
-    if answer.status == "grounded":
-        return texts.grounds(answer)
-    return ": ".join(filter(None, (texts.lead(answer), answer.reason)))
-
-
 PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "url": "", "title": "", "origin": "files"}
 """What a passage says of itself, and what holds where it does not."""
 
 
-def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
+def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
-    `start` and `end` are code points of its document, `read` is its text without markup.
+    `start` and `end` are code points of its document, `read` is its text without markup. `also_in` are the other files
+    that hold the same text.
     """
     known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
     url, source = known["url"], known.get("source", "")
@@ -122,6 +116,7 @@ def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, 
         "dense": known.get("score"),
         "sparse": known.get("sparse"),
         "date": local_iso(known.get("date", "")),
+        "also_in": [label(path) for path in known.get("also_in", ())],
     }
 
 
@@ -137,4 +132,4 @@ def event_view(event: Event, label: PathLabel) -> tuple[str, dict[str, Any]]:
         fields |= {"why": as_read(event.why)} if isinstance(event, Graded) else {}
     if isinstance(event, Graded) and event.source:
         fields["label"] = event.source if is_url(event.source) else label(event.source)
-    return NAMES[type(event)], fields
+    return kind(event), fields

@@ -88,7 +88,8 @@ def page(request: Request, workspace: Here) -> Response:
     access = workspace.access
     if not access.is_key(request.query_params.get("key", "")):
         return FileResponse(PAGE / "index.html")
-    workspace.warm()
+    settings = workspace.settings
+    workspace.rags.warm(settings, lambda rag: rag.graph(settings.values.graph))
     response = RedirectResponse(f"/#secret={access.secret}", 303)
     response.set_cookie(access.cookie, access.session, httponly=True, samesite="strict")
     return response

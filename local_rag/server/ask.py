@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
@@ -27,8 +27,8 @@ from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
 from local_rag.server.errors import ApiError, Refused
-from local_rag.server.jobs import Event, Job, WebConsent
-from local_rag.server.listings import shown
+from local_rag.server.jobs import Job, JobEvent, WebConsent
+from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
 from local_rag.server.workspace import Here, Workspace
 
@@ -98,16 +98,11 @@ class JobsView:
     unfinished: Sequence[UnfinishedView]
 
 
-def entered(asked: Ask, workspace: Here, caller: Asking) -> Job:
-    """The question in the queue; that of a thread is kept there from now on.
+def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
+    """The question in the queue; that of a thread is kept there from now on, any other follows these turns.
 
     Raises what is wrong with it before anything begins: Refused where it is in a thread.
     """
-    return enter(asked, workspace, caller)
-
-
-def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
-    """As `entered`; outside of a thread it follows these turns."""
     check_question(asked.question)
     question = asked.question.encode("utf-8", "replace").decode().strip()
     if asked.thread is None:
@@ -144,7 +139,7 @@ def _queued(
             with suppress(LocalRagError):
                 workspace.history.end(waiting, **how)
 
-    def events(job: Job) -> Generator[Event]:
+    def events(job: Job) -> Generator[JobEvent]:
         try:
             yield from _events(job, workspace, asked, narrowing, settings, turns)
         except Exception as error:
@@ -155,9 +150,11 @@ def _queued(
 
 
 @router.post("/api/ask")
-async def ask(asked: Ask, job: Annotated[Job, Depends(entered)], workspace: Here) -> Any:
+async def ask(asked: Ask, workspace: Here, caller: Asking) -> Any:
     """Ask a question: its events as they happen, the answer last; or the answer alone."""
-    return await job_response(job, workspace.limits.heartbeat, stream=asked.stream, detail=asked.detail)
+    return await job_response(
+        lambda: enter(asked, workspace, caller), workspace.limits, stream=asked.stream, detail=asked.detail
+    )
 
 
 @router.get("/api/jobs")
@@ -167,7 +164,7 @@ def jobs(workspace: Here) -> JobsView:
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
     left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
-    return JobsView(views, [UnfinishedView(shown(name), shown(each["line"])) for name, each in left.items()])
+    return JobsView(views, [UnfinishedView(safe_line(name), safe_line(each["line"])) for name, each in left.items()])
 
 
 @router.get("/api/jobs/{id}/events")
@@ -200,7 +197,7 @@ def _events(
     narrowing: Narrowing,
     settings: dict[str, Any],
     turns: Sequence[Turn],
-) -> Generator[Event]:
+) -> Generator[JobEvent]:
     about = job.about
     yield "begun", {"id": job.id, **about}
     began = time.monotonic()
@@ -208,7 +205,7 @@ def _events(
     with ExitStack() as using:
         rag = using.enter_context(workspace.using(asked.index, **settings))
         yield "step", {"node": OPENING, "seconds": time.monotonic() - began}
-        label = rag.index.path_labels()
+        label = rag.corpus.path_labels()
         asks = job.consent = WebConsent(job.cancel) if job.caller == "cookie" else None
         stream = rag.stream(
             about["question"],
@@ -217,22 +214,19 @@ def _events(
             within=narrowing,
             thread=about["thread"] or None,
             turns=turns,
-            may_search=asks.may_search if asks else lambda query: False,
+            may_search=asks.may_search if asks else "never",
             cancel=job.cancel,
         )
         for event in using.enter_context(closing(cast("Generator[Any]", stream))):
             if isinstance(event, Done):
-                yield "answer", answer_view(event.answer, label, turn=_turn(workspace, about["thread"]))
+                job.answer = event.answer, label
+                known = {each.name: each.turns for each in workspace.history.threads()} if about["thread"] else {}
+                yield "answer", answer_view(event.answer, label, turn=known.get(about["thread"], 0))
                 return
             if isinstance(event, WebQuery) and asks:
                 asks.proposed(event)
             name, value = event_view(event, label)
             yield name, value | ({"asks": asks is not None} if name == "web_query" else {})
-
-
-def _turn(workspace: Workspace, thread: str) -> int:
-    """The number of the last turn of a thread; 0 where it has none."""
-    return next((each.turns for each in workspace.history.threads() if each.name == thread), 0)
 
 
 def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any]:

@@ -87,12 +87,8 @@ class Access:
         self.cookie = f"local-rag-{port}"  # browsers do not tell the ports of a host apart
 
     def is_key(self, given: str) -> bool:
-        """Whether somebody gave the key; compared in constant time."""
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.key.encode())
-
-    def is_secret(self, given: str) -> bool:
-        """Whether somebody gave the secret of the page."""
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self.secret.encode())
+        """Whether somebody gave the key."""
+        return is_same(given, self.key)
 
     def has_signed(self, address: str) -> bool:
         """Whether the page has signed an address, path and query, as for a picture, with which no header can be sent.
@@ -101,7 +97,7 @@ class Access:
         """
         signed, _, given = address.rpartition("pass=")
         expected = hmac.new(self.secret.encode(), signed.encode(), "sha256").hexdigest()
-        return secrets.compare_digest(given.encode(), expected.encode())
+        return is_same(given, expected)
 
     def caller(self, headers: Headers, address: str) -> Caller:
         """Who asks for what. A header that names a key is conclusive. Raises ApiError for who may not."""
@@ -111,10 +107,15 @@ class Access:
                 return "key"
             raise ApiError(401, "unauthorized", "this is not the key of this server", KEY)
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
-        signed_in = secrets.compare_digest(session.encode("utf-8", "replace"), self.session.encode())
-        if signed_in and (self.is_secret(headers.get(SECRET, "")) or self.has_signed(address)):
+        from_page = is_same(headers.get(SECRET, ""), self.secret) or self.has_signed(address)
+        if is_same(session, self.session) and from_page:
             return "cookie"
         raise ApiError(401, "unauthorized", "this page is not signed in to the running server", AGAIN)
+
+
+def is_same(given: str, expected: str) -> bool:
+    """Whether both are the same, compared in constant time."""
+    return secrets.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 def read_key(data_folder: Path) -> str:
@@ -157,8 +158,13 @@ class Guard:
         self._under_way += 1
         try:
             scope["local_rag.caller"] = self._admitted(scope, Headers(scope=scope))
-            request = _Whole(receive, await self._body(receive))
-            await self.app(scope, request, response)
+            come = [{"type": "http.request", "body": await self._body(receive), "more_body": False}]
+
+            async def received() -> Message:
+                """The body that has come, and then what the client does."""
+                return come.pop() if come else await receive()
+
+            await self.app(scope, received, response)
         except Exception as error:
             if response.started and isinstance(error, TimeoutError):
                 return  # the client takes nothing: the connection is closed
@@ -205,16 +211,6 @@ class Guard:
             close = {"Connection": "close"}  # what comes later cannot be told from the next request
             raise ApiError(408, "too_late", why, "send the request again, whole", close) from error
         return bytes(body)
-
-
-class _Whole:
-    """Receives a body that has come, and then what the client does."""
-
-    def __init__(self, receive: Receive, body: bytes) -> None:
-        self._receive, self._messages = receive, [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def __call__(self) -> Message:
-        return self._messages.pop() if self._messages else await self._receive()
 
 
 class _Response:

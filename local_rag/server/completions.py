@@ -13,11 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from local_rag.core.answer import Answer
+from local_rag.index.path_labels import PathLabel
+from local_rag.server.answers import file_id_of
+from local_rag.text.answer_markdown import markdown
+from local_rag.text.blocks import Source, blocks, sources_of
 from local_rag.text.display import is_page, plural, shorten
 from local_rag.text.markup import inert
 
 LONGEST_QUOTE = 300
-"""Characters of a quote in the list of sources, and in the address of its place."""
+"""Characters of a quote in the address of its place."""
 
 _PLACE = ("page", "chunk_id", "start", "end", "located")
 """What the page is told of a quote, besides its words: see `placed` in `page/parts/document_pane.js`."""
@@ -33,13 +38,15 @@ class Completion:
     answer: Mapping[str, Any] | None = None
 
 
-def completion_of(answer: Mapping[str, Any], page: str, index: str | None, *, listed: bool) -> Completion:
+def completion_of(
+    answer: Answer, label: PathLabel, view: Mapping[str, Any], page: str, index: str | None, *, listed: bool
+) -> Completion:
     """An answer as a completion; its sources open at the address of the page, and are `listed` in the text, too."""
-    sources = _sources(answer)
-    content = inert("\n\n".join(filter(None, _paragraphs(answer, sources if listed else []))))
-    annotations = [_annotation(source, content, page, index) for source in sources]
-    usage = _usage(answer["usage"]["prompt_tokens"], answer["usage"]["output_tokens"])
-    return Completion(content, [each for each in annotations if each["url_citation"]["url"]], usage, answer)
+    shown = blocks(answer, label)
+    content = inert(markdown(shown, quotes=listed))
+    annotations = [_annotation(source, content, page, index) for source in sources_of(answer, label)]
+    usage = _usage(answer.usage.prompt_tokens, answer.usage.output_tokens)
+    return Completion(content, [each for each in annotations if each["url_citation"]["url"]], usage, view)
 
 
 def reasoning(name: str, value: Mapping[str, Any]) -> str:
@@ -47,7 +54,7 @@ def reasoning(name: str, value: Mapping[str, Any]) -> str:
     match name:
         case "queued" if value["position"]:
             line = f"waiting for {plural(value['position'], 'question')}"
-        case "started":
+        case "started" if value["doing"]:
             line = value["doing"]
         case "retrieved":
             line = f"{plural(len(value['passages']), 'passage')} for “{shorten(value['query'], 200)}”"
@@ -99,49 +106,15 @@ def _usage(prompt: int, output: int) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
 
 
-def _sources(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """By their numbers the citations, with those of sides that the answer does not cite, or what came nearest."""
-    sides = [each for conflict in answer["conflicts"] for side in conflict["positions"] for each in side["citations"]]
-    by_number = {each["number"]: each for each in (*sides, *answer["citations"])}
-    return [by_number[number] for number in sorted(by_number)] or answer["nearest"]
-
-
-def _paragraphs(answer: Mapping[str, Any], sources: list[Mapping[str, Any]]) -> Iterator[str]:
-    lines = answer["lines"]
-    yield lines["understood"]
-    yield f"**{answer['status_text']}.**" if answer["status"] != "grounded" else ""
-    yield answer["text"] if answer["status"] != "abstained" else ""
-    yield lines["removed"]
-    for conflict in answer["conflicts"]:
-        yield "\n".join([conflict["line"], "", *map(_side, conflict["positions"])])
-    yield from (lines["nothing_near"], lines["about"], lines["nearest"])
-    yield "\n".join(map(_source_line, sources))
-
-
-def _side(position: Mapping[str, Any]) -> str:
-    when = f"{position['when']}: " if position["when"] else ""
-    marks = "".join(f"[{each['number']}]" for each in position["citations"])
-    return f"- {when}{position['text']} {marks}"
-
-
-def _source_line(source: Mapping[str, Any]) -> str:
-    note = source["why"] or ("" if source["verified"] else source["how"])
-    quote = f"“{shorten(source['read'], LONGEST_QUOTE)}”" + (f" ({note})" if note else "")
-    return f"- [{source['number']}] {_name(source)}: {quote}"
-
-
-def _name(source: Mapping[str, Any]) -> str:
-    return ", ".join(filter(None, (source["label"], source["where"])))
-
-
-def _annotation(source: Mapping[str, Any], content: str, page: str, index: str | None) -> dict[str, Any]:
+def _annotation(source: Source, content: str, page: str, index: str | None) -> dict[str, Any]:
     """The source as OpenAI's `url_citation`; `start_index` and `end_index` are the code points of its first mark."""
-    mark = f"[{source['number']}]"
+    citation, file = source.citation, file_id_of(source.citation)
+    mark = f"[{citation.number}]"
     start = max(0, content.find(mark))
-    url = source["url"] if is_page(source["url"]) else ""
-    if source["file_id"]:
-        place = {name: source[name] for name in _PLACE} | {"quote": source["quote"][:LONGEST_QUOTE]}
-        place["index"] = source["index"] or index
-        url = f"{page}/#/file/{source['file_id']}?{urlencode({name: each for name, each in place.items() if each})}"
-    cited = {"start_index": start, "end_index": start + len(mark), "title": _name(source), "url": url}
+    url = citation.url if is_page(citation.url) else ""
+    if file:
+        place = {name: getattr(citation, name) for name in _PLACE} | {"quote": citation.quote[:LONGEST_QUOTE]}
+        place["index"] = citation.index or index
+        url = f"{page}/#/file/{file}?{urlencode({name: each for name, each in place.items() if each})}"
+    cited = {"start_index": start, "end_index": start + len(mark), "title": source.place, "url": url}
     return {"type": "url_citation", "url_citation": cited}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -19,7 +18,7 @@ from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.errors import NotFound
-from local_rag.server.listings import FileListing, FileView, shown
+from local_rag.server.listings import FileListing, FileView, safe_line
 from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
@@ -77,8 +76,8 @@ def files(
     searched = [workspace.files.of(folder) for folder in workspace.settings_of(index).index_paths.values()]
     matching = [(listing, file) for listing in searched for file in listing.filtered(filter)]
     end = cursor + limit
-    shown = matching[cursor:end]
-    views = [view for listing in searched for view in listing.views([file for own, file in shown if own is listing])]
+    on_page = matching[cursor:end]
+    views = [view for listing in searched for view in listing.views([file for own, file in on_page if own is listing])]
     total = sum(len(listing.files) for listing in searched)
     return FileList(views, len(matching), total, end if end < len(matching) else None)
 
@@ -88,7 +87,13 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
 
     What was asked another day may have been asked of another index. Raises NotFound.
     """
-    for folder in _folders(workspace, index):
+    settings = workspace.settings_of(index)
+    others = [
+        database.parent
+        for below in ("indexes", fallback_corpus.FOLDER)
+        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}"))
+    ]
+    for folder in dict.fromkeys([*settings.index_paths.values(), *others]):
         with suppress(LocalRagError):
             listing = workspace.files.of(folder)
             if identity in listing.paths:
@@ -102,16 +107,6 @@ def file_of(workspace: Workspace, identity: str, index: str | None = None) -> tu
     if path not in listing.files:
         raise NotFound("this is a folder, not a file")
     return listing, path
-
-
-def _folders(workspace: Workspace, index: str | None) -> Iterator[Path]:
-    settings = workspace.settings_of(index)
-    first = list(settings.index_paths.values())
-    yield from first
-    for below in ("indexes", fallback_corpus.FOLDER):
-        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
-            if database.parent not in first:
-                yield database.parent
 
 
 @router.get("/api/documents/{id}/text")
@@ -235,8 +230,8 @@ def place(
     unplaced = _unplaced(quote, start < end, first < last, on_page)
     return QuotePlace(
         file_id=id,
-        label=shown(listing.label(path)),
-        title=shown(stored.title),
+        label=safe_line(listing.label(path)),
+        title=safe_line(stored.title),
         kind="pdf" if has_pages else "text",
         document=spot.number if spot else None,
         documents=len(documents),
@@ -261,11 +256,12 @@ def _has_pages(path: str) -> bool:
 
 def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:
     """Why nothing is marked where something was to be."""
-    if not has_span:
-        said = (
+    if not has_span and quote:
+        return (
             "What is quoted is what the file says of itself, such as its author, and not its text: nothing is marked."
         )
-        return said if quote else ""
+    if not has_span:
+        return ""
     if not has_quote:
         return "The quote does not stand in the indexed text any more, or more than once: nothing is marked."
     if on_page and not on_page.rectangles:

@@ -21,7 +21,7 @@ from local_rag.core.private_files import make_folder, opener
 from local_rag.runtime.dropped import FOLDER, dropped_files
 from local_rag.server.auth import person_only
 from local_rag.server.errors import ApiError
-from local_rag.server.listings import shown
+from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body
 from local_rag.server.workspace import Here
 from local_rag.text.display import seen_line
@@ -84,7 +84,7 @@ def drop(piece: Piece, workspace: Here) -> dict[str, str]:
             raise ApiError(413, "too_large", f"a file has at most {LARGEST:,} bytes here", "local-rag index FOLDER")
         with open(draft, "ab", opener=opener) as file:
             file.write(data)
-        return {"name": shown(_kept(draft, folder, name)) if piece.last else ""}
+        return {"name": safe_line(_kept(draft, folder, name)) if piece.last else ""}
     except OSError as error:
         raise LocalRagError(f"this file could not be copied ({reason_of(error)})") from error
 

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from local_rag.core import errors
-from local_rag.core.documents import OPTIONS
+from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import LocalRagError, mistake_of
 from local_rag.index.filters import NothingLeft
 from local_rag.text.display import for_terminal, shorten
@@ -47,15 +47,12 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 }
 """Code and status of each error, the narrower class first."""
 
-FIELDS = {option: name for name, option in OPTIONS.items()} | {"--model": "model"}
+FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}
 """An option of the command line -> the field of a request that is the same."""
 
 _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 
-WIDER = (
-    "widen or empty one of: Files (within), File types (types), Author or sender (authors), Dated since (after), "
-    "Dated before (before)"
-)
+WIDER = f"widen or empty one of: {', '.join(f'{each.label} ({name})' for name, each in CONDITIONS.items())}"
 """What to do where no document is left: there is no command line."""
 
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
@@ -81,9 +78,8 @@ class Refused(ApiError):
     """A question that cannot be asked, and the thread in which it is kept with the reason."""
 
     def __init__(self, error: LocalRagError, thread: str) -> None:
-        said = error_object(error)
-        headers = getattr(error, "headers", None)
-        super().__init__(status_of(error), said["code"], said["message"], said["hint"], headers)
+        said = api_error(error)
+        super().__init__(said.status, said.code, str(said), said.hint, said.headers)
         self.thread = thread
 
 
@@ -94,37 +90,32 @@ class NotFound(ApiError):
         super().__init__(404, "not_found", message, hint)
 
 
-def status_of(error: Exception) -> int:
-    """The HTTP status of an error."""
+def api_error(error: Exception) -> ApiError:
+    """An error with its code and status; one that is none of ours says nothing but that it happened."""
     if isinstance(error, ApiError):
-        return error.status
-    return next((status for kind, (_, status) in STATUS.items() if isinstance(error, kind)), 500)
+        return error
+    for kind, (code, status) in STATUS.items():
+        if isinstance(error, kind):
+            hint = WIDER if isinstance(error, NothingLeft) else error.hint
+            return ApiError(status, code, *for_page(str(error), hint))
+    return ApiError(500, *INTERNAL)
 
 
 def error_object(error: Exception) -> dict[str, str]:
-    """{"code", "message", "hint"} of an error; of one that is none of ours nothing but that it happened."""
-    if isinstance(error, Refused):
-        return {**_shown(error.code, str(error), error.hint), "thread": error.thread}
-    if isinstance(error, ApiError):
-        return _shown(error.code, str(error), error.hint)
-    for kind, (code, _) in STATUS.items():
-        if isinstance(error, kind):
-            return for_page(code, str(error), WIDER if isinstance(error, NothingLeft) else getattr(error, "hint", ""))
-    return _shown(*INTERNAL)
+    """{"code", "message", "hint"} of an error, and the thread of a question that was refused."""
+    said = api_error(error)
+    of_thread = {"thread": said.thread} if isinstance(said, Refused) else {}
+    return {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint), **of_thread}
 
 
-def for_page(code: str, message: str, hint: str) -> dict[str, str]:
-    """An error as it is said at a terminal, for who has fields in place of options."""
-    return _shown(code, in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint))
+def for_page(message: str, hint: str) -> tuple[str, str]:
+    """What is said at a terminal, for who has fields in place of options."""
+    return in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint)
 
 
 def in_fields(text: str) -> str:
     """A text with the fields of requests in place of the options of the command line."""
     return _OPTION.sub(lambda option: FIELDS[option[1]], text)
-
-
-def _shown(code: str, message: str, hint: str) -> dict[str, str]:
-    return {"code": code, "message": for_terminal(message), "hint": for_terminal(hint)}
 
 
 def log_unknown(error: Exception, what: str) -> None:
@@ -138,20 +129,21 @@ def log_unknown(error: Exception, what: str) -> None:
 def error_response(error: Exception, what: str, path: str) -> JSONResponse:
     """The response that says what went wrong at a path; an error that is none of ours is logged as one of `what`."""
     log_unknown(error, what)
-    status, headers = status_of(error), dict(getattr(error, "headers", None) or {})
+    said = api_error(error)
+    headers = dict(said.headers or {})
     if not path.startswith("/v1/"):
-        return JSONResponse({"error": error_object(error)}, status, headers)
-    if status != 429:
+        return JSONResponse({"error": error_object(said)}, said.status, headers)
+    if said.status != 429:
         headers["x-should-retry"] = "false"  # OpenAI's clients would ask what failed twice more
-    return JSONResponse({"error": openai_error(error)}, status, headers)
+    return JSONResponse({"error": openai_error(said)}, said.status, headers)
 
 
 def openai_error(error: Exception) -> dict[str, str | None]:
     """An error in OpenAI's form; its clients show only the message."""
-    ours = error_object(error)
-    message = f"{ours['message']}; {ours['hint']}" if ours["hint"] else ours["message"]
-    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
-    return {"message": message, "type": kind, "param": getattr(error, "param", None), "code": ours["code"]}
+    said, ours = api_error(error), error_object(error)
+    message = "; ".join(filter(None, (ours["message"], ours["hint"])))
+    kind = "invalid_request_error" if said.status < 500 else "server_error"
+    return {"message": message, "type": kind, "param": said.param, "code": said.code}
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:

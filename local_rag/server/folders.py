@@ -22,10 +22,10 @@ from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
 from local_rag.server.errors import ApiError, NotFound
-from local_rag.server.listings import shown
+from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace
-from local_rag.text.display import by_count, kinds_in_words, short_path
+from local_rag.text.display import by_count, home_path, kinds_in_words
 
 FOLDERS = 2_000
 """Folders of a folder that are listed."""
@@ -46,19 +46,15 @@ def allowed_roots(workspace: Workspace, index: str | None, caller: Caller) -> di
     One that has become a link since it was named is none.
     """
     settings = workspace.settings_of(index)
-    roots = [*(_home() if caller == "cookie" else ()), *workspace.roots]
+    roots = list(workspace.roots)
+    with suppress(RuntimeError):
+        home = Path.home().resolve()
+        if caller == "cookie" and home.parent != home:  # some accounts without a person have a whole file system
+            roots.insert(0, home)
     with suppress(IndexMissing):
         listing = workspace.files.of(settings.index_path)
         roots += [Path(root.path) for root in listing.roots if Path(root.path) != dropped_files(settings)]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
-
-
-def _home() -> Iterator[Path]:
-    """The home of the person; none where that is a whole file system, as of some accounts without a person."""
-    with suppress(RuntimeError):
-        home = Path.home().resolve()
-        if home.parent != home:
-            yield home
 
 
 class Below(Body):
@@ -116,10 +112,10 @@ def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking)
 
     def view(name: str) -> FolderView:
         below = f"{request.below}/{name}".lstrip("/")
-        return FolderView(shown(name), below, name in indexed, name in coming and name not in indexed)
+        return FolderView(safe_line(name), below, name in indexed, name in coming and name not in indexed)
 
     more = max(0, len(names) - FOLDERS)
-    return Folders(shown(short_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
+    return Folders(safe_line(home_path(folder)), request.below, [view(name) for name in names[:FOLDERS]], more)
 
 
 @router.get("/api/index/folders/files", dependencies=HEAVY)
@@ -140,7 +136,7 @@ def _in_words(kinds: Counter[str]) -> str:
     most = by_count(kinds)
     named = dict([*most.items()][:KINDS])
     others = kinds.total() - sum(named.values())
-    return shown(kinds_in_words(named | ({"of other kinds": others} if others else {})))
+    return safe_line(kinds_in_words(named | ({"of other kinds": others} if others else {})))
 
 
 def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path:
@@ -196,16 +192,8 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 is_folder = entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
-                if is_folder and not entry.name.startswith(".") and _is_text(entry.name):
+                is_text = entry.name == entry.name.encode("utf-8", "ignore").decode()  # names are bytes
+                if is_folder and is_text and not entry.name.startswith("."):
                     yield entry
     except OSError as error:
         raise ApiError(403, "forbidden", f"this folder cannot be looked into ({reason_of(error)})") from error
-
-
-def _is_text(name: str) -> bool:
-    """File names are bytes; some are no text."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

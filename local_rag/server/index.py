@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Depends
 from pydantic import Field
@@ -22,14 +22,14 @@ from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import NotFound
+from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
-from local_rag.server.jobs import Event, Job
-from local_rag.server.listings import FileListing, shown
+from local_rag.server.jobs import Job, JobEvent
+from local_rag.server.listings import FileListing, safe_line
 from local_rag.server.responses import Body, job_response
 from local_rag.server.workspace import Here, Workspace
-from local_rag.text.display import is_url, plural, short_path
+from local_rag.text.display import home_path, is_url, plural
 
 LISTED = 100
 """Files of a report that are named."""
@@ -114,7 +114,7 @@ class IndexView:
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `watching` is null where nobody watches it.
+    `changed` files are not on the disk as they were indexed. `watching` is null where nobody watches it.
     """
 
     index: str
@@ -132,6 +132,7 @@ class IndexView:
     bytes: int = 0
     embedder: str = ""
     last_sync: str = ""
+    changed: int = 0
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
     watching: WatchView | None = None
@@ -182,9 +183,9 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     from local_rag.runtime.opening import missing
 
     settings = workspace.settings_of(index)
-    name = shown(short_path(settings.values.index))
+    name = safe_line(home_path(settings.values.index))
     roots = allowed_roots(workspace, index, caller)
-    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in roots.items()]
+    allowed = [AllowedRoot(key, safe_line(home_path(root))) for key, root in roots.items()]
     indexing = workspace.jobs.indexing
     job = indexing.id if indexing else ""
     try:
@@ -202,28 +203,29 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         allowed,
         job,
         "",
-        about=shown(status.about or status.summary),
+        about=safe_line(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
-        embedder=shown(status.embedder),
+        embedder=safe_line(status.embedder),
+        changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
-        watching=WatchView(shown(watched.state), shown(watched.changed), watched.changed_at) if watched else None,
+        watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
+        if watched
+        else None,
     )
 
 
 def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
-    def again(pattern: str) -> str:
-        return shown(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again")
-
+    again = f"{command} --no-exclude {{}}   takes it in again".format
     return [
         RootView(
             file_id(root.path),
-            shown(short_path(root.path)),
+            safe_line(home_path(root.path)),
             listing.counts.get(root.path, 0),
-            tuple(map(shown, root.excludes)),
-            tuple(map(again, root.excludes)),
+            tuple(map(safe_line, root.excludes)),
+            tuple(safe_line(again(shlex.quote(pattern))) for pattern in root.excludes),
             Path(root.path).exists(),
-            shown(not_read.get(root.path, "")),
+            safe_line(not_read.get(root.path, "")),
         )
         for root in listing.roots
     ]
@@ -235,7 +237,7 @@ def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     if "{folder}" in fix:
         folders = (root.path for root in listing.roots if Path(path).is_relative_to(root.path))
         fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
-    return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), path in listing.files)
+    return SkippedView(safe_line(listing.label(path)), safe_line(reason), safe_line(fix), path in listing.files)
 
 
 def synced(
@@ -245,26 +247,25 @@ def synced(
     paths: Sequence[Path] = (),
     *,
     sample: bool = False,
-    keep: Callable[[SyncReport], object] = lambda report: None,
 ) -> Job:
-    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on.
-
-    `keep` gets its report.
-    """
+    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
     settings = workspace.settings_of(name, new=bool(paths or sample))
     if not (paths or sample):
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
     flags = {**workspace.flags, **({} if name is None else {"index": name})}
 
-    def work(job: Job) -> Generator[Event]:
+    def work(job: Job) -> Generator[JobEvent]:
         yield "begun", {"id": job.id, **job.about}
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
             report = yield from indexed(job, flags, paths, told, sample=sample)
         workspace.pages.forget()
-        keep(report)
+        job.report = report
         yield "report", _report(report, workspace.files.of(settings.index_path))
 
-    about = {"index": shown(short_path(settings.values.index)), "folders": [shown(short_path(path)) for path in paths]}
+    about = {
+        "index": safe_line(home_path(settings.values.index)),
+        "folders": [safe_line(home_path(path)) for path in paths],
+    }
     return workspace.jobs.index(Job("index", caller, about, work))
 
 
@@ -281,27 +282,8 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         **{name: getattr(report, name) for name in names},
         "skipped": to_plain(views(report.skipped)),
         "kept": to_plain(views(report.kept)),
-        "removed_files": [shown(listing.label(path)) for path in report.removed[:LISTED]],
+        "removed_files": [safe_line(listing.label(path)) for path in report.removed[:LISTED]],
     }
-
-
-def _of_all(request: Sync, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, request.index)
-
-
-def _of_folder(request: Add, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
-
-
-def _of_unfinished(request: OfIndex, workspace: Here, caller: Asking) -> Job:
-    begun = workspace.unfinished.all().get(request.index)
-    if begun is None:
-        raise NotFound("the indexing of this index has ended")
-    return synced(workspace, caller, request.index, [*map(Path, begun["paths"])], sample=begun["sample"])
-
-
-def _of_sample(request: Sample, workspace: Here, caller: Asking) -> Job:
-    return synced(workspace, caller, SAMPLE, sample=True)
 
 
 @router.get("/api/index/suggestions")
@@ -317,7 +299,9 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
         path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed
     }
     asked = [
-        f"What does “{shown(title)}” say about “{shown(heading)}”?" for title, heading in named.values() if heading
+        f"What does “{safe_line(title)}” say about “{safe_line(heading)}”?"
+        for title, heading in named.values()
+        if heading
     ]
     known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
     return {"questions": [*known, *asked][:SUGGESTED]}
@@ -330,27 +314,40 @@ def _heading(title: str, headings: Sequence[str]) -> str:
 
 
 @router.post("/api/index/sync")
-async def sync(request: Sync, job: Annotated[Job, Depends(_of_all)], workspace: Here) -> Any:
+async def sync(request: Sync, workspace: Here, caller: Asking) -> Any:
     """Bring the index up to date."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+    return await job_response(lambda: synced(workspace, caller, request.index), workspace.limits, stream=request.stream)
 
 
 @router.post("/api/index/add")
-async def add(request: Add, job: Annotated[Job, Depends(_of_folder)], workspace: Here) -> Any:
+async def add(request: Add, workspace: Here, caller: Asking) -> Any:
     """Index a folder."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+
+    def begin() -> Job:
+        return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
+
+    return await job_response(begin, workspace.limits, stream=request.stream)
 
 
 @router.post("/api/index/sample")
-async def sample(request: Sample, job: Annotated[Job, Depends(_of_sample)], workspace: Here) -> Any:
+async def sample(request: Sample, workspace: Here, caller: Asking) -> Any:
     """Index the handbook that ships with local-rag, as the index "demo"."""
-    return await job_response(job, workspace.limits.heartbeat, stream=request.stream)
+    return await job_response(
+        lambda: synced(workspace, caller, SAMPLE, sample=True), workspace.limits, stream=request.stream
+    )
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
-async def resume(job: Annotated[Job, Depends(_of_unfinished)], workspace: Here) -> Any:
+async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
     """Go on with the indexing that the end of a server has cut off."""
-    return await job_response(job, workspace.limits.heartbeat, stream=True)
+
+    def begin() -> Job:
+        cut_off = workspace.unfinished.all().get(request.index)
+        if cut_off is None:
+            raise NotFound("the indexing of this index has ended")
+        return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
+
+    return await job_response(begin, workspace.limits, stream=True)
 
 
 @router.post("/api/index/delete")
@@ -361,7 +358,8 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
     settings = workspace.settings_of(request.index)
     workspace.files.of(settings.index_path)
     with workspace.jobs.writing():
-        workspace.let_go(settings.index_path)
+        if not workspace.rags.let_go(settings.index_path):
+            raise ApiError(409, "conflict", "a question asks this index now", "wait until it is answered")
         Index.destroy(settings.index_path)
         delete_copies(settings)
         workspace.unfinished.drop(settings.values.index)
@@ -391,4 +389,4 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
     if quoting := about(kept(settings), removed):
         still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
         notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
-    return {"removed": len(removed), "kept_out": [shown(pattern) for pattern in patterns], "notes": notes}
+    return {"removed": len(removed), "kept_out": [safe_line(pattern) for pattern in patterns], "notes": notes}

@@ -26,7 +26,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.progress import ShowProgress
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.server.errors import log_unknown
-from local_rag.server.jobs import Event, Job
+from local_rag.server.jobs import Job, JobEvent
 
 OFTEN = 0.1
 """Seconds between two lines of progress; what is in between is left out."""
@@ -36,7 +36,7 @@ PATIENCE = 60.0
 
 def indexed(
     job: Job, settings: Mapping[str, Any], paths: Sequence[Path], told: Callable[[str], None], *, sample: bool = False
-) -> Generator[Event, None, SyncReport]:
+) -> Generator[JobEvent, None, SyncReport]:
     """Run the process: its events as they come; the report is returned. `told` gets each line of progress.
 
     Raises what it ended with.

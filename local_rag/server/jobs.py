@@ -17,9 +17,12 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel, current, scope
+from local_rag.core.documents import SyncReport
 from local_rag.core.errors import DeadlineExceeded, Stopped
 from local_rag.core.events import WebQuery
+from local_rag.index.path_labels import PathLabel
 from local_rag.server.auth import Caller
 from local_rag.server.errors import ApiError, NotFound, error_object, log_unknown
 
@@ -33,8 +36,8 @@ CONSENT_SECONDS = 300.0
 POLL = 0.2
 """Seconds between two looks whether a question that waits for a consent was stopped."""
 
-State = Literal["waiting", "running", "done", "failed", "stopped"]
-Event = tuple[str, Any]
+JobState = Literal["waiting", "running", "done", "failed", "stopped"]
+JobEvent = tuple[str, Any]
 """A name and a value, which is written as JSON."""
 
 
@@ -79,18 +82,22 @@ class Job:
     """Work that yields events, the last of them its result; where it fails the last one is `error`.
 
     `progress` is the latest of those events, of which only that one counts. `about` says what it is, for a list.
-    `consent` asks a person before words of a question leave; `at_stop` is called when somebody stops it.
+    `answer` is that of a question with how its files are named, besides the event that is sent of it; `report` says
+    what an indexing did. `consent` asks a person before words of a question leave; `at_stop` is called when somebody
+    stops it.
     """
 
     kind: Literal["question", "index"]
     caller: Caller
     about: dict[str, Any]
-    work: Callable[[Job], Generator[Event]]
+    work: Callable[[Job], Generator[JobEvent]]
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    state: State = "waiting"
-    events: list[Event] = field(default_factory=list)
+    state: JobState = "waiting"
+    events: list[JobEvent] = field(default_factory=list)
     progress: Any = None
     failure: Exception | None = None
+    answer: tuple[Answer, PathLabel] | None = None
+    report: SyncReport | None = None
     consent: WebConsent | None = None
     at_stop: Callable[[], object] = lambda: None
     cancel: Cancel = field(default_factory=Cancel)
@@ -134,7 +141,7 @@ class Job:
             if self.state == "waiting":
                 self._end("stopped", Stopped("stopped"))
 
-    def _end(self, state: State, failure: Exception | None = None) -> None:
+    def _end(self, state: JobState, failure: Exception | None = None) -> None:
         with self._lock:
             self.failure = failure
             if failure is not None:
@@ -148,7 +155,7 @@ class Job:
                 with suppress(RuntimeError):  # the loop is closed
                     loop.call_soon_threadsafe(changed.set)
 
-    async def follow(self, heartbeat: float) -> AsyncIterator[Event | None]:
+    async def follow(self, heartbeat: float) -> AsyncIterator[JobEvent | None]:
         """All events so far, and then as they come; None after so many seconds without one."""
         reader = (asyncio.get_running_loop(), asyncio.Event())
         read, progress = 0, None

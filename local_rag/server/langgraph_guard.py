@@ -1,9 +1,14 @@
-"""What LangGraph's server puts before its own endpoints (`http.app` of langgraph.json): who may ask from a browser."""
+"""What LangGraph's server puts before its own endpoints (`http.app` of langgraph.json): who may ask from a browser.
+
+Its end closes what the graphs have opened.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -12,6 +17,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from local_rag.runtime import langgraph_server
 from local_rag.server.auth import HOSTS
 
 
@@ -32,6 +38,13 @@ class Origins:
             await refused(scope, receive, send)
 
 
+@asynccontextmanager
+async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    yield
+    langgraph_server.RAGS.close()
+
+
 app = Starlette(
-    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False), Middleware(Origins)]
+    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False), Middleware(Origins)],
+    lifespan=lifespan,
 )

@@ -96,7 +96,8 @@ class FileListing:
     @cached_property
     def _texts(self) -> Sequence[str]:
         return [
-            shown(f"{self.label(path)} {title} {author}").casefold() for _, path, title, author in self.files.values()
+            safe_line(f"{self.label(path)} {title} {author}").casefold()
+            for _, path, title, author in self.files.values()
         ]
 
     def filtered(self, typed: str) -> Sequence[FileName]:
@@ -129,7 +130,7 @@ class FileListings:
             return known
 
 
-def shown(text: str) -> str:
+def safe_line(text: str) -> str:
     """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
     return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
 
@@ -142,17 +143,17 @@ def _view(file: IndexedFile, label: PathLabels) -> FileView:
     path = Path(file.path)
     return FileView(
         file_id=file_id(file.path),
-        label=shown(label(file.path)),
+        label=safe_line(label(file.path)),
         kind="web" if is_url(file.path) else path.suffix.lower().lstrip("."),
-        title="" if file.title == path.name else shown(file.title),
-        author=shown(file.author),
-        date=shown(local_iso(file.date)),
+        title="" if file.title == path.name else safe_line(file.title),
+        author=safe_line(file.author),
+        date=safe_line(local_iso(file.date)),
         size=file.size,
         modified=file.modified,
         indexed_at=file.indexed_at,
         documents=file.documents,
         chunks=file.chunks,
         embedded=file.embedded,
-        warnings=tuple(map(shown, file.warnings)),
+        warnings=tuple(map(safe_line, file.warnings)),
         url=file.path if is_url(file.path) else "",
     )

@@ -7,9 +7,8 @@ What files say stands between <passage> and </passage>; it cannot end that itsel
 from __future__ import annotations
 
 import difflib
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Annotated, Any, TypeVar
@@ -24,12 +23,14 @@ from pydantic import Field
 from local_rag import __version__
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
-from local_rag.core.asynchronous import apart, drained
+from local_rag.core.asynchronous import items_on_a_thread, on_a_thread
+from local_rag.core.documents import Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event, Started
 from local_rag.index.index import Index
 from local_rag.index.store.values import StoredDocument
 from local_rag.runtime.langchain_tool import tool_text
+from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
 from local_rag.text.display import plural, printable, shorten, waiting_line
 from local_rag.text.fences import fenced
@@ -135,7 +136,7 @@ def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
         """Tell each session what the indexes hold when it begins."""
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
-            result["instructions"] = await apart(lambda: instructions(settings))
+            result["instructions"] = await on_a_thread(lambda: instructions(settings))
         return result
 
     server.middleware.append(instructing)
@@ -146,26 +147,9 @@ def server_of(using: Using, settings: Settings) -> MCPServer[Any]:
 
 def serve_stdio(settings: Settings) -> None:
     """Serve over stdin and stdout until stdin ends; index and models are opened meanwhile."""
-    opened, lock = ExitStack(), threading.Lock()
-    rags: list[Rag] = []
-
-    @contextmanager
-    def using() -> Iterator[Rag]:
-        with lock:
-            if not rags:
-                rags.append(opened.enter_context(Rag.open(settings)))
-        yield rags[0]
-
-    def warm() -> None:
-        try:
-            with using() as rag:
-                rag.index.search("warm", 1)
-        except LocalRagError:
-            return  # the first call says it
-
-    threading.Thread(target=warm, name="local-rag-warm", daemon=True).start()
-    with opened:
-        server_of(using, settings).run()
+    with closing(OpenRags()) as rags:
+        rags.warm(settings, lambda rag: rag.corpus.search("warm", 1))
+        server_of(lambda: rags.using(settings), settings).run()
 
 
 def instructions(settings: Settings) -> str:
@@ -204,7 +188,7 @@ class Tools:
         Quick: no language model works. Each passage has an id for read_file.
         """
         found = await _told(lambda: self._search(query, limit, within))
-        return _result(found, [*(_all_shown(found.passages) or ["No passage fits."]), *found.notes])
+        return _result(found, [*(_passage_texts(found.passages) or ["No passage fits."]), *found.notes])
 
     async def ask_files(
         self,
@@ -222,15 +206,15 @@ class Tools:
 
         def events() -> Iterator[tuple[Event, Callable[[str], str]]]:
             with self._using() as rag:
-                label = rag.index.path_labels()
-                for event in rag.stream(question, graph=graph, within=within or (), may_search=lambda query: False):
+                label = rag.corpus.path_labels()
+                for event in rag.stream(question, graph=graph, within=within or (), may_search="never"):
                     yield event, label
 
         steps = 0
         with _as_tool_error(), anyio.move_on_after(seconds):
-            async with self._asking, aclosing(drained(events)) as happening:
+            async with self._asking, aclosing(items_on_a_thread(events)) as happening:
                 async for event, label in happening:
-                    if isinstance(event, Started):
+                    if isinstance(event, Started) and event.doing:
                         steps += 1
                         await context.report_progress(steps, message=event.doing)
                     if isinstance(event, Done):
@@ -245,7 +229,7 @@ class Tools:
         how = f"There is no answer after {seconds:g} seconds. Answer from these passages, read around one with"
         how += f" read_file, or ask again with seconds={min(900, 4 * seconds):g}. The nearest passages:"
         told = Answered("out of time", reason=f"out of time after {seconds:g} s", nearest=near)
-        return _result(told, [how, *_all_shown(near)])
+        return _result(told, [how, *_passage_texts(near)])
 
     async def read_file(
         self,
@@ -287,14 +271,14 @@ class Tools:
 
     def _search(self, query: str, limit: int, within: Sequence[str] | None) -> Passages:
         with self._using() as rag:
-            label, notes = rag.index.path_labels(), rag.index.waiting_notes()
-            found = rag.index.search(query, limit, within=within or ())
+            label, notes = rag.corpus.path_labels(), rag.corpus.waiting_notes()
+            found = rag.corpus.search(query, limit, within=Narrowing.of(within))
         passages = []
         for document in found:
             known = document.metadata
             place = known["chunk_id"], label(known["source"]), known["page"], known["heading"], known["date"] or ""
             passages.append(Passage(*place, known["score"], document.page_content[:LONGEST]))
-        fitting = _fitting(passages, lambda passage: _shown(passage, 1))
+        fitting = _fitting(passages, lambda passage: _passage_text(passage, 1))
         if left := len(passages) - len(fitting):
             notes = [*notes, f"{left} more did not fit; ask for fewer"]
         return Passages(fitting, notes)
@@ -362,11 +346,11 @@ def _fitting(items: Sequence[T], shown: Callable[[T], str]) -> list[T]:
     return list(items[: max(1, sum(end <= LONGEST for end in ends))])
 
 
-def _all_shown(passages: Iterable[Passage]) -> list[str]:
-    return [_shown(passage, number) for number, passage in enumerate(passages, start=1)]
+def _passage_texts(passages: Iterable[Passage]) -> list[str]:
+    return [_passage_text(passage, number) for number, passage in enumerate(passages, start=1)]
 
 
-def _shown(passage: Passage, number: int) -> str:
+def _passage_text(passage: Passage, number: int) -> str:
     page = f", page {passage.page}" if passage.page else ""
     heading = f", § {passage.heading}" if passage.heading else ""
     date = f", {passage.date}" if passage.date else ""
@@ -401,7 +385,7 @@ def _result(data: Any, parts: Iterable[str]) -> CallToolResult:
 
 async def _told(work: Callable[[], T]) -> T:
     with _as_tool_error():
-        return await apart(work)
+        return await on_a_thread(work)
 
 
 @contextmanager

@@ -167,7 +167,9 @@ class Asked:
             return self.job
         if self.job.failure is not None:
             raise self.job.failure
-        return completion_of(self.job.events[-1][1], self.page, self.index, listed=self.listed)
+        assert self.job.answer is not None, "a question that has not failed has an answer"
+        view = self.job.events[-1][1]
+        return completion_of(*self.job.answer, view, self.page, self.index, listed=self.listed)
 
     async def lines(self, heartbeat: float) -> AsyncIterator[str]:
         """A stream: chunks as Server-Sent Events, with a comment after so many seconds without one."""

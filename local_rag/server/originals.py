@@ -46,6 +46,8 @@ KEPT = 16
 
 BEFORE, AFTER = 3_000, 6_000
 """Code points that are shown before and after a quote, or the beginning of a document."""
+NEAR = 500
+"""Code points within which the text is rather cut at the end of a line or a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +229,12 @@ def around(
     """The text around a span, cut at the ends of lines or blocks where some are near, with the span marked."""
     text = document.text
     first, last = max(0, start - before), min(len(text), end + after)
-    first = _line_start(text, first, start) if first else 0
-    last = _line_end(text, end, last) if last < len(text) else last
+    if first:
+        breaks = (text.find(sign, first, min(start, first + NEAR)) for sign in "\n ")
+        first = next((place + 1 for place in breaks if place >= 0), first)
+    if last < len(text):
+        breaks = (text.rfind(sign, max(end, last - NEAR), last) for sign in "\n ")
+        last = next((place for place in breaks if place >= 0), last)
     return part(document, path, first, last, (start, end))
 
 
@@ -248,13 +254,3 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     parts = ((text[whole.start : first], False), (text[first:last], True), (text[last : whole.end], False))
     segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
     return Window(segments, whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)
-
-
-def _line_start(text: str, at: int, until: int) -> int:
-    found = (text.find(sign, at, min(until, at + 500)) for sign in "\n ")
-    return next((place + 1 for place in found if place >= 0), at)
-
-
-def _line_end(text: str, since: int, at: int) -> int:
-    found = (text.rfind(sign, max(since, at - 500), at) for sign in "\n ")
-    return next((place for place in found if place >= 0), at)

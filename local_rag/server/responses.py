@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,11 +12,13 @@ from urllib.parse import quote
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from local_rag.core.documents import Narrowing
+from local_rag.config.values import Names
+from local_rag.core.documents import CONDITIONS, Narrowing
 from local_rag.core.errors import reason_of
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
 from local_rag.server.answers import short
+from local_rag.server.auth import Limits
 from local_rag.server.errors import NotFound
 from local_rag.server.jobs import Job
 from local_rag.text.display import printable
@@ -31,17 +34,20 @@ class Body(BaseModel):
 
 
 class Narrowed(Body):
-    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors."""
+    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors.
 
-    within: tuple[str, ...] = ()
+    Its fields are the `CONDITIONS`, written out for mypy and for the document of the API. A text is a list with commas.
+    """
+
+    within: Names = ()
     after: str = ""
     before: str = ""
-    types: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
+    types: Names = ()
+    authors: Names = ()
 
     @property
     def narrowing(self) -> Narrowing:
-        return Narrowing(self.within, self.after, self.before, self.types, self.authors)
+        return Narrowing(**{name: getattr(self, name) for name in CONDITIONS})
 
 
 class Json(JSONResponse):
@@ -107,11 +113,15 @@ def event_stream(job: Job, heartbeat: float, *, detail: bool) -> Response:
     return StreamingResponse(lines(), media_type="text/event-stream")
 
 
-async def job_response(job: Job, heartbeat: float, *, stream: bool, detail: bool = False) -> Response:
-    """The events of a job, or without `stream` its result alone, once it is there. Raises what the job failed with."""
+async def job_response(begin: Callable[[], Job], limits: Limits, *, stream: bool, detail: bool = False) -> Response:
+    """The events of the job that begins, on a thread; or without `stream` its result alone, once it is there.
+
+    Raises what the job failed with.
+    """
+    job = await asyncio.to_thread(begin)
     if stream:
-        return event_stream(job, heartbeat, detail=detail)
-    async for _ in job.follow(heartbeat):
+        return event_stream(job, limits.heartbeat, detail=detail)
+    async for _ in job.follow(limits.heartbeat):
         pass
     if job.failure is not None:
         raise job.failure

@@ -14,7 +14,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.runtime.history import LONGEST
-from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunStep, RunSummary
+from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunSummary
 from local_rag.server.answers import answer_view, id_of
 from local_rag.server.errors import NotFound
 from local_rag.server.responses import Body
@@ -121,15 +121,15 @@ def run(run: RunId, workspace: Here) -> dict[str, Any]:
 
 def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
     """Each node at work: when it began, in seconds from the question on, its seconds, and what happened in it."""
+    from local_rag.graphs.drawing import words_of
+
+    began = 0.0
     for step in run.steps:
         events = [line for line in step.lines if line["event"] in SHOWN]
-        yield {"node": step.node, "at": _began(step), "seconds": step.seconds, "events": events}
-
-
-def _began(step: RunStep) -> float:
-    """Seconds from the question to its first line; a node that ended knows better."""
-    first, last = float(step.lines[0]["at"]), float(step.lines[-1]["at"])
-    return first if step.seconds is None else min(first, max(0.0, last - step.seconds))
+        first, last = float(step.lines[0]["at"]), float(step.lines[-1]["at"])
+        began = max(began, first if step.seconds is None else min(first, last - step.seconds))
+        about = {"node": step.node, "name": words_of(step.node)[0], "at": began}
+        yield {**about, "seconds": step.seconds, "events": events}
 
 
 def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from local_rag.config.values import GraphName
+from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.models import ModelReport, model_report
@@ -97,13 +98,15 @@ class GraphChoice:
 class Choices:
     """What a question can set, and what holds where it does not.
 
-    `writer` names the models that write answers, "" where these are quotes; `without` says why, `hint` what helps.
+    `conditions` are the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names
+    the models that write answers, "" where these are quotes; `without` says why, `hint` what helps.
     """
 
     indexes: Sequence[str]
     graphs: Sequence[GraphChoice]
     models: Sequence[str]
     web: Sequence[str]
+    conditions: Sequence[dict[str, str]]
     defaults: dict[str, Any]
     writer: str = ""
     without: str = ""
@@ -114,8 +117,11 @@ class Choices:
 def choices(workspace: Here) -> Choices:
     """What a question can set, and the defaults."""
     from local_rag.graphs.drawing import OF_GRAPHS
+    from local_rag.runtime.engine_choice import QUICK
 
-    values, report = workspace.settings.values, _models(workspace)
+    values, report = workspace.settings.values, None
+    with suppress(UsageError):  # the settings name no model that there is
+        report = model_report(workspace.settings, QUICK)
     there = (
         [model.name for model in report.models if model.installed is not None and not model.refused] if report else []
     )
@@ -124,6 +130,7 @@ def choices(workspace: Here) -> Choices:
         graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
         models=there,
         web=("off", "ask"),
+        conditions=[{"name": name, "label": of.label, "example": of.example} for name, of in CONDITIONS.items()],
         defaults={
             "index": [*workspace.settings.index_paths],
             "graph": values.graph,
@@ -138,24 +145,16 @@ def choices(workspace: Here) -> Choices:
     )
 
 
-def _models(workspace: Workspace) -> ModelReport | None:
-    """The models, none of them installed where no Ollama server answers; None where the settings name no model."""
-    from local_rag.runtime.engine_choice import QUICK
-
-    with suppress(UsageError):
-        return model_report(workspace.settings, QUICK)
-    return None
-
-
 EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
 """An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node, and what it does."""
+    """A node, what people call it, and what it does."""
 
     id: str
+    name: str
     about: str
 
 
@@ -170,13 +169,13 @@ class GraphView:
 
 
 @router.get("/api/graphs/{name}")
-def graph(name: GraphName, workspace: Here, memory: bool = True) -> GraphView:
-    """The nodes and edges of a graph as the settings wire it; without `memory` that of no chat."""
+def graph(name: GraphName, workspace: Here) -> GraphView:
+    """The nodes and edges of a graph as the settings wire it."""
     from local_rag.graphs.deps import Options
-    from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES, column
+    from local_rag.graphs.drawing import OF_GRAPHS, column, words_of
 
-    nodes, edges = column(name, Options.of(workspace.settings.values, memory=memory))
-    views = [NodeView(node, OF_NODES.get(node, "")) for node in nodes]
+    nodes, edges = column(name, Options.of(workspace.settings.values))
+    views = [NodeView(node, *words_of(node)) for node in nodes]
     arrows: list[EdgeView] = [
         {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
     ]

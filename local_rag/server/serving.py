@@ -24,7 +24,6 @@ from local_rag.core.private_files import make_folder, replace_file
 from local_rag.server.app import application
 from local_rag.server.auth import FOLDER, read_key
 from local_rag.server.workspace import Workspace
-from local_rag.text.display import Reader
 
 FURTHER = 20
 """Ports after the usual one that are tried where that is taken."""
@@ -130,18 +129,17 @@ def open_browser(page: Path) -> bool:
 
 def serve(workspace: Workspace, sockets: Sequence[socket.socket], started: Callable[[], None]) -> None:
     """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. At the end all is closed."""
-    Reader.at_a_page = True
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
     try:
         with suppress(KeyboardInterrupt):
-            Server(workspace, started).run(list(sockets))
+            PageServer(workspace, started).run(list(sockets))
     finally:
         workspace.close()
 
 
-class Server(uvicorn.Server):
+class PageServer(uvicorn.Server):
     """uvicorn with the application of a workspace."""
 
     def __init__(self, workspace: Workspace, started: Callable[[], None] = lambda: None) -> None:

@@ -18,11 +18,11 @@ from pydantic import Field
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.runtime.export import markdown
-from local_rag.runtime.kept import Turn, thread_name
+from local_rag.runtime.export import chat_markdown
+from local_rag.runtime.kept import AnsweredTurn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
-from local_rag.server.errors import ApiError, NotFound, for_page
+from local_rag.server.errors import ApiError, NotFound, error_object, for_page
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.workspace import Here, Workspace
 
@@ -114,13 +114,13 @@ def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
             cut_off = each.state in ("running", "waiting")
             if cut_off and each.at >= workspace.began:
                 continue
-            error = for_page(each.state, each.error, each.hint) if each.error else None
+            error = error_object(ApiError(0, each.state, *for_page(each.error, each.hint))) if each.error else None
             view = Ended(each.question, each.at, "cut off" if cut_off else each.state, error, each.draft)
             ended.setdefault(thread, []).append(view)
     return ended
 
 
-def _labels(turns: Sequence[Turn]) -> PathLabels:
+def _labels(turns: Sequence[AnsweredTurn]) -> PathLabels:
     """Short names for the files of the indexes that these turns asked, as far as they are there."""
     roots: list[str] = []
     for folder in {folder for turn in turns for folder in turn.indexes} - {""}:
@@ -159,7 +159,9 @@ def export(
     chosen = turns if turn is None else turns[turn - 1 : turn]
     headers = file_headers(f"{name}.md" if turn is None else f"{name} {turn}.{format}")
     if turn is None or format == "md":
-        return Response(markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers)
+        return Response(
+            chat_markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers
+        )
     page = answer_page(workspace, chosen[0].answer, _labels(chosen), chosen[0].at)
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)
 

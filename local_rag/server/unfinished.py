@@ -22,7 +22,7 @@ STEP = 1.0
 HOW_FAR = re.compile(r"[\d,]+ of [\d,]+ (files?|passages? embedded)")
 """What of a line of progress is still true after a kill."""
 
-Begun = dict[str, Any]
+UnfinishedIndexing = dict[str, Any]
 """What was begun: the `paths`, or the `sample`, and `line`, how far it is."""
 
 
@@ -32,10 +32,10 @@ class Unfinished:
     def __init__(self, data_folder: Path) -> None:
         self._file, self._lock, self.ending = data_folder / FOLDER / FILE, threading.Lock(), False
 
-    def all(self) -> dict[str, Begun]:
+    def all(self) -> dict[str, UnfinishedIndexing]:
         """What runs or was cut off; a file that cannot be read has nothing."""
         with suppress(OSError, ValueError):
-            found: dict[str, Begun] = json.loads(self._file.read_bytes())
+            found: dict[str, UnfinishedIndexing] = json.loads(self._file.read_bytes())
             return found
         return {}
 
@@ -67,8 +67,8 @@ class Unfinished:
         if index in self.all():
             self._put(index, None)
 
-    def _put(self, index: str, begun: Begun | None) -> None:
+    def _put(self, index: str, indexing: UnfinishedIndexing | None) -> None:
         with self._lock, suppress(OSError):  # indexing needs no offer to go on
-            found = {**self.all(), index: begun}
+            found = {**self.all(), index: indexing}
             make_folder(self._file.parent)
             replace_file(self._file, to_json({name: each for name, each in found.items() if each}, None).encode())

@@ -35,10 +35,9 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
 
 def _sync(workspace: Workspace, name: str) -> SyncReport:
     """What the job of an index did, which waits for other jobs. Raises what it ended with, Stopped with the server."""
-    reports: list[SyncReport] = []
     while not workspace.closing.wait(POLL):
         try:
-            job = synced(workspace, "cookie", name, keep=reports.append)
+            job = synced(workspace, "cookie", name)
         except ApiError as error:
             if error.code != "index_busy":
                 raise
@@ -47,5 +46,6 @@ def _sync(workspace: Workspace, name: str) -> SyncReport:
             workspace.closing.wait(POLL)
         if job.failure:
             raise job.failure
-        return reports[0]
+        assert job.report, "it has ended well"
+        return job.report
     raise Stopped("the server ends")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
 from local_rag.config.settings import Settings
-from local_rag.config.values import Values
-from local_rag.core.errors import ConfigError, LocalRagError, Stopped, UsageError
+from local_rag.core.errors import ConfigError, Stopped, UsageError
 from local_rag.runtime.history import History
+from local_rag.runtime.open_rags import OpenRags
+from local_rag.runtime.opening import indexes_of
 from local_rag.server.auth import Access, Limits
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.jobs import Jobs
@@ -27,9 +28,6 @@ from local_rag.server.unfinished import Unfinished
 if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.watching import Watching
-
-RAGS = 4
-"""Indexes with their settings that stay open for the next question."""
 
 
 class Workspace:
@@ -54,11 +52,8 @@ class Workspace:
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.watched: dict[Path, Watching] = {}
         self.closing = threading.Event()
-        self._history: History | None = None
+        self.rags = OpenRags()
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
-        self._rags: dict[Values, Rag] = {}  # used last stands last
-        self._uses: Counter[Rag] = Counter()
-        self._lock = threading.RLock()
 
     def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:
         """The settings in force with another index (or several) and further values (`limits__seconds=60`).
@@ -81,70 +76,16 @@ class Workspace:
 
     def indexes(self) -> list[str]:
         """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
-        from local_rag.index.store.sqlite.folder import has_database
+        return list(dict.fromkeys([*self.settings.index_paths, *indexes_of(self.settings)]))
 
-        below = self.settings.data_folder / "indexes"
-        others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []
-        return list(dict.fromkeys([*self.settings.index_paths, *others]))
+    def using(self, index: str | Sequence[str] | None = None, **values: Any) -> AbstractContextManager[Rag]:
+        """What answers questions about an index under these settings. Raises as `settings_of` and `Rag.open` do."""
+        return self.rags.using(self.settings_of(index, **values))
 
-    @contextmanager
-    def using(self, index: str | Sequence[str] | None = None, **values: Any) -> Iterator[Rag]:
-        """What answers questions about an index under these settings; opened once, and kept for the next question.
-
-        Nobody but the workspace closes it. Raises what `Rag.open` raises.
-        """
-        from local_rag.runtime.rag import Rag
-
-        settings = self.settings_of(index, **values)
-        with self._lock:
-            rag = self._rags.pop(settings.values, None) or Rag.open(settings)
-            self._rags[settings.values] = rag
-            self._uses[rag] += 1
-            self._close_oldest()
-        try:
-            yield rag
-        finally:
-            with self._lock:
-                self._uses[rag] -= 1
-                self._close_oldest()
-
-    def warm(self) -> None:
-        """Open what the first question needs, on a thread; what fails is left to that question."""
-
-        def first() -> None:
-            with suppress(LocalRagError), self.using() as rag:
-                rag.graph(self.settings.values.graph)
-
-        with self._lock:
-            if not self._rags:
-                threading.Thread(target=first, name="local-rag-warm", daemon=True).start()
-
-    def _close_oldest(self) -> None:
-        """Close what was opened or taken longest ago and nobody uses, as far as there is too much."""
-        idle = [key for key, rag in list(self._rags.items())[:-1] if not self._uses[rag]]
-        for key in idle[: max(0, len(self._rags) - RAGS)]:
-            self._close(key)
-
-    def let_go(self, folder: Path) -> None:
-        """Close what has the index in a folder open, which is about to go. Raises ApiError (409) while it is asked."""
-        with self._lock:
-            keys = [key for key, rag in self._rags.items() if str(folder.resolve()) in rag.folders]
-            if any(self._uses[self._rags[key]] for key in keys):
-                raise ApiError(409, "conflict", "a question asks this index now", "wait until it is answered")
-            for key in keys:
-                self._close(key)
-
-    def _close(self, key: Values) -> None:
-        rag = self._rags.pop(key)
-        del self._uses[rag]
-        rag.close()
-
-    @property
+    @cached_property
     def history(self) -> History:
         """What is kept of questions in the data folder: chats, records and judgements."""
-        with self._lock:
-            self._history = self._history or History.open(self.settings.data_folder)
-            return self._history
+        return History.open(self.settings.data_folder)
 
     def close(self) -> None:
         """Stop every job and close what is open; what fails to close keeps nothing else open."""
@@ -152,10 +93,8 @@ class Workspace:
         self.closing.set()
         self.jobs.close()
         with ExitStack() as opened:
-            for part in (self._history, self.pages, *self._rags.values()):
-                if part is not None:
-                    opened.callback(part.close)
-            self._rags.clear()
+            for part in (*([self.history] if "history" in vars(self) else ()), self.pages, self.rags):
+                opened.callback(part.close)
 
 
 def workspace_of(request: Request) -> Workspace:

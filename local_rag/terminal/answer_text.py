@@ -1,4 +1,4 @@
-"""The text of an answer in a terminal, drawn from the nodes of `text.nodes`: no markup of a model or a file is left."""
+"""A written text in a terminal, drawn from the nodes of `text.nodes`: no markup of a model or a file is left."""
 
 from __future__ import annotations
 
@@ -8,27 +8,18 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from local_rag.core.answer import Answer
 from local_rag.terminal.console import PlainTable
-from local_rag.text.nodes import Node, answer_tree
+from local_rag.text.blocks import BLOCKS
+from local_rag.text.nodes import Node
 
 STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "bold", "del": "strike"}
-BLOCKS = ("p", "ul", "ol", "quote", "h", "table", "pre")
 
 
-def answer_text(answer: Answer) -> Iterator[RenderableType]:
-    """The text in parts, an empty line between two.
+def drawn(nodes: Sequence[Node]) -> Iterator[RenderableType]:
+    """Draw each node that is a block, and what stands in a line without any.
 
-    Its answering words are bold, and what its passages do not carry in full is marked behind the sentence.
+    Answering words are bold, and what the passages do not carry in full is marked behind its sentence.
     """
-    for number, block in enumerate(_blocks(answer_tree(answer))):
-        if number:
-            yield ""
-        yield block
-
-
-def _blocks(nodes: Sequence[Node]) -> Iterator[RenderableType]:
-    """Each block of a text, or what stands in a line without any."""
     line: list[Node] = []
     for node in nodes:
         if node["t"] in BLOCKS:
@@ -53,11 +44,11 @@ def _block(node: Node) -> RenderableType:
         table, first = PlainTable(gap=1), node.get("n", 1)
         for number, item in enumerate(children, first):
             sign = f"{number}." if kind == "ol" else "-"
-            table.add_row(sign, Group(*_blocks(item["c"])))
+            table.add_row(sign, Group(*drawn(item["c"])))
         return table
     if kind in ("quote", "pre"):
         table = PlainTable(gap=1)
-        table.add_row(" ", Group(*_blocks(children)))
+        table.add_row(" ", Group(*drawn(children)))
         return table
     return _text(children, STYLES.get(kind, ""))
 

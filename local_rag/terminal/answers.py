@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.answer import Answer, Citation, Conflict
+from local_rag.core.answer import Answer, Citation
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import conflict_line, position_date, when
+from local_rag.runtime.export import when
 from local_rag.runtime.trace_lines import verdicts_line
-from local_rag.terminal.answer_text import answer_text
+from local_rag.terminal.answer_text import drawn
 from local_rag.terminal.console import PlainTable, link
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
-from local_rag.text.display import is_url, short_path, shorten
+from local_rag.text.answer_texts import ENGLISH
+from local_rag.text.blocks import (
+    Disagreement,
+    Nearest,
+    Note,
+    Quotes,
+    Source,
+    Tone,
+    Written,
+    blocks,
+    source_of,
+    sources_of,
+)
+from local_rag.text.display import joined, short_path, shorten
 from local_rag.text.markup import as_read
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.runtime.kept import Thread, Turn
+    from local_rag.runtime.kept import AnsweredTurn, Thread
+
+Quoted = set[tuple[int, str]]
+"""The quotes of an answer by number and words."""
 
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
@@ -49,102 +65,112 @@ COLOURS = {
 
 
 def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[RenderableType]:
-    """The answer and its citations; what is not fully grounded says so first, a follow-up how it was understood."""
-    texts = texts_in(answer.language)
-    lines, silent = texts.lines(answer), answer.status == "abstained"
-    if lines["understood"]:
-        yield Text(lines["understood"], "dim")
-    if lead := texts.lead(answer):
-        reason = f": {answer.reason}." if answer.reason else "."
-        yield Text.assemble((lead, "red" if answer.status == "ungrounded" else "yellow"), reason)
-    if silent:
-        yield from _nearest(answer, lines, label, texts)
+    """The blocks of an answer, an empty line before each that is no sentence of the program's own."""
+    quoted = {(citation.number, citation.quote) for citation in answer.citations}
+    begun = False
+    for block in blocks(answer, label):
+        parts = [*_PARTS[block.kind](block, quoted)]
+        if begun and not isinstance(block, Note):
+            yield ""
+        yield from parts
+        begun = begun or (bool(parts) and not (isinstance(block, Note) and block.name == "understood"))
+
+
+def _note(note: Note, _: Quoted) -> Iterator[RenderableType]:
+    if note.name == "status" and note.tone == "quiet":
         return
-    if lead:
-        yield ""
-    yield from answer_text(answer)
-    if lines["removed"]:
-        yield Text(lines["removed"], "yellow")
-    for conflict in answer.conflicts:
-        yield ""
-        yield from _disagreement(conflict, answer, label, texts)
-    if answer.citations:
-        yield ""
-        yield _citations(answer, label, texts)
-    if lines["dropped"]:
-        yield Text(f"({lines['dropped']})", "dim")
+    if note.name == "status":
+        yield Text.assemble((note.text, _STYLES[note.tone]), f": {note.reason}." if note.reason else ".")
+    elif note.name == "dropped":
+        yield Text(f"({note.line})", "dim")
+    else:
+        yield Text(note.line, "dim" if note.name == "understood" else _STYLES[note.tone])
 
 
-def _nearest(answer: Answer, lines: dict[str, str], label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
-    if lines["nearest"]:
-        table = PlainTable(gap=1)
-        for citation in answer.nearest:
-            why = f" ({shorten(citation.why, QUOTE_WIDTH)})" if citation.why else ""
-            where = location(citation, label, texts)
-            table.add_row(" ", Text.assemble(where, ", ", _quote(citation, texts, doubts=False), (why, "dim")))
-        yield from ("", lines["nearest"], table)
-    yield from (lines[name] for name in ("nothing_near", "about") if lines[name])
+def _written(part: Written, _: Quoted) -> Iterator[RenderableType]:
+    yield from drawn(part.nodes)
 
 
-def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
-    """What each side says, since when, and where; with its quote, unless that stands among the citations below."""
-    below = {(citation.number, citation.quote) for citation in answer.citations}
-    yield Text(conflict_line(conflict, texts), "yellow")
+def _sides(part: Written, _: Quoted) -> Iterator[RenderableType]:
+    """Each side below its name, an empty line between two."""
+    for number, line in enumerate(drawn(part.nodes)):
+        if number and number % 2 == 0:
+            yield ""
+        yield line
+
+
+def _disagreement(block: Disagreement, quoted: Quoted) -> Iterator[RenderableType]:
+    """What each side says, since when, and where; with its quote, unless that stands among the quotes below."""
+    yield Text(block.title, "yellow")
     table = PlainTable()
-    for position in conflict.positions:
-        said, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)
-        for citation in position.citations:
-            where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts))
-            if citation.title and not citation.source.endswith(citation.title):
-                where = Text.assemble(f"[{citation.number}] {citation.title} (", location(citation, label, texts), ")")
-            if (citation.number, citation.quote) not in below:
-                quote = Text(f'"{shorten(as_read(citation.quote), QUOTE_WIDTH)}"', "dim")
-                quote.highlight_words([position.text], "bold")
+    for side in block.sides:
+        said, when = Text(shorten(side.text, QUOTE_WIDTH), "bold"), side.when
+        for source in side.sources:
+            where = Text.assemble(f"[{source.citation.number}] ", location(source))
+            if source.about:
+                where.append(f" ({source.about})")
+            if (source.citation.number, source.citation.quote) not in quoted:
+                quote = Text(f'"{shorten(source.read, QUOTE_WIDTH)}"', "dim")
+                quote.highlight_words([side.text], "bold")
                 where = Text.assemble(where, ", ", quote)
-            table.add_row("", date, said, where)
-            said, date = Text(), ""
+            table.add_row("", when, said, where)
+            said, when = Text(), ""
     yield table
 
 
-def _citations(answer: Answer, label: PathLabel, texts: AnswerTexts) -> PlainTable:
+def _quotes(block: Quotes, _: Quoted) -> Iterator[RenderableType]:
     """A row per passage; further quotes from it stand below."""
     table, last = PlainTable(gap=1), None
-    for citation in sorted(answer.citations, key=lambda citation: citation.number):
-        if citation.number == last:
-            table.add_row("", _quote(citation, texts))
-        else:
-            table.add_row(f"[{citation.number}]", citation_text(citation, label, texts))
-        last = citation.number
-    return table
+    for source in block.sources:
+        number = source.citation.number
+        table.add_row(*(("", _quote(source)) if number == last else (f"[{number}]", source_text(source))))
+        last = number
+    yield table
 
 
-def citation_text(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
+def _nearest(block: Nearest, _: Quoted) -> Iterator[RenderableType]:
+    yield block.title
+    table = PlainTable(gap=1)
+    for source in block.sources:
+        why = f" ({shorten(source.citation.why, QUOTE_WIDTH)})" if source.citation.why else ""
+        table.add_row(" ", Text.assemble(location(source), ", ", _quote(source, doubts=False), (why, "dim")))
+    yield table
+
+
+_PARTS: Mapping[str, Callable[[Any, Quoted], Iterator[RenderableType]]] = {
+    "note": _note,
+    "paragraph": _written,
+    "list": _written,
+    "rows": _written,
+    "sides": _sides,
+    "disagreement": _disagreement,
+    "quotes": _quotes,
+    "nearest": _nearest,
+}
+_STYLES: Mapping[Tone, str] = {"quiet": "", "warn": "yellow", "bad": "red"}
+
+
+def source_text(source: Source) -> Text:
     """notes/plan.pdf, p. 4, "quoted words", and what there is to doubt."""
-    return Text.assemble(location(citation, label, texts), ", ", _quote(citation, texts))
+    return Text.assemble(location(source), ", ", _quote(source))
+
+
+def _quote(source: Source, *, doubts: bool = True) -> Text:
+    text = Text(f'"{shorten(source.read, QUOTE_WIDTH)}"', "dim")
+    if doubts and source.doubt:
+        text.append(f" ({source.doubt})", "dim" if source.citation.verified else "yellow")
+    return text
 
 
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
-    table, texts = PlainTable(gap=1), texts_in(answer.language)
-    for citation in answer.quoted:
-        how = texts.how(citation)
-        characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
-        table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
-        table.add_row("", f'"{as_read(citation.quote)}"')
+    table = PlainTable(gap=1)
+    for source in sources_of(answer, label):
+        of = source.citation
+        characters = f", characters {of.start:,} to {of.end:,}" if of.located != "property" else ""
+        table.add_row(f"[{of.number}]", location(source) + Text(f"{characters} ({source.how})", "dim"))
+        table.add_row("", f'"{source.read}"')
     return table
-
-
-def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Text:
-    web = texts.web if citation.origin == "web" else texts.web_page if citation.url else ""
-    if citation.fallback_corpus:
-        web = texts.from_fallback_corpus.format(name=short_path(citation.fallback_corpus))
-    web = f" ({web})" if web else ""
-    text = Text.assemble((f'"{shorten(as_read(citation.quote), QUOTE_WIDTH)}"{web}', "dim"))
-    if citation.located == "property":
-        text.append(f" ({texts.located[citation.located]})", "dim")
-    if doubts and not citation.verified:
-        text.append(f" ({texts.not_verified})", "yellow")
-    return text
 
 
 def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
@@ -156,7 +182,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     return table
 
 
-def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
+def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
     """The questions and answers of a thread, each with the way to it in a line, or with every verdict on it."""
     table = PlainTable(gap=1)
     for number, turn in enumerate(turns, start=1):
@@ -173,6 +199,10 @@ def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdict
     return table
 
 
+ALSO_IN = 5
+"""Files that hold the same text as a passage which are named."""
+
+
 def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
     """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
     table = PlainTable(gap=1)
@@ -180,30 +210,25 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         metadata = passage.metadata
         named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
-        table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
+        table.add_row(f"[{rank}]", location(source_of(citation_of(metadata), ENGLISH, label)) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
+        if also_in := metadata.get("also_in"):
+            others = [f"{len(also_in) - ALSO_IN:,} more (--json)"] if len(also_in) > ALSO_IN else []
+            table.add_row("", Text(f"also in {joined([*map(label, also_in[:ALSO_IN]), *others])}", "dim"))
     return table
 
 
-def citation_of(passage: Document) -> Citation:
-    """A whole passage as a citation."""
-    metadata = passage.metadata
-    names = ("source", "page", "heading", "start", "end", "url")
-    known = {name: metadata[name] for name in names} | {"index": metadata.get("index", "")}
-    return Citation(number=0, quote=passage.page_content, verified=True, **known)
+def citation_of(metadata: Mapping[str, Any]) -> Citation:
+    """A whole passage as a citation, without its text."""
+    known = {name: metadata[name] for name in ("source", "page", "heading", "start", "end")}
+    known |= {name: metadata.get(name) or "" for name in ("url", "fallback_corpus", "index")}
+    return Citation(number=0, quote="", verified=True, **known)
 
 
-def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
+def location(source: Source) -> Text:
     """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
-    shown = citation.url if is_url(citation.url) else label(citation.source)
-    text = link(shown, _address(citation))
-    if where := texts.where(citation):
-        text.append(f", {where}")
-    elif citation.heading:
-        text.append(f", § {shorten(citation.heading, 80)}")
-    if citation.index:
-        text.append(f" ({texts.in_index.format(name=short_path(citation.index))})")
-    return text
+    rest = replace(source, where=shorten(source.where, 80)).place.removeprefix(source.label)
+    return link(source.label, _address(source.citation)).append(rest)
 
 
 def _address(citation: Citation) -> str:

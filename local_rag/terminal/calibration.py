@@ -53,7 +53,8 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
             f"on new questions expect about: {percent(expected.kept)} answered of those with an answer, "
             f"{percent(expected.refused)} refused of the others (cross-fitted in five parts)"
         )
-    yield from _error_lines(calibration)
+    if known := [f"{share(error)} for {name}" for name, error in calibration.ece.items() if error is not None]:
+        yield f"calibration error of the scores (ECE; 0: a score of .8 is right in 8 of 10): {joined(known)}"
     yield ""
     meanings = PlainTable()
     for name, meaning in COLUMNS.items():
@@ -74,13 +75,6 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
 def percent(value: float | None) -> str:
     """A share in whole percent: 64%."""
     return "none" if value is None else f"{value:.0%}"
-
-
-def _error_lines(calibration: Calibration) -> Iterator[str]:
-    """How far the scores are from being probabilities, where anything is labelled."""
-    known = [f"{share(error)} for {name}" for name, error in calibration.ece.items() if error is not None]
-    if known:
-        yield f"calibration error of the scores (ECE; 0: a score of .8 is right in 8 of 10): {joined(known)}"
 
 
 def _left_out(calibration: Calibration) -> Iterator[str]:

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.documents import Narrowing
+from local_rag.core.documents import CONDITIONS, Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
@@ -27,18 +27,7 @@ if TYPE_CHECKING:
     from local_rag.core.answer import Answer
 
 PROMPT = "> "
-HELP = {
-    "/new [NAME]": "begin another thread",
-    "/threads [NAME]": "list the threads, or go on with one",
-    "/from N": "go on from the N-th question, as a thread of its own",
-    "/sources": "every citation of the last answer, with its quote and where it stands",
-    "/only [CONDITIONS]": "ask only in:PATH after:DATE before:DATE type:TYPE from:NAME; off ends that, alone it shows",
-    "/graph [NAME]": "show which graph answers, or take another",
-    "/help": "this list",
-    "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
-}
-
-KEYS = {"in": "within", "after": "after", "before": "before", "type": "types", "from": "authors"}
+KEYS = {condition.option.removeprefix("--"): name for name, condition in CONDITIONS.items()}
 """A key as it is typed -> the condition that it sets."""
 EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
 
@@ -120,18 +109,9 @@ class Chat:
             self._tell(f"thread: {name}")
 
     def _command(self, name: str, argument: str) -> None:
-        commands: dict[str, Callable[[str], None]] = {
-            "/new": self._new,
-            "/threads": self._threads,
-            "/from": self._from,
-            "/sources": self._sources,
-            "/only": self._only,
-            "/graph": self._graph,
-            "/help": self._help,
-        }
-        if name not in commands:
+        if name not in COMMANDS:
             raise UsageError(f"there is no command {shorten(name, 40)}", hint="/help lists them")
-        commands[name](argument)
+        COMMANDS[name][-1](self, argument)
 
     def _new(self, name: str) -> None:
         from local_rag.runtime.kept import thread_name
@@ -209,8 +189,9 @@ class Chat:
 
     def _help(self, _: str) -> None:
         table = PlainTable()
-        for command, meaning in HELP.items():
-            table.add_row(Text(command, "cyan"), meaning)
+        for name, (typed, meaning, _do) in COMMANDS.items():
+            table.add_row(Text(f"{name} {typed}", "cyan"), meaning)
+        table.add_row(Text("/quit", "cyan"), "leave; Ctrl-D does the same, Ctrl-C stops a question")
         self._show(table)
 
     def _show(self, part: RenderableType) -> None:
@@ -222,6 +203,22 @@ class Chat:
     def _newline(self) -> None:
         if self._terminal:
             stderr().print()
+
+
+COMMANDS: dict[str, tuple[str, str, Callable[[Chat, str], None]]] = {
+    "/new": ("[NAME]", "begin another thread", Chat._new),
+    "/threads": ("[NAME]", "list the threads, or go on with one", Chat._threads),
+    "/from": ("N", "go on from the N-th question, as a thread of its own", Chat._from),
+    "/sources": ("", "every citation of the last answer, with its quote and where it stands", Chat._sources),
+    "/only": (
+        "[CONDITIONS]",
+        "ask only in:PATH after:DATE before:DATE type:TYPE from:NAME; off ends that, alone it shows",
+        Chat._only,
+    ),
+    "/graph": ("[NAME]", "show which graph answers, or take another", Chat._graph),
+    "/help": ("", "this list", Chat._help),
+}
+"""What may be typed behind each command, and what it does."""
 
 
 def read_line(terminal: bool) -> str:
@@ -253,13 +250,13 @@ def typed_conditions(argument: str) -> Narrowing:
             keys = joined([f"{known}:" for known in KEYS], "or")
             raise UsageError(f"/only takes {keys} with a value, or off, not {shorten(part, 40)!r}", hint=EXAMPLE)
         values[KEYS[key]].append(value)
-    for name in ("after", "before"):
-        if len(values.get(name, [])) > 1:
-            raise UsageError(f"/only takes one {name}:", hint=EXAMPLE)
-    after, before = ("".join(values.get(name, ())) for name in ("after", "before"))
-    within, types, authors = (tuple(values.get(name, ())) for name in ("within", "types", "authors"))
+        if len(values[KEYS[key]]) > 1 and not CONDITIONS[KEYS[key]].several:
+            raise UsageError(f"/only takes one {key}:", hint=EXAMPLE)
+    conditions: dict[str, Any] = {
+        name: given if CONDITIONS[name].several else given[0] for name, given in values.items()
+    }
     try:
-        return Narrowing(within, after, before, types, authors)
+        return Narrowing(**conditions)
     except UsageError as error:
         raise UsageError(re.sub(r"--(after|before)\b", r"\1:", str(error)), hint=EXAMPLE) from error
 

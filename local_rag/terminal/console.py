@@ -118,10 +118,13 @@ def write_traceback(error: BaseException) -> None:
 
 def confirm(question: str) -> bool:
     """Whether a person says yes on the terminal; without a terminal nobody is asked, and it is yes."""
-    if not sys.stdin.isatty():
-        return True
+    return not sys.stdin.isatty() or says_yes(question, stderr())
+
+
+def says_yes(question: str, console: Console) -> bool:
+    """Whether a person types yes; the end of the input is a no."""
     try:
-        reply = stderr().input(f"{question} [y/N] ", markup=False, emoji=False)
+        reply = console.input(f"{question} [y/N] ", markup=False, emoji=False)
     except EOFError:
         return False
     return reply.strip().lower() in ("y", "yes")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from local_rag.diagnostics.check import Check
-from local_rag.diagnostics.network import Contact, Recording
+from local_rag.diagnostics.network import Recording
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import plural
 
@@ -29,7 +29,9 @@ def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterato
     first, *others = _finding(recording)
     yield Text(first, "green" if recording.code == 0 else "red")
     yield from map(Text, others)
-    yield from (Text(_away(contact), "red") for contact in recording.away)
+    for contact in recording.away:
+        did = "LOOKED UP" if contact.what == "name look-up" else "CONTACTED OR TRIED"
+        yield Text(f"  {did} {contact} ({contact.by})", "red")
     for contact in recording.contacts:
         if contact.what == "loopback":
             yield Text(f"on this machine: {contact} ({contact.by})")
@@ -41,7 +43,8 @@ def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterato
 
 def _finding(recording: Recording) -> list[str]:
     method = f"(method: {recording.method})"
-    failed = [] if recording.answer_status else [_failure(recording)]
+    ended = f"exit code {recording.exit_code}" if recording.exit_code >= 0 else "it was ended"
+    failed = [] if recording.answer_status else [f"the question was not answered ({ended})"]
     if recording.away:
         lookups = sum(contact.what == "name look-up" for contact in recording.away)
         hosts = plural(len(recording.away) - lookups, "host")
@@ -50,13 +53,3 @@ def _finding(recording: Recording) -> list[str]:
         return [f"nothing is proven: 0 hosts contacted, but {failed[0]} {method}"]
     left = "nothing left this machine" if recording.complete else "nothing was seen to leave this machine"
     return [f"{left}: 0 hosts contacted {method}"]
-
-
-def _failure(recording: Recording) -> str:
-    ended = f"exit code {recording.exit_code}" if recording.exit_code >= 0 else "it was ended"
-    return f"the question was not answered ({ended})"
-
-
-def _away(contact: Contact) -> str:
-    did = "LOOKED UP" if contact.what == "name look-up" else "CONTACTED OR TRIED"
-    return f"  {did} {contact} ({contact.by})"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.answer import Citation
 from local_rag.core.errors import LocalRagError
 from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.verdicts import Call, Graded
@@ -20,8 +19,18 @@ from local_rag.diagnostics.kept import Kept
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
-from local_rag.terminal.answers import COLOURS, LONGEST, QUOTE_WIDTH, answer_parts, location, verdict_text
+from local_rag.terminal.answers import (
+    COLOURS,
+    LONGEST,
+    QUOTE_WIDTH,
+    answer_parts,
+    citation_of,
+    location,
+    verdict_text,
+)
 from local_rag.terminal.console import PlainTable
+from local_rag.text.answer_texts import ENGLISH
+from local_rag.text.blocks import source_of
 from local_rag.text.display import is_url, joined, normal, plural, short_path, shorten
 from local_rag.text.markup import as_read, unmarked
 from local_rag.text.metadata import short_id
@@ -128,7 +137,9 @@ def _nodes(run: KeptRun, passages: RunPassages, whole: bool) -> Iterator[Rendera
                 drafts = line["state"].get("drafts", [])[rejected:]
                 rejected += len(drafts)
                 for draft in drafts:
-                    rows.add_row("", Text("rejected", "red"), _draft(draft, whole))
+                    said = unmarked(draft["text"]) if whole else shorten(as_read(draft["text"]), LONGEST)
+                    why = (f" ({shorten(draft['why'], LONGEST)})", "dim")
+                    rows.add_row("", Text("rejected", "red"), Text.assemble(f'"{said}"', why))
             else:
                 for kind, text in _rows(line, passages, whole):
                     rows.add_row("", Text(kind, "dim"), text)
@@ -156,33 +167,15 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
         yield "web", Text(f"asked {line['engine']}: {line['query']}")
 
 
-def passage_location(passage: Line, passages: RunPassages) -> Text:
-    """Where a passage stands, the beginning of its ID, and its similarity: notes/plan.md, p. 4 (a1b2c3) 0.71."""
-    text = location(_citation(passage), passages.label)
-    score = passage.get("score")
-    return text.append(
-        f" ({short_id(passage['chunk_id'])}){f' {score:.2f}' if isinstance(score, float) else ''}", "dim"
-    )
-
-
 def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
-    text = passage_location(passage, passages).append("  ")
+    """Where a passage stands, its ID, similarity and text: notes/plan.md, p. 4 (a1b2c3) 0.71  "It costs…"."""
+    text, score = location(source_of(citation_of(passage), ENGLISH, passages.label)), passage.get("score")
+    similarity = f" {score:.2f}" if isinstance(score, float) else ""
+    text.append(f" ({short_id(passage['chunk_id'])}){similarity}", "dim").append("  ")
     content, why = passages.text(passage)
     if content is None:
         return text.append(f"({why})", "yellow")
     return text.append(unmarked(content) if whole else f'"{shorten(as_read(content), QUOTE_WIDTH)}"', "dim")
-
-
-def _citation(passage: Line) -> Citation:
-    names = ("source", "page", "heading", "start", "end")
-    known: dict[str, Any] = {name: passage[name] for name in names}
-    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "fallback_corpus", "index")}
-    return Citation(number=0, quote="", verified=True, **known, **address)
-
-
-def _draft(draft: Line, whole: bool) -> Text:
-    text = unmarked(draft["text"]) if whole else shorten(as_read(draft["text"]), LONGEST)
-    return Text.assemble(f'"{text}"', (f" ({shorten(draft['why'], LONGEST)})", "dim"))
 
 
 def setting_text(value: object) -> str:
@@ -203,7 +196,7 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
         name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)
-        table.add_row(item.kind, item.at[:16].replace("T", " "), plural(len(item.sources), "file"), name)
+        table.add_row(item.kind, _when(item.at), plural(len(item.sources), "file"), name)
     return table
 
 

@@ -68,20 +68,26 @@ def report_parts(
     if report.ignored:
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds_in_words(report.ignored)}"
     yield from _scans(report, command, label)
-    yield from _removed(report, label)
-    yield from _skipped(report.skipped, label, all_warnings)
+    told = {file.path for file in (*report.forgotten, *report.skipped)}  # what is broken is told below
+    missing = [Skipped(path, "not there any more") for path in report.removed if path not in told]
+    yield from _reasons("Removed from the index", [*missing, *report.forgotten], label)
+    new = [file for file in report.skipped if file.new or all_warnings]
+    yield from _reasons("Skipped, wholly or in part", sorted(new, key=lambda file: not file.new), label, all_warnings)
+    if old := len(report.skipped) - len(new):
+        yield f"{plural(old, 'file')} skipped as before: the same command with --all-warnings says why"
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
     if pages_left:
         yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
 
 
 def _passages(report: SyncReport, command: str) -> str:
-    """7,629 passages: 7,200 embedded, 429 reused; of both phases what they did."""
+    """What both phases did: "7,629 passages of text, 7,200 embedded; 31 of 40 documents with a date"."""
     parts = [f"{report.embedded:,} embedded"] if report.embedded else []
     parts += [f"{report.reused:,} with a vector of before"] if report.reused else []
     parts += [f"{report.not_embedded:,} without a vector yet ({command})"] if report.not_embedded else []
     stored = [f"{plural(report.chunks, 'passage')} of text"] if report.chunks else []
-    return ", ".join([*stored, *parts])
+    dated = f"{report.dated:,} of {plural(report.documents, 'document')} with a date" if report.chunks else ""
+    return "; ".join(filter(None, (", ".join([*stored, *parts]), dated)))
 
 
 def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
@@ -97,20 +103,6 @@ def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
 
 def _patterns(patterns: Iterable[str]) -> str:
     return joined(shorten(on_one_line(pattern), 60) for pattern in patterns)
-
-
-def _removed(report: SyncReport, label: PathLabel) -> Iterator[RenderableType]:
-    """What went from the index: what rules leave out, and what is not there any more; broken files are told below."""
-    told = {file.path for file in (*report.forgotten, *report.skipped)}
-    missing = [Skipped(path, "not there any more") for path in report.removed if path not in told]
-    yield from _reasons("Removed from the index", [*missing, *report.forgotten], label)
-
-
-def _skipped(skipped: Sequence[Skipped], label: PathLabel, all_warnings: bool) -> Iterator[RenderableType]:
-    new, old = ([file for file in skipped if file.new is new] for new in (True, False))
-    yield from _reasons("Skipped, wholly or in part", [*new, *old] if all_warnings else new, label, whole=all_warnings)
-    if old and not all_warnings:
-        yield f"{plural(len(old), 'file')} skipped as before: the same command with --all-warnings says why"
 
 
 def _reasons(title: str, files: Iterable[Skipped], label: PathLabel, whole: bool = False) -> Iterator[RenderableType]:
@@ -141,29 +133,34 @@ def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
     return [*lines, f"and more in {plural(rest, 'folder')} (--json names all)"] if rest else lines
 
 
-def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index") -> PlainTable:
+def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index", changed: int = 0) -> PlainTable:
     """What `local-rag status` says of an index, and of what computes the vectors of questions.
 
-    `command` makes the vectors that are missing.
+    `command` makes the vectors that are missing, and reads the files that are `changed` or gone since.
     """
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
+    vectors = "ready" if status.cache_fresh else "their codes will be made at the next search"
     rows = {
         "index": short_path(status.path),
         "files": f"{status.files:,}{pages} ({parts})",
         "about": on_one_line(for_terminal(status.about or f"{status.summary} (from the catalog)")),
         "from": "\n".join(map(_root, status.root_options)) or "none",
         "size": format_bytes(status.bytes),
+        "dates": f"{status.dated:,} of {plural(status.documents, 'document')} with a date",
         "last sync": status.last_sync or "never",
         "embedder": f"{status.embedder} ({plural(status.dimension, 'dimension')})",
         "runtime": runtime,
         "passages": f"at most {status.chunk_size} tokens, overlap {status.chunk_overlap}",
         "embedded": _embedded(status, command),
         "fingerprint": status.fingerprint,
-        "vectors": _vectors(status),
+        "vectors": vectors if status.embedded else "none yet",
     }
-    if paces := _paces(status):
-        rows["last pace"] = paces
+    if changed:
+        rows["changed"] = f"{plural(changed, 'file')} changed or gone since: {command}"
+    phases = {"text": status.text_pace, "embedding": status.embedding_pace}
+    if paces := [f"{name} {_pace(pace)}" for name, pace in phases.items() if pace]:
+        rows["last pace"] = ", ".join(paces)
     table = PlainTable()
     for name, value in rows.items():
         table.add_row(Text(name, "dim"), value)
@@ -182,18 +179,6 @@ def _embedded(status: IndexStatus, command: str) -> str:
     if status.seconds_left is not None:
         left = f"\n{time_left(status.seconds_left)} at the pace of the last run ({_pace(status.embedding_pace)})"
     return f"{line}{left}\n{command}"
-
-
-def _vectors(status: IndexStatus) -> str:
-    if not status.embedded:
-        return "none yet"
-    return "ready" if status.cache_fresh else "their codes will be made at the next search"
-
-
-def _paces(status: IndexStatus) -> str:
-    """How fast the phases of an indexing were, as far as they ran."""
-    phases = {"text": status.text_pace, "embedding": status.embedding_pace}
-    return ", ".join(f"{name} {_pace(pace)}" for name, pace in phases.items() if pace)
 
 
 def _pace(pace: float) -> str:
@@ -217,7 +202,11 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         yield Text("nothing is indexed")
         return
     head = ("size", "changed", "passages", "file")
-    rows = [(format_bytes(file.size), _date(file), f"{file.chunks:,}", label(file.path)) for file in files]
+    days = [datetime.fromtimestamp(file.modified or file.indexed_at) for file in files]  # a web page has the latter
+    rows = [
+        (format_bytes(file.size), f"{day:%Y-%m-%d}", f"{file.chunks:,}", label(file.path))
+        for file, day in zip(files, days, strict=True)
+    ]
     widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
     yield Text(_line(head, widths), "dim")
     for first in range(0, len(files), _AT_ONCE):
@@ -227,7 +216,7 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
             if line := _document_line(file, row[-1]):
                 lines.append(f"  {line}", "dim")
             lines.append("\n")
-            for warning in (*file.warnings, *_waiting(file)):
+            for warning in filter(None, (*file.warnings, waiting_line(file.embedded, file.chunks))):
                 lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
         lines.rstrip()
         yield lines
@@ -242,12 +231,3 @@ def _document_line(file: IndexedFile, label: str) -> str:
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """The first three columns to the right, the last to the left."""
     return "  ".join([*(cell.rjust(width) for cell, width in zip(cells[:3], widths, strict=False)), cells[3]])
-
-
-def _waiting(file: IndexedFile) -> list[str]:
-    return [line] if (line := waiting_line(file.embedded, file.chunks)) else []
-
-
-def _date(file: IndexedFile) -> str:
-    """The day of a file's last change; that of its indexing for a page of the web."""
-    return datetime.fromtimestamp(file.modified or file.indexed_at).strftime("%Y-%m-%d")

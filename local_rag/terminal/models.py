@@ -43,7 +43,9 @@ def model_parts(report: ModelReport) -> Iterator[RenderableType]:
         )
     yield table
     yield ""
-    yield Text(_legend(report), "dim")
+    used, memory = "* in use." if report.answering else "* would be used.", report.memory
+    fits = f"fits: into this machine's {format_bytes(memory or 0)}; tight: takes more than {TIGHT:.0%} of it."
+    yield Text(f"{used} {'This system does not say how much memory it has.' if memory is None else fits}", "dim")
     if not report.problem:
         yield from _next(report)
 
@@ -57,13 +59,6 @@ def _state(model: ModelEntry, *, known: bool) -> str:
         return f"installed, {format_bytes(model.installed)}"
     download = format_bytes(model.download) if model.download else ""
     return ", ".join(filter(None, ("not installed", download))) if known else f"download {download or UNKNOWN}"
-
-
-def _legend(report: ModelReport) -> str:
-    used, memory = "* in use." if report.answering else "* would be used.", report.memory
-    if memory is None:
-        return f"{used} This system does not say how much memory it has."
-    return f"{used} fits: into this machine's {format_bytes(memory)}; tight: takes more than {TIGHT:.0%} of it."
 
 
 def _next(report: ModelReport) -> Iterator[RenderableType]:

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rich.console import Console, Group, RenderableType
@@ -21,7 +22,7 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.events import Done, Event, Note, Started, Token, WebQuery
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.trace_lines import trace_line, usage_line
-from local_rag.terminal.console import TerminalDisplay
+from local_rag.terminal.console import TerminalDisplay, says_yes
 from local_rag.text.display import joined, short_path
 from local_rag.text.markup import closed, unmarked
 
@@ -52,7 +53,7 @@ class QuestionRunner:
     @cached_property
     def label(self) -> PathLabel:
         """How the files of the index are named."""
-        return self.rag.index.path_labels()
+        return self.rag.corpus.path_labels(Path.cwd())
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""
@@ -66,8 +67,7 @@ class QuestionRunner:
 
     def chosen_files(self, narrowing: Narrowing) -> int | None:
         """How many files a narrowing leaves; None for a corpus that lists none. Raises UsageError if none is left."""
-        files = getattr(self.rag.index, "files", None)
-        return len(files(narrowing)) if files else None
+        return len(self.rag.corpus.files(narrowing)) or None
 
     def say_conditions(self) -> None:
         for line in condition_lines(self.rag):
@@ -76,9 +76,8 @@ class QuestionRunner:
 
 def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
-    notes: list[str] = getattr(rag.index, "waiting_notes", list)()
-    idle = idle_lines(rag.settings.values, rag.engine.name)
-    return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *notes, *idle]
+    idle = idle_lines(rag.settings.values, writes=rag.engine.writes)
+    return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *rag.corpus.waiting_notes(), *idle]
 
 
 def _fallback_corpus(rag: Rag) -> list[str]:
@@ -108,11 +107,11 @@ def _calibrated(rag: Rag) -> list[str]:
     return [f"note: {void.line}"] if void else []
 
 
-def idle_lines(values: Values, engine: str) -> list[str]:
-    """A note for each option that was set and changes nothing with this engine and graph."""
+def idle_lines(values: Values, *, writes: bool) -> list[str]:
+    """A note for each option that was set and changes nothing with this graph, and an engine that writes or quotes."""
     retrieve = values.self_rag.retrieve if values.graph == "self-rag" else "always"
     notes = []
-    if engine == "extractive":
+    if not writes:
         if values.explain:
             notes.append("explain changes nothing: the extractive engine says why anyway, see --trace")
         if values.direct:
@@ -186,17 +185,14 @@ class QuestionDisplay:
             return False
         if self._live:
             self._live.stop()
-        try:
-            reply = self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False, emoji=False)
-        except EOFError:
-            reply = ""
+        allowed = says_yes(f"{line}\n  may these words leave?", self.console)
         if self._live:
             self._live.start()
-        return reply.strip().lower() in ("y", "yes")
+        return allowed
 
     def show(self, event: Event) -> None:
         """Show one event that is not the last."""
-        if isinstance(event, Started):
+        if isinstance(event, Started) and event.doing:
             self._spinner.update(text=Text(f"{event.doing}…", "dim"))
             if not self._live:
                 self._say(f"{event.doing}…")

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Answer, Certainty, Citation, QuoteMatch, Status
+from local_rag.core.documents import FileChange
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
+from local_rag.text.display import joined
 from local_rag.text.words import NAMES, code_of, detected
 
 Count = tuple[str, str]
@@ -89,6 +91,7 @@ class AnswerTexts:
     no_answer = "No answer"
     understood = "understood as: {question}"
     removed = "(taken out, because the passages do not say it: {sentences})"
+    lacks = "No cited passage mentions {names}: this may be about something else."
     positions = "What they say, the newest first:"
     positions_of_a_day = "What they say:"
     changed = "file changed {date}"
@@ -100,6 +103,11 @@ class AnswerTexts:
     page = "p. {page}"
     ocr = "read by OCR ({confidence})"
     unsure_ocr = "OCR was not sure of a line that is quoted"
+    cites_changed = "a file that is cited is not as it was indexed; local-rag index reads it again"
+    became: Mapping[FileChange, str] = {
+        "changed": "changed since it was indexed",
+        "gone": "is not there any more",
+    }
     web = "web"
     web_page = "web page"
     from_fallback_corpus = "from the fallback corpus {name}"
@@ -146,14 +154,14 @@ class AnswerTexts:
         return self.leads.get(answer.status, "")
 
     def lines(self, answer: Answer) -> dict[str, str]:
-        """Sentences about an answer, empty where they do not apply; `nearest` is a title."""
+        """Sentences about an answer, empty where they do not apply."""
         silent, understood = answer.status == "abstained", answer.asked not in ("", answer.question)
         lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
         removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
         return {
             "understood": self.understood.format(question=" ".join(answer.asked.split())) if understood else "",
             "removed": self.removed.format(sentences=removed) if removed else "",
-            "nearest": self.nearest if silent and answer.nearest else "",
+            "lacks": self.lacks.format(names=joined(map(repr, answer.lacks), "or")) if answer.lacks else "",
             "nothing_near": self.nothing_near if lacks else "",
             "about": self.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
             "dropped": self.count(self.dropped, answer.dropped_citations) if answer.dropped_citations else "",
@@ -162,7 +170,7 @@ class AnswerTexts:
     def grounds(self, answer: Answer) -> str:
         """What a grounded answer rests on: whether it is quotes or a model's words, and whether all is from files."""
         files = all(citation.origin == "files" for citation in answer.citations)
-        return self.grounded[answer.engine == "extractive", files]
+        return self.grounded[answer.quotes_only, files]
 
     def how(self, citation: Citation) -> str:
         """How a quote was located in its passage; that of a row or record is no text of the file itself."""
@@ -232,6 +240,7 @@ class German(AnswerTexts):
     no_answer = "Keine Antwort"
     understood = "verstanden als: {question}"
     removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
+    lacks = "Keine zitierte Textstelle nennt {names}: das handelt vielleicht von etwas anderem."
     positions = "Was darin steht, das Neueste zuerst:"
     positions_of_a_day = "Was darin steht:"
     changed = "Datei geändert {date}"
@@ -243,6 +252,11 @@ class German(AnswerTexts):
     page = "S. {page}"
     ocr = "durch OCR gelesen ({confidence})"
     unsure_ocr = "OCR war sich einer zitierten Zeile nicht sicher"
+    cites_changed = "eine zitierte Datei ist nicht mehr so, wie sie indexiert wurde; local-rag index liest sie neu"
+    became: Mapping[FileChange, str] = {
+        "changed": "seit dem Indexieren geändert",
+        "gone": "nicht mehr da",
+    }
     web = "Web"
     web_page = "Webseite"
     from_fallback_corpus = "aus dem Ersatzkorpus {name}"

@@ -100,6 +100,11 @@ def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = 
     return text, dropped
 
 
+def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, int]:
+    """A text without the numbers that name none of these documents, and how many those were."""
+    return remapped(text, {number: number for number in range(1, len(documents) + 1)}, documents)
+
+
 def nearest(
     documents: Iterable[Document], question: str, whys: Mapping[str, str], texts: AnswerTexts = ENGLISH
 ) -> tuple[Citation, ...]:

@@ -1,14 +1,21 @@
 """Questions about a document itself: what it is about, who wrote it, when, its title, what it says of something.
 
 The forms of English and German questions, as regular expressions over the whole question. Which document is meant is
-for `index.document_names` to say; a name that no document has makes the question an ordinary one.
+for `index.named_documents` to say; a name that no document has makes the question an ordinary one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from local_rag.text.names import head
+from local_rag.text.words import content_words, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 Asks = Literal["content", "author", "date", "title", "field", "topic"]
 """What of a document is asked for: `field` is any other line of its head ("Status: Final"), `topic` what it says."""
@@ -102,3 +109,19 @@ def document_question(question: str) -> DocumentQuestion | None:
             if name:
                 return DocumentQuestion(asks, name, parts.get("topic", ""), parts.get("field", "").casefold())
     return None
+
+
+def question_to_read(question: str, documents: Sequence[Document]) -> str:
+    """The question as an evaluator reads it with these passages; whoever reads them for it reads with the same.
+
+    Of a question for what somebody or some document says of something, only the something, if the passages name that
+    somebody or the search `named` the document: the author of a text stands in its head, not in its sentences.
+    """
+    form = document_question(question)
+    if form is None or form.asks != "topic":
+        return question
+    who = set(content_words(form.name))
+    named = any(document.metadata.get("named") for document in documents)
+    if not named and not (who and any(who <= set(words(f"{head(d)} {d.page_content}")) for d in documents)):
+        return question
+    return f"{form.topic}?" if re.match(_CLAUSE, form.topic, re.IGNORECASE) else f"What about {form.topic}?"

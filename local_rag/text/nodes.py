@@ -68,14 +68,14 @@ def answer_tree(answer: Answer) -> list[Node]:
     doubts = texts_in(answer.language).doubts
     return tree(
         answer.text,
-        {citation.number for citation in answer.quoted},
+        {citation.number for citation in answer.cited},
         [(highlight.start, highlight.end) for highlight in answer.highlights],
         [
             (_end(answer.text, sentence), {"t": "doubt", "s": doubts[sentence.support], "support": sentence.support})
             for sentence in answer.sentences
             if sentence.support in doubts
         ],
-        quotes=answer.engine == "extractive",
+        quotes=answer.quotes_only,
     )
 
 
@@ -105,7 +105,7 @@ def tree(
     text = _SIGNS.sub("\ufffd", view.text)
     for at, sign in sorted([*signs, *((at, DOUBT) for at, _ in doubts)], reverse=True):
         text = f"{text[:at]}{sign}{text[at:]}"
-    reader = Reader(numbers, [node for _, node in doubts])
+    reader = NodeReader(numbers, [node for _, node in doubts])
     if not (_OF_BLOCKS.search(text) or (not quotes and _OF_LINES.search(without_marks(text)))):
         return [{"t": "p", "c": reader.lines(block)} for block in re.split(r"\n\s*\n", text.strip()) if block]
     from markdown_it.tree import SyntaxTreeNode  # takes a tenth of the time of a question
@@ -132,7 +132,7 @@ def _parser(quotes: bool) -> MarkdownIt:
     return parser.disable([*_FALSE_FRIENDS])
 
 
-class Reader:
+class NodeReader:
     """Makes nodes of what was parsed, in the order of the text."""
 
     def __init__(self, numbers: Collection[int], doubts: Sequence[Node]) -> None:

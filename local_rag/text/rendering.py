@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from local_rag.text.markup import View
-from local_rag.text.nodes import BEGIN, END, Node, Reader, same_length
+from local_rag.text.nodes import BEGIN, END, Node, NodeReader, same_length
 from local_rag.text.rst import as_markdown
 
 BAR = " | "
@@ -105,7 +105,7 @@ def _cut(view: View, start: int, end: int | None = None) -> View:
 
 def _marked(view: View, marks: Spans) -> Iterator[Node]:
     """A text without markup, its highlights marked."""
-    return Reader((), ()).pieces(_signed(View(same_length(view.text), view.positions), marks))
+    return NodeReader((), ()).pieces(_signed(View(same_length(view.text), view.positions), marks))
 
 
 def _signed(view: View, marks: Spans, *, inline: bool = False) -> str:
@@ -205,7 +205,7 @@ class _Markdown:
     def part(self) -> Part:
         source = self._text[self._begin :]
         tokens = _parser(self._of_rst).parse(source, {"reading": self})
-        nodes = Reader((), ()).nodes(SyntaxTreeNode(tokens).children)
+        nodes = NodeReader((), ()).nodes(SyntaxTreeNode(tokens).children)
         first, last = self._kept
         if self._begin and self._window[0] < self._begin:
             front = self._text[: self._begin].strip("-+. \n")

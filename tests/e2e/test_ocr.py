@@ -54,7 +54,7 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         told = typed(capsys, "index", str(folder))
         assert re.search(
             r"OCR would read 1 page without a text layer and 1 image: pip install 'local-rag\[ocr\]' +then +"
-            r"local-rag index --ocr\n +notes/photo.png\n",
+            r"local-rag index --ocr\n +\S*notes/photo.png\n",
             told,
         )
         assert "log.pdf: page 1: no text layer" in told

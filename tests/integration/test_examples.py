@@ -42,7 +42,8 @@ def test_the_agent_asks_the_files(rag):
     call = {"name": "ask_my_files", "args": {"question": LEASE}, "id": "1"}
     model = Scripted(responses=[AIMessage("", tool_calls=[call]), AIMessage("In March.")])
     _, _, told, last = import_module("agent").agent_of(model, rag).invoke({"messages": [("user", LEASE)]})["messages"]
-    assert told.text.startswith("The lease of the flat ends on 31 March 2027. [1]") and last.text == "In March."
+    assert told.text.startswith("status: grounded\n") and last.text == "In March."
+    assert "The lease of the flat ends on 31 March 2027. [1]" in told.text
 
 
 def test_the_graph_replies_from_the_files_or_hands_over(rag):

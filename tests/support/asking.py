@@ -8,57 +8,57 @@ from contextlib import contextmanager
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
-from local_rag.core.errors import EngineError
-from local_rag.core.protocols import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.serving import a_workspace, events_of
 
 
-class Recalling(ScriptedEngine):
-    """Makes a follow-up whole from the last question, and fails where it is told to."""
-
-    broken = False
-
-    def standalone(self, question, history):
-        self.asked.append(("standalone", question, tuple(history)))
-        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
-
-    def answer(self, question, documents, attempt):
-        if self.broken:
-            raise EngineError("the model fell over", hint="ollama serve")
-        yield from super().answer(question, documents, attempt)
-
-
-class Gated(Recalling):
+class Gated(ScriptedEngine):
     """Writes its draft up to the first blank, and waits there, unless the question is stopped, until the gate opens."""
 
     def __init__(self, **script):
         super().__init__(**script)
-        self.gate, self.working = threading.Event(), threading.Event()
+        self.gate, self.working, self.left = threading.Event(), threading.Event(), threading.Event()
 
     def answer(self, question, documents, attempt):
-        for number, delta in enumerate(super().answer(question, documents, attempt)):
-            yield delta
-            self.working.set()
-            while number == 0 and not self.gate.is_set():
-                cancel.current().wait(0.02)
+        try:
+            for number, delta in enumerate(super().answer(question, documents, attempt)):
+                yield delta
+                self.working.set()
+                while number == 0 and not self.gate.is_set():
+                    cancel.current().wait(0.02)
+        finally:
+            self.left.set()
+
+
+class Steps:
+    """For `ScriptedEngine.at`: holds a question at each of these tasks, until it is let go on or stopped."""
+
+    def __init__(self, *tasks):
+        self.tasks, self._let = tasks, threading.Semaphore(0)
+
+    def __call__(self, task):
+        while task in self.tasks and not self._let.acquire(timeout=0.02):
+            cancel.check()
+
+    def go_on(self):
+        self._let.release()
 
 
 class Stubborn(Gated):
     """Like a library that works for long and looks at nothing meanwhile."""
 
     def answer(self, question, documents, attempt):
-        yield from Recalling.answer(self, question, documents, attempt)
+        yield from ScriptedEngine.answer(self, question, documents, attempt)
         self.working.set()
         self.gate.wait(30)
 
 
-def scripted(engine=None, *, web=None, corpus=None, **about):
+def scripted(engine=None, *, web=None, corpus=None, evaluator=None, **about):
     """A workspace that asks this engine, whatever index and settings a question names; they are noted in `opened`."""
     workspace = a_workspace(**about)
-    rag = opened(engine, corpus or FakeCorpus())
+    rag = opened(engine, corpus or FakeCorpus(), evaluator)
     workspace.opened, workspace.scripted = [], rag
 
     @contextmanager
@@ -128,5 +128,6 @@ def until(events, wanted):
     return next(value for name, value in events if name == wanted)
 
 
-def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or Recalling()))
+def opened(engine=None, corpus=None, evaluator=None, **flags):
+    choice = Choice(engine or ScriptedEngine(), evaluator=evaluator)
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), choice)

@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local_rag.server.workspace import Workspace
+from support.serving import served
+
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 
@@ -41,6 +44,22 @@ class Tab:
         """Type a question and press Enter."""
         self.box.fill(question)
         self.box.press("Enter")
+
+    def button(self, name: Any, **options: bool) -> Any:
+        """The buttons of this name."""
+        return self.page.get_by_role("button", name=name, **options)
+
+    def press(self, name: Any, **options: bool) -> None:
+        """Click the button of this name."""
+        self.button(name, **options).click()
+
+    def follow(self, name: str) -> None:
+        """Click the link of this name."""
+        self.page.get_by_role("link", name=name).click()
+
+    def heading(self, name: str, **options: Any) -> None:
+        """Wait until there is a heading of this name."""
+        self.page.get_by_role("heading", name=name, **options).wait_for()
 
     def see(self, text: str) -> None:
         """Wait until a text is seen outside of the live region, which repeats some."""
@@ -145,6 +164,14 @@ class Browser:
         if path is None:
             pytest.skip("there is no chromium on this machine")
         return path
+
+    @contextmanager
+    def signed_in(self, workspace: Workspace, view: str = "", **options: Any) -> Iterator[Tab]:
+        """A tab at a view of a server of this workspace."""
+        with served(workspace) as address, self.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+            if view:
+                tab.page.goto(f"{address}/{view}")
+            yield tab
 
     @contextmanager
     def tab(self, url: str, *, beside: Tab | None = None, axe: bool = False, **options: Any) -> Iterator[Tab]:

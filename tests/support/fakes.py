@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
+from local_rag.core import cancel
 from local_rag.core.documents import Catalog, Narrowing, WebResults
-from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Rewrite
+from local_rag.core.errors import EngineError
+from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Corpus, Rewrite
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
-from local_rag.index.path_labels import PathLabels
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -41,26 +43,35 @@ _SCRIPTS = {
 
 @dataclass
 class ScriptedEngine:
-    """Obeys a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites."""
+    """Obeys a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites.
+
+    A follow-up that begins with "And" is made whole with the question before it. `at` is called with the name of each
+    task before it is done: it may stop the clock, wait or raise. One that is `broken` writes no answer.
+    """
+
+    broken = False
 
     relevant: list[str] = field(default_factory=lambda: ["y"])
     drafts: list[str] = field(default_factory=lambda: ["It costs 100 euros [1]."])
     grades: list[tuple[str, int]] = field(default_factory=lambda: [("fully", 5)])
     source: str = "vectorstore"
-    rewrites: list[str] | None = None
+    rewritten: list[str] | None = None
     scores: list[list[float | None]] | None = None
     needed: bool = True
     next: list[str] = field(default_factory=lambda: ["no"])
     complexity: str = "single"
     thoughts: list[Thought] = field(default_factory=lambda: [Thought("So it is.", done=True)])
+    at: Callable[[str], object] = field(default=lambda task: None, repr=False)
     name: str = "scripted"
     describe: str = "obeys a script"
     fingerprint: str = "scripted 1"
+    writes: bool = True
+    grades_by: str = "model"
 
     def __post_init__(self):
         self.asked = []
         self._relevant, self._drafts, self._grades = map(then_last, (self.relevant, self.drafts, self.grades))
-        self._rewrites = iter(self.rewrites) if self.rewrites is not None else None
+        self._rewrites = iter(self.rewritten) if self.rewritten is not None else None
         self._scores = then_last(self.scores) if self.scores else repeat([])
         self._thoughts = then_last(self.thoughts)
         self._next = then_last(self.next)
@@ -74,58 +85,76 @@ class ScriptedEngine:
             other.asked.append((kind,))
         return other
 
+    def _called(self, task, *about):
+        self.asked.append((task, *about))
+        self.at(task)
+
     def prepare(self):
-        self.asked.append(("prepare",))
+        self._called("prepare")
 
     def close(self):
-        self.asked.append(("close",))
+        self._called("close")
 
     def route(self, question, catalog: Catalog):
-        self.asked.append(("route", question, catalog))
+        self._called("route", question, catalog)
         return Route(self.source, self.complexity if catalog.multi else "single", usage=ONE_CALL)
 
-    def needs_retrieval(self, question, catalog: Catalog, documents=(), written=""):
+    def needs_retrieval(self, question, catalog: Catalog, documents=(), written="", graded=()):
         if written:
-            self.asked.append(("goes_on", question, tuple(documents), written))
+            self._called("goes_on", question, tuple(documents), written)
             return Need(next(self._next), usage=ONE_CALL)
-        self.asked.append(("needs_retrieval", question, catalog))
+        self._called("needs_retrieval", question, catalog)
         return Need("yes" if self.needed else "no", usage=ONE_CALL)
 
     def reason(self, question, documents, thoughts):
-        self.asked.append(("reason", question, tuple(documents), tuple(thoughts)))
+        self._called("reason", question, tuple(documents), tuple(thoughts))
         return replace(next(self._thoughts), usage=ONE_CALL)
 
     def relevance(self, question, documents):
-        self.asked.append(("relevance", question, tuple(documents)))
+        self._called("relevance", question, tuple(documents))
         letters = (next(self._relevant) * len(documents))[: len(documents)]
         labels = {"y": "relevant", "n": "irrelevant", "?": "unparsed"}
         scores = [*next(self._scores), *[None] * len(documents)]
         return [Relevance(labels[x], scores[i], "", ONE_CALL if i == 0 else Usage()) for i, x in enumerate(letters)]
 
     def answer(self, question, documents, attempt):
-        self.asked.append(("answer", tuple(documents), attempt))
+        if self.broken:
+            raise EngineError("the model fell over", hint="ollama serve")
+        self._called("answer", tuple(documents), attempt)
         for word in next(self._drafts).split(" "):
             yield AnswerDelta(word + " ")
         yield AnswerDelta("", usage=ONE_CALL)
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def grade(self, question, documents, generation, *, check="both", graded=()):
         assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
-        self.asked.append(("grade", question, generation) if check == "both" else ("grade", generation, check))
+        self.asked.append(("grade", question, generation, check))
+        self.at("grade" if check == "both" else check)
         support, usefulness, *more = next(self._grades)
         sentences = tuple(more[0]) if more else ()
         grade = Grade(support, usefulness, sentences, usage=ONE_CALL)
         return replace(grade, score=more[1] if len(more) > 1 else None)
 
     def rewrite(self, question, tried, target):
-        self.asked.append(("rewrite", question, tuple(tried), target))
+        self._called("rewrite", question, tuple(tried), target)
         return Rewrite(next(self._rewrites) if self._rewrites else f"{question} {len(tried)}", ONE_CALL)
 
     def standalone(self, question, history):
-        return Rewrite(question)
+        self._called("standalone", question, tuple(history))
+        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
+
+
+def during(task, do, **script):
+    """An engine that does something before each of its tasks of this name."""
+    return ScriptedEngine(at=lambda name: do() if name == task else None, **script)
+
+
+def time_is_up():
+    """End the time of the question that is being asked."""
+    cancel.current().deadline = 0.0
 
 
 @dataclass
-class FakeCorpus:
+class FakeCorpus(Corpus):
     """Always finds its passages, less what is excluded; those with one `source` and page stand in one document."""
 
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
@@ -136,9 +165,6 @@ class FakeCorpus:
     def close(self):
         self.closed = True
 
-    def path_labels(self):
-        return PathLabels([])
-
     def search(self, query, k, *, within=(), exclude=()):
         self.queries.append((query, k, Narrowing.of(within).within, tuple(exclude)))
         return [one for one in self.passages if one.metadata["chunk_id"] not in exclude][:k]
@@ -148,9 +174,6 @@ class FakeCorpus:
 
     def count(self):
         return self.catalog().chunks
-
-    def embedded_count(self):
-        return self.count(), self.count()
 
     def vectors(self, documents):
         return [None] * len(documents)

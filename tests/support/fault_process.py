@@ -109,7 +109,7 @@ def prepare():
         importlib.import_module(name)
     encoders.import_openvino()
     vectors.FEW = 0
-    text.BATCH = embed.FIRST = embed.LEAST = embed.MOST = 4
+    text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
     SentenceTransformerEmbedder.load = lambda self: None
     SentenceTransformerEmbedder._embed = lambda self, texts: bag_of_words.embed_documents(texts)  # noqa: SLF001

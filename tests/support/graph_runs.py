@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from local_rag.config.values import Limits, Thresholds, Values
+from local_rag.core.cancel import Cancel
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
-from local_rag.graphs.state import after
 from local_rag.web.search import Off
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 QUESTION = "What does the plan cost?"
+SCRIPT = [field.name for field in fields(ScriptedEngine)]
+BEGIN, FINISH = "begin", "finish"
+"""The nodes that every graph begins and ends with."""
+
+
+def between(path):
+    """The nodes of a question between those, as one text."""
+    return " ".join(node for node in path if node not in (BEGIN, FINISH))
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question; `invoke` gives only what a graph gives back."""
-    return list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
+    """The whole state at the end of a question, with fields of its answer beside the keys."""
+    state = list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
+    answer = state["answer"]
+    told = {name: getattr(answer, name) for name in ("status", "reason", "citations", "conflicts", "nearest")}
+    return state | told | {"removed": list(answer.removed), "dropped": answer.dropped_citations}
 
 
 def parts(
-    engine=None, corpus=None, *, found=4, web=None, pages=1, direct=False, memory=False, thresholds=None, **given
+    engine=None,
+    corpus=None,
+    *,
+    found=4,
+    web=None,
+    pages=1,
+    consent=True,
+    direct=False,
+    thresholds=None,
+    late="",
+    **given,
 ):
     """(options, deps) of one question.
 
-    The corpus holds `found` passages; `web` is True for one that brings `pages`. `given` are sections of the settings,
-    or limits by their own names; a misspelt one is refused.
+    The corpus holds `found` passages; `web` is True for one that brings `pages` where there is `consent`. The time runs
+    out at the engine's task `late`, or when consent is asked for. `given` are fields of the engine, sections of the
+    settings, or limits by their own names; a misspelt one is refused.
     """
+    engine = engine or ScriptedEngine(**{name: given.pop(name) for name in [*given] if name in SCRIPT})
     limits = {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
-    values = Values(**given, limits=limits)
+    values, cancel = Values(**given, limits=limits), Cancel(1000)
+
+    def expire(task):
+        cancel.deadline = 0.0 if task == late else cancel.deadline
+
+    def may_search(query):
+        expire("consent")
+        return consent
+
+    if late:
+        engine.at = expire
+    expire("start")
     deps = Deps(
         corpus or FakeCorpus([passage(number) for number in range(1, found + 1)]),
-        engine or ScriptedEngine(),
+        engine,
         (FakeWeb(found=pages) if web is True else web) or Off(),
         values.limits,
         allow_direct=direct,
+        cancel=cancel,
+        may_search=may_search,
         self_rag=values.self_rag,
         crag=values.crag,
         adaptive=values.adaptive,
@@ -40,19 +78,15 @@ def parts(
         thresholds=thresholds or Thresholds(),
         strict=values.strict,
     )
-    return Options.of(values, memory=memory), deps
+    return Options.of(values), deps
 
 
 def run(name, engine=None, corpus=None, **world):
     """(nodes in order, final state, deps) of one question, of these `parts`."""
     options, deps = parts(engine, corpus, **world)
-    path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
-    for update in compiled(name, options).stream({"question": QUESTION}, config, context=deps):
-        for node, changes in update.items():
-            path.append(node)
-            state = after(state, changes or {})
-    return " ".join(path), state, deps
+    state = final_state(compiled(name, options), deps, config=config)
+    return between(state["path"]), state, deps
 
 
 def labels(state, kind):

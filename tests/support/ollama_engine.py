@@ -9,7 +9,7 @@ from local_rag.config.models import ROLES, OllamaModelSpec
 from local_rag.config.values import Ollama
 from local_rag.core.protocols import Attempt
 from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.engines.ollama.server import PATIENCE, Server
+from local_rag.engines.ollama.server import PATIENCE, OllamaApi
 from support.fakes import passage
 
 QUESTION = "What does the plan cost?"
@@ -38,7 +38,7 @@ def engine_on(
     started = time.monotonic()
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
-    with_server = Server(config.host, config.allow_hosts, patience)
+    with_server = OllamaApi(config.host, config.allow_hosts, patience)
     try:
         spec = OllamaModelSpec(name=model, think=think)
         specs = dict.fromkeys(ROLES, spec)

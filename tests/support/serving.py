@@ -10,7 +10,7 @@ import httpx
 
 from local_rag.config.settings import Settings
 from local_rag.server.auth import SECRET, Access
-from local_rag.server.serving import Server
+from local_rag.server.serving import PageServer
 from local_rag.server.workspace import Workspace
 
 
@@ -27,7 +27,7 @@ class Served(str):
 @contextmanager
 def served(workspace):
     """The application on a free port of loopback: its address. The workspace is closed at the end."""
-    server = Server(workspace)
+    server = PageServer(workspace)
     server.config.port = 0
     thread = threading.Thread(target=server.run, name="served")
     thread.start()

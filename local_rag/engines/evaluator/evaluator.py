@@ -21,9 +21,10 @@ from local_rag.core import cancel, question_memory
 from local_rag.core.errors import EngineError, ModelChanged, ModelMissing, mistake_of, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.readings import NOTHING, Calibration, Reading
-from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, header_of, without_overlap
+from local_rag.engines.evaluator.inputs import Inputs, Window, best_spans, without_overlap
 from local_rag.index.embed import encoders, weights
 from local_rag.text.markup import View, plain, view_of
+from local_rag.text.names import header_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -154,7 +155,7 @@ class TrainedEvaluator:
         Raises ModelChanged where the model cannot be loaded, EngineError where it cannot compute, Stopped between two
         batches.
         """
-        known: dict[tuple[str, str, str], Reading] = question_memory.current().get((self, "readings"), dict)
+        known: dict[tuple[str, str, str], Reading] = question_memory.current().setdefault((self, "readings"), {})
         views = [view_of(document.page_content) for document in documents]
         keys = [(question, header_of(document), view.text) for document, view in zip(documents, views, strict=True)]
         new = [key for key in dict.fromkeys(keys) if key not in known]
@@ -164,7 +165,7 @@ class TrainedEvaluator:
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
-        known: dict[tuple[str, str], float] = question_memory.current().get((self, "supports"), dict)
+        known: dict[tuple[str, str], float] = question_memory.current().setdefault((self, "supports"), {})
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         outputs = self._outputs([(statement, "", plain(text)) for statement, text in new])
         for pair, read in zip(new, outputs, strict=True):

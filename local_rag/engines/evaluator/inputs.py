@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.readings import ReadSpan
-from local_rag.index.names import document_header, passage_header
 
 if TYPE_CHECKING:
     import numpy as np
-    from langchain_core.documents import Document
     from numpy.typing import NDArray
     from tokenizers import Encoding, Tokenizer
 
@@ -45,13 +43,6 @@ class Window:
     offsets: tuple[tuple[int, int], ...]
     heads: tuple[bool, ...]
     tails: tuple[bool, ...]
-
-
-def header_of(document: Document) -> str:
-    """What a passage is read with: the words of its file's name, its title and its heading; "" where there are none."""
-    known = document.metadata
-    header = document_header(str(known.get("source") or known.get("url") or ""), str(known.get("title") or ""))
-    return passage_header(header, str(known.get("heading") or ""))
 
 
 class Inputs:

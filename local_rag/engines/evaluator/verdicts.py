@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.readings import Reading
 from local_rag.core.verdicts import Relevance, RelevanceLabel, Usage
-from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
 from local_rag.text.display import shorten
-from local_rag.text.document_questions import document_question
-from local_rag.text.words import content_words, words
+from local_rag.text.document_questions import question_to_read
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,7 +22,6 @@ SURE = 0.5
 """Probability of a passage from which its short answer is called one."""
 SHORTEST = 60
 """Characters of a short answer in a verdict."""
-_CLAUSE = re.compile(r"(?:what|which|how|where|when|who|why|is|are|does|do|can|must|may)\b", re.IGNORECASE)
 
 
 def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]) -> list[Relevance]:
@@ -54,19 +50,3 @@ def explained(reading: Reading, texts: AnswerTexts) -> str:
         text = texts.may_answer if reading.answerable >= SURE else texts.unsure
         return text.format(span=shorten(reading.spans[0].text, SHORTEST))
     return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else
-
-
-def question_to_read(question: str, documents: Sequence[Document]) -> str:
-    """The question as an evaluator reads it with these passages; whoever reads them for it reads with the same.
-
-    Of a question for what somebody or some document says of something, only the something, if the passages name that
-    somebody or the search `named` the document: the author of a text stands in its head, not in its sentences.
-    """
-    form = document_question(question)
-    if form is None or form.asks != "topic":
-        return question
-    who = set(content_words(form.name))
-    named = any(document.metadata.get("named") for document in documents)
-    if not named and not (who and any(who <= set(words(f"{head(d)} {d.page_content}")) for d in documents)):
-        return question
-    return f"{form.topic}?" if _CLAUSE.match(form.topic) else f"What about {form.topic}?"

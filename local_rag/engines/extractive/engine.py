@@ -7,26 +7,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from local_rag.core import cancel, question_memory
 from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
-from local_rag.engines.extractive import questions
+from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
-from local_rag.engines.extractive.reader import DOUBTFUL, Reader
-from local_rag.index.names import head
+from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
+from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import properties
+from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
-from local_rag.text.sentences import sentences as sentences_of
 from local_rag.text.support import sentence_supports
 from local_rag.text.words import NAMES, detected
 from local_rag.text.words import words as words_of
@@ -79,6 +79,8 @@ class ExtractiveEngine:
 
     name = "extractive"
     describe = "extractive: quotes sentences from your files; it does not write, summarise or reason"
+    writes = False
+    grades_by: Literal["evaluator"] = "evaluator"
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class ExtractiveEngine:
         answers: float | None = None,
     ) -> None:
         self._embedder, self._corpus = embedder, corpus
-        self._reader = Reader(evaluator, relevant, answers)
+        self._reader = ExtractiveReader(evaluator, relevant, answers)
 
     @property
     def fingerprint(self) -> str:
@@ -127,8 +129,10 @@ class ExtractiveEngine:
         weights, lowered = questions.stem_weights(question, self._corpus), question.casefold()
         present = not PRESENT.isdisjoint(words_of(lowered)) or bool(_RELATIVE.search(lowered))
         named = names(question) | numbers(question)
+        most = max(1, len(named))
         rows = [
-            (cosine, questions.coverage(weights, text), _share_lacking(named, text), present) for cosine, text in near
+            (score, questions.coverage(weights, text), len(questions.lacking(named, text)) / most, present)
+            for score, text in near
         ]
         logit, best = max(
             (ROUTE_BIAS + sum(weight * value for weight, value in zip(ROUTE_WEIGHTS, row, strict=True)), row)
@@ -140,7 +144,12 @@ class ExtractiveEngine:
 
     @_timed
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """The files first: it cannot write, so without them it has nothing to say.
 
@@ -149,7 +158,7 @@ class ExtractiveEngine:
         """
         if not written:
             return Need("yes", why="this engine only quotes")
-        left, query = questions.uncovered(question, written), _after(question, written)
+        left, query = questions.uncovered(question, written), queries.query_after(question, written)
         if not left:
             return Need("no", why="every word of the question is covered")
         why = f"not covered: {joined(map(repr, left))}"
@@ -172,13 +181,13 @@ class ExtractiveEngine:
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
         known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
-        for number, (score, told) in known.items():
+        for number, (score, reason) in known.items():
             verdict = verdicts[number]
-            why = "; ".join(filter(None, (told, verdict.why)))
+            why = "; ".join(filter(None, (reason, verdict.why)))
             verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
         usage = _usage(started)
         if not answers and (nowhere or not readable):
-            usage = self._told(started, nowhere) if nowhere else self._unread(started)
+            usage = self._noted(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
     def _unless_of_another(
@@ -231,13 +240,10 @@ class ExtractiveEngine:
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
         """The best sentences with their marks; of what a question names alone, where that answers."""
-        every = [(passage, number) for number, passage in enumerate(documents, 1)]
-        named = [every[place] for place in of_named(question, documents)]
-        for passages in filter(None, (named, every)):
-            plain = [passage for passage, _ in passages]
-            chosen = self._chosen(question, plain, attempt, failed)
+        for places in filter(None, (of_named(question, documents), range(len(documents)))):
+            chosen = self._chosen(question, [documents[place] for place in places], attempt, failed)
             if chosen:
-                return [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
+                return [f"{sentence} [{places[place] + 1}]" for sentence, place in chosen]
         return []
 
     def _chosen(
@@ -245,11 +251,11 @@ class ExtractiveEngine:
     ) -> list[tuple[str, int]]:
         """The sentences that answer best, each with the number of its passage (from 0)."""
         thoughts = attempt.thoughts
-        following = _after(question, attempt.written) if attempt.written else ""
+        following = queries.query_after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
         if not following and self._reads(question):
             chosen = self._sides(question, passages, failed) or self._best(question, passages, attempt, failed)
-        last = questions.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
+        last = queries.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
         for query in filter(None, (following, last)):
             chosen += self._leading(query, passages, failed)[: attempt.shape.sentences]
         return chosen
@@ -264,8 +270,7 @@ class ExtractiveEngine:
     ) -> list[tuple[str, int]]:
         """What answers by its words, else what the evaluator finds."""
         shape, drafts = attempt.shape, spoken(failed)
-        lines = [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]
-        if lines:
+        if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
             every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
         several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
@@ -283,14 +288,14 @@ class ExtractiveEngine:
         texts = [f"{head(document)} {document.page_content}" for document in passages]
         chosen: dict[tuple[str, int], str] = {}
         for (label, asked), (other, _) in zip(sides, reversed(sides), strict=True):
-            own = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
-            about = [passages[number] for number in own]
+            places = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
+            about = [passages[number] for number in places]
             lines = [(line.text, line.passage) for line in self._set_out(asked, about)]
             for text, place in lines[:1] or self._reader.chosen(asked, about, failed, 1):
                 if questions.of_side(label, other, text):
-                    chosen.setdefault((text, own[place]), f"{ITEM}{text}")
-                elif not questions.of_side(other, label, texts[own[place]]):
-                    chosen.setdefault((text, own[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
+                    chosen.setdefault((text, places[place]), f"{ITEM}{text}")
+                elif not questions.of_side(other, label, texts[places[place]]):
+                    chosen.setdefault((text, places[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
         return [(text, place) for (_, place), text in chosen.items()]
 
     def _leading(
@@ -312,17 +317,24 @@ class ExtractiveEngine:
         """The sentence that leads on, and a query for what it names; `done` where nothing is left to look for."""
         leading = self._leading(question, documents, " \n".join(thoughts), least=0.0)
         sentence = " ".join(leading[0][0].split()) if leading else ""
-        query = questions.next_query(question, sentence, thoughts)
+        query = queries.next_query(question, sentence, thoughts)
         return Thought(sentence, done=not query, query=query)
 
     @_timed
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
-        judged = sentence_supports(
-            _LABEL.sub("", generation), list(map(_with_properties, documents)), self._reader.supports
-        )
+        passages = list(map(_with_properties, documents))
+        judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
@@ -352,13 +364,13 @@ class ExtractiveEngine:
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """A new query of the question's own words; for the web, at most six of them."""
-        return Rewrite(questions.another_query(question, tried, questions.MAX_WEB_WORDS if target == "web" else None))
+        """A query of the question's own words, for the web at most six of them; empty where it adds nothing."""
+        return Rewrite(queries.another_query(question, tried, queries.MAX_WEB_WORDS if target == "web" else None))
 
     @_timed
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
-        return Rewrite(questions.standalone(question, history))
+        return Rewrite(queries.standalone(question, history))
 
     def _reads(self, question: str) -> bool:
         """Whether a question is in the language that the evaluator reads; English and German are told from others."""
@@ -369,13 +381,13 @@ class ExtractiveEngine:
     def _unread(self, started: float) -> Usage:
         """The usage of a task that did not read the passages for the question's language."""
         language = self._reader.evaluator.language
-        return self._told(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
+        return self._noted(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
 
-    def _told(self, started: float, text: str) -> Usage:
-        """The usage of a task with a word about it, once in a question."""
-        told: list[str] = question_memory.current().get((self, "told"), list)
-        told.append(text)
-        return replace(_usage(started), notes=(text,) if len(told) == 1 else ())
+    def _noted(self, started: float, note: str) -> Usage:
+        """The usage of a task with a note, once in a question."""
+        notes: list[str] = question_memory.current().setdefault((self, "notes"), [])
+        notes.append(note)
+        return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 
 
 def _may_be_all(question: str, text: str, sentences: int) -> bool:
@@ -384,16 +396,6 @@ def _may_be_all(question: str, text: str, sentences: int) -> bool:
     if kind == "items":
         return lines or (sentences == 1 and is_inline_list(text))
     return kind != "whole" or ((lines or sentences > 1) and questions.holds_sides(question, text))
-
-
-def _after(question: str, written: str) -> str:
-    """What to look for after the last sentence of a text."""
-    *before, last = [span.of(written) for span in sentences_of(written)] or [""]
-    return questions.next_query(question, last, before)
-
-
-def _share_lacking(named: set[str], text: str) -> float:
-    return len(questions.lacking(named, text)) / max(1, len(named))
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:

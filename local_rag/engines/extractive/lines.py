@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.questions import (
+from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.text.lexicon import UNITS
+from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.markup import plain
+from local_rag.text.names import head
+from local_rag.text.numbers import numbers, quantities, written_names
+from local_rag.text.questions import (
     asked_number,
     asks_for_amount,
     coverage,
@@ -19,12 +25,6 @@ from local_rag.engines.extractive.questions import (
     months,
     named,
 )
-from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
-from local_rag.index.names import head
-from local_rag.text.lexicon import UNITS
-from local_rag.text.marks import begins_item, without_bullet, without_marks
-from local_rag.text.markup import plain
-from local_rag.text.numbers import numbers, quantities, written_names
 from local_rag.text.words import code_of, content_stems, detected, fold, stem, words
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> fl
     """Share of a question's weight that a line holds together with what it belongs to; 0 where a name is missing."""
     held = {quantity.unit for quantity in quantities(line)}
     units = [unit for unit, first in UNITS.items() if first in held]
-    own = " ".join([line, *months(line), *units])
-    if not coverage(weights, own) or lacking(asked, f"{of} {own}"):
+    spelled = " ".join([line, *months(line), *units])
+    if not coverage(weights, spelled) or lacking(asked, f"{of} {spelled}"):
         return 0.0
-    return coverage(weights, f"{of} {own}")
+    return coverage(weights, f"{of} {spelled}")
 
 
 def _says_more(question: str, line: str) -> bool:

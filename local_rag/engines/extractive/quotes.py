@@ -9,9 +9,9 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.index.names import head
 from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
+from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import BULLET, content_stems, fold, words
 
@@ -159,8 +159,7 @@ def lists(passage: str) -> list[Listed]:
         level, row = _indent(line), not begins_item(line)
         belongs = is_row if row else partial(_belongs, level=level)
         size = sum(1 for _ in takewhile(belongs, written[first:]))
-        own = [place for place in range(first, first + size) if row or _indent(written[place]) == level]
-        begun.update(own)
+        begun.update(place for place in range(first, first + size) if row or _indent(written[place]) == level)
         items = _first_cells(written[first : first + size]) if row else _items(written[first : first + size], level)
         if len(items) > 1:
             introduction = written[first - 1].strip() if first else ""
@@ -238,8 +237,8 @@ def quotable(sentence: str) -> bool:
     if symbols > max(2, _MAX_SYMBOLS * len(written)) and "|" not in readable:
         return False
     bullet = _BULLET.match(readable)  # a few words without a full stop, a number or a colon are a heading
-    told = bool(re.search(r"[:|=]\s|\d", readable[bullet.end() :] if bullet else readable))
-    return told or bool(_SENTENCE_END.search(readable)) or len(written) > (5 if bullet else 9)
+    states = bool(re.search(r"[:|=]\s|\d", readable[bullet.end() :] if bullet else readable))
+    return states or bool(_SENTENCE_END.search(readable)) or len(written) > (5 if bullet else 9)
 
 
 def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
@@ -259,7 +258,8 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
 
 def _best_part(line: str, wanted: set[str], kept: str) -> str:
     """Neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
-    clauses = [part for clause in _CLAUSE.split(line) for part in _parts(clause)]
+    parts = (clause.split(" ") for clause in _CLAUSE.split(line))
+    clauses = [" ".join(part[at : at + MAX_WORDS]) for part in parts for at in range(0, len(part), MAX_WORDS)]
     phrase = " ".join(kept.split())
     best, most = "", (False, -1)
     for first in range(len(clauses)):
@@ -273,8 +273,3 @@ def _best_part(line: str, wanted: set[str], kept: str) -> str:
         if hits > most:
             best, most = part, hits
     return best
-
-
-def _parts(clause: str) -> list[str]:
-    written = clause.split(" ")
-    return [" ".join(written[start : start + MAX_WORDS]) for start in range(0, len(written), MAX_WORDS)]

@@ -16,9 +16,8 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.evaluator.verdicts import SHORTEST, explained, question_to_read
+from local_rag.engines.evaluator.verdicts import SHORTEST, explained
 from local_rag.engines.extractive.lines import ITEM
-from local_rag.engines.extractive.questions import asked, coverage, kind_of, missing
 from local_rag.engines.extractive.quotes import (
     MAX_LIST_WORDS,
     Quote,
@@ -30,11 +29,13 @@ from local_rag.engines.extractive.quotes import (
     quotes,
     spoken,
 )
-from local_rag.index.names import head
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, place_of, ranked
 from local_rag.text.display import joined, shorten
+from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import without_marks
+from local_rag.text.names import head
+from local_rag.text.questions import asked, coverage, kind_of, missing
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, fold
 
@@ -64,7 +65,7 @@ that lacks it, which is about something else.
 """
 
 
-class Reader:
+class ExtractiveReader:
     """One evaluator and its thresholds; `relevant` and `answers` take the place of those of its calibration."""
 
     def __init__(self, evaluator: Evaluator, relevant: float | None = None, answers: float | None = None) -> None:
@@ -213,11 +214,11 @@ def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote |
     Where it goes on beyond a sentence, the quote goes on with it. None where it begins in what cannot be quoted.
     """
     span = answer.span
-    own = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]
-    holding = [quote for quote in own if quote.span.start <= span.start]
+    near = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]
+    holding = [quote for quote in near if quote.span.start <= span.start]
     first = min(holding, key=lambda quote: (quote.span.end < span.end, len(quote.text)), default=None)
     if first is None or span.end <= first.span.end:
         return first
-    parts = [first, *(quote for quote in own if first.span.end <= quote.span.start < span.end)]
+    parts = [first, *(quote for quote in near if first.span.end <= quote.span.start < span.end)]
     whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
     return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))

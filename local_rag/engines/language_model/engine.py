@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
@@ -68,6 +68,12 @@ class LanguageModelEngine(ABC):
     def name(self) -> str:
         """What kind of engine it is, and the model that answers."""
 
+    writes = True
+
+    @property
+    def grades_by(self) -> Literal["model", "evaluator"]:
+        return "evaluator" if self.grading == "evaluator" else "model"
+
     def close(self) -> None:
         """Abort whatever is running; no further call begins."""
         self._calls.close()
@@ -108,21 +114,26 @@ class LanguageModelEngine(ABC):
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
 
     def needs_retrieval(
-        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+        self,
+        question: str,
+        catalog: Catalog,
+        documents: Sequence[Document] = (),
+        written: str = "",
+        graded: Sequence[Document] = (),
     ) -> Need:
         """Retrieve of Self-RAG. What cannot be parsed is a yes; where something is written, a no."""
         if written:
-            return self._next(question, documents, written)
+            return self._next(question, Passages.among(graded, documents), written)
         task = self.task()
         messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
         verdict = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
         return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
 
-    def _next(self, question: str, documents: Sequence[Document], written: str) -> Need:
+    def _next(self, question: str, passages: Passages, written: str) -> Need:
         """How an answer goes on, with the passages in sight that its last part is from."""
-        task, shown = self.task(), Passages.of(documents)
-        prompt = self.prompts.about(shown, question, lambda _: self.prompts.next_task(written))
-        verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, shown.order, needed=0)
+        task = self.task()
+        prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
+        verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
         return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
@@ -154,43 +165,47 @@ class LanguageModelEngine(ABC):
     def _written(
         self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt
     ) -> Iterator[str | None]:
-        shown = Passages.of(documents)
+        passages = Passages.among(attempt.graded, documents)
 
         def wanted(positions: Sequence[int]) -> str:
             if attempt.direct:
                 return self.prompts.direct_task(attempt.shape)
-            return self.prompts.answer_task(attempt, shown.counting(positions))
+            return self.prompts.answer_task(attempt, passages.counting(positions))
 
         name = "direct" if attempt.direct else "generator" if attempt.written is None else "generator_part"
-        prompt = self.prompts.about(shown, question, wanted)
-        return shown.own_stream(task.text(name, prompt, shown.order, len(documents), attempt.number - 1))
+        prompt = self.prompts.about(passages, question, wanted)
+        return passages.renumbered_stream(task.text(name, prompt, passages.order, len(documents), attempt.number - 1))
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+    def grade(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        *,
+        check: Check = "both",
+        graded: Sequence[Document] = (),
+    ) -> Grade:
         """The hallucination grader and the answer grader: one call, or with `grading: each` two.
 
         What was not asked for is `unparsed`, or usefulness 0.
         """
-        task = self.task()
+        task, passages = self.task(), Passages.among(graded, documents)
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-
-        def graded(check: Check) -> Grade:
-            return grade_generation(task, question, documents, generation, check)
-
         if check == "both" and self.grading == "each":
-            grade = graded("support")
+            grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":
-                useful = graded("usefulness")
+                useful = grade_generation(task, question, passages, generation, "usefulness")
                 why = "; ".join(filter(None, (grade.why, useful.why)))
                 grade = replace(grade, usefulness=useful.usefulness, why=why)
         else:
-            grade = graded(check)
+            grade = grade_generation(task, question, passages, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The next sentence of a chain of reasoning. What cannot be parsed ends it: the answer is then written."""
-        task, shown = self.task(), Passages.plain(documents)
-        prompt = self.prompts.about(shown, question, lambda _: self.prompts.reason_task(thoughts))
+        task, passages = self.task(), Passages.plain(documents)
+        prompt = self.prompts.about(passages, question, lambda _: self.prompts.reason_task(thoughts))
         verdict = task.verdict("generator", "reasoner", prompt, schemas.ReasonStep, range(len(documents)))
         sentence = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
         first = next((span.of(sentence) for span in sentences(sentence)), "")
@@ -198,7 +213,7 @@ class LanguageModelEngine(ABC):
         return Thought(first, done, usage=task.usage())
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
+        """The question rewriter; it sees no passage. A query that adds nothing is asked for once more."""
         messages = self.prompts.chat(self.prompts.rewrite_task(tried, target), question)
         known = {query_key(query) for query in tried}
         return self.task().line(REWRITERS[target], lambda _: messages, (), known)

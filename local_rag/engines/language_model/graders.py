@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, overall
-from local_rag.engines.language_model import passages, schemas
+from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit
@@ -38,7 +39,7 @@ def grade_documents(task: Task, question: str, documents: Sequence[Document], mo
         task.note(f"{plural(len(numbers), 'passage')} not graded: {why}")
 
     too_long: DoesNotFit | None = None
-    graded: list[int] = []
+    shown: Collection[int] = ()
     while left:
         try:
             new = _graded(task, question, documents, sorted(left[:most]))
@@ -50,22 +51,21 @@ def grade_documents(task: Task, question: str, documents: Sequence[Document], mo
             left = [number for number in left if number not in as_long]
             continue
         verdicts |= new
-        graded += new
-        passages.remember([documents[number] for number in new])
+        shown = new
         left = [number for number in left if number not in new]
         if left and had and (clock.remaining() or 0.0) < (1 - SHARE) * had:
             leave_out(left, "the time of the question did not allow it")
             break
-    if too_long and not graded:
+    if too_long and not shown:
         raise too_long
-    return [verdicts[number] for number in range(len(documents))]
+    return [replace(verdicts[number], shown=number in shown) for number in range(len(documents))]
 
 
 def _graded(task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]) -> dict[int, Relevance]:
     """The verdicts on those of the documents of these numbers that one call has shown."""
-    shown = Passages.plain([documents[number] for number in numbers])
-    prompt = task.prompts.about(shown, question, lambda positions: task.prompts.grade_task(len(positions)))
-    verdict = task.verdict("grader", "retrieval_grader", prompt, schemas.GradeDocuments, shown.order, each=True)
+    passages = Passages.plain([documents[number] for number in numbers])
+    prompt = task.prompts.about(passages, question, lambda positions: task.prompts.grade_task(len(positions)))
+    verdict = task.verdict("grader", "retrieval_grader", prompt, schemas.GradeDocuments, passages.order, each=True)
 
     def relevance(at: int) -> Relevance:
         if verdict.reply is None:
@@ -83,7 +83,7 @@ _CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
 """The schema of a check, and the texts of its prompt."""
 
 
-def grade_generation(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
+def grade_generation(task: Task, question: str, passages: Passages, generation: str, check: Check) -> Grade:
     """Support sentence by sentence and usefulness in one call, or one of the two.
 
     The call must show all that the generation cites: what does not fit the window stays `unparsed`, and says so.
@@ -93,17 +93,16 @@ def grade_generation(task: Task, question: str, documents: Sequence[Document], g
         return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
     base, name = _CHECKS[check]
     schema = base if check == "usefulness" else schemas.of_length(base, len(sentences))
-    shown = Passages.of(documents)
-    cited = {number - 1 for claim in sentences for number in shown.shown_numbers(claim.numbers)}
-    order = sorted(shown.order, key=lambda position: position not in cited)
+    cited = {number - 1 for claim in sentences for number in passages.numbers_of(claim.numbers)}
+    order = sorted(passages.order, key=lambda position: position not in cited)
     needed = 0 if check == "usefulness" else max(1, len(cited))
 
     def wanted(positions: Sequence[int]) -> str:
-        return task.prompts.check_task(generation, shown, check, shown.counting(positions))
+        return task.prompts.check_task(generation, passages, check, passages.counting(positions))
 
     try:
         verdict = task.verdict(
-            "grader", name, task.prompts.about(shown, question, wanted), schema, order, needed=needed
+            "grader", name, task.prompts.about(passages, question, wanted), schema, order, needed=needed
         )
     except DoesNotFit as error:
         unread: list[Support] = ["unparsed"] * len(sentences)

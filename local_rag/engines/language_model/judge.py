@@ -20,7 +20,7 @@ REFERENCES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgeVerdict:
     """Whether an answer is right; `why` says what was wrong with the reply where it stayed unusable."""
 
     verdict: Literal["right", "wrong", "unparsed"]
@@ -34,7 +34,7 @@ class Judge:
     def __init__(self, engine: LanguageModelEngine) -> None:
         self.engine = engine
 
-    def judge(self, question: str, references: Sequence[str], answer: str) -> Judgement:
+    def judge(self, question: str, references: Sequence[str], answer: str) -> JudgeVerdict:
         """Is the answer right, given reference answers of which each is right on its own?
 
         The judge sees no passage, no mark [n] and nothing of who answered. Raises ValueError without a reference.
@@ -45,7 +45,7 @@ class Judge:
         task = self.engine.task()
         messages = task.prompts.chat(task.prompts.judge_task(known, without_marks(answer).strip()), question)
         verdict = task.verdict("grader", "judge", lambda _: messages, schemas.JudgeAnswer)
-        return Judgement(verdict.reply.verdict if verdict.reply else "unparsed", verdict.error, task.usage())
+        return JudgeVerdict(verdict.reply.verdict if verdict.reply else "unparsed", verdict.error, task.usage())
 
 
 class QuestionProposer:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.core import question_memory
 from local_rag.text.display import shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import marks
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """`shown` are the passages of a prompt, numbered from 1; `numbers` are those of the engine's own documents there,
-    in their order.
+    """`documents` are the passages of a prompt, numbered from 1; `numbers` are, in their order, those of the documents
+    that the task is about.
     """
 
-    shown: tuple[Document, ...]
+    documents: tuple[Document, ...]
     numbers: tuple[int, ...]
 
     @classmethod
@@ -38,44 +37,45 @@ class Passages:
         return cls(tuple(documents), tuple(range(1, len(documents) + 1)))
 
     @classmethod
-    def of(cls, documents: Sequence[Document]) -> Passages:
-        """These among those that were graded last, if all of them are there."""
-        graded = {_key(document): number for number, document in enumerate(_graded(), start=1)}
-        numbers = tuple(graded.get(_key(document), 0) for document in documents)
+    def among(cls, graded: Sequence[Document], documents: Sequence[Document]) -> Passages:
+        """The documents among those that were graded last, if all of them are there."""
+        known = {_key(document): number for number, document in enumerate(graded, start=1)}
+        numbers = tuple(known.get(_key(document), 0) for document in documents)
         if not numbers or 0 in numbers or len(set(numbers)) < len(numbers):
             return cls.plain(documents)
-        return cls(tuple(_graded()[: max(numbers)]), numbers)
+        return cls(tuple(graded[: max(numbers)]), numbers)
 
     @property
     def order(self) -> list[int]:
         """The positions, the most wanted first: by rank those that count, then the others."""
-        ranked = sorted(self.numbers, key=lambda number: -float(self.shown[number - 1].metadata.get("rank_score") or 0))
-        return [number - 1 for number in ranked] + [at for at in range(len(self.shown)) if at + 1 not in self.numbers]
+        scores = [float(document.metadata.get("rank_score") or 0) for document in self.documents]
+        ranked = sorted((number - 1 for number in self.numbers), key=lambda position: -scores[position])
+        return ranked + [position for position in range(len(scores)) if position not in ranked]
 
     def counting(self, kept: Sequence[int]) -> list[int]:
         """The numbers that count among the positions in a prompt; empty where all of them do."""
         counting = [position + 1 for position in kept if position + 1 in self.numbers]
         return counting if len(counting) < len(kept) else []
 
-    def shown_numbers(self, own: Sequence[int]) -> list[int]:
-        """The numbers in the prompt of the engine's own documents of these numbers."""
-        return [self.numbers[number - 1] for number in own if 1 <= number <= len(self.numbers)]
+    def numbers_of(self, cited: Sequence[int]) -> list[int]:
+        """The numbers in the prompt of the documents of the task that a text cites."""
+        return [self.numbers[number - 1] for number in cited if 1 <= number <= len(self.numbers)]
 
-    def own_marks(self, text: str) -> str:
-        """What a model wrote, with the numbers of the engine's own documents.
+    def renumbered(self, text: str) -> str:
+        """What a model wrote, with the numbers of the documents of the task.
 
         A passage that does not count, or is not there, gets a number that is not there either.
         """
-        own = {number: position for position, number in enumerate(self.numbers, start=1)}
+        positions = {number: position for position, number in enumerate(self.numbers, start=1)}
         for span, cited in reversed(marks(text)):
-            numbers = ", ".join(str(own.get(number, len(self.shown) + number)) for number in cited)
+            numbers = ", ".join(str(positions.get(number, len(self.documents) + number)) for number in cited)
             blank = re.match(r"\s*", text[span.start : span.end])
             text = f"{text[: span.start]}{blank.group() if blank else ''}[{numbers}]{text[span.end :]}"
         return text
 
-    def own_stream(self, bits: Iterator[str | None]) -> Iterator[str | None]:
+    def renumbered_stream(self, bits: Iterator[str | None]) -> Iterator[str | None]:
         """The same for an answer that comes bit by bit: a word is held back until it is whole, a mark until it ends."""
-        if len(self.numbers) == len(self.shown):
+        if len(self.numbers) == len(self.documents):
             yield from bits
             return
         held = ""
@@ -88,22 +88,13 @@ class Passages:
             last = _UNFINISHED.search(held)
             ready, held = (held[: last.start()], held[last.start() :]) if last else (held, "")
             if ready:
-                yield self.own_marks(ready)
+                yield self.renumbered(ready)
         if held:
-            yield self.own_marks(held)
+            yield self.renumbered(held)
 
 
 _UNFINISHED = re.compile(r"(?:[^\s\[【]|[\[【][^\]】]{0,40}(?:[\]】]|$))+$")
 """The last word of a text, with the brackets in it and behind it."""
-
-
-def remember(documents: Sequence[Document]) -> None:
-    """These were shown to the grader, in this order; what another question has found is never shown."""
-    _graded()[:] = documents
-
-
-def _graded() -> list[Document]:
-    return question_memory.current().get(Passages, list)
 
 
 def _key(document: Document) -> tuple[str, str]:
@@ -140,10 +131,7 @@ def _rendered(number: int, document: Document, copy_of: int | None) -> str:
         "heading": heading,
         "found": web,
     }
-    shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
+    attributes = ((key, shorten(fenced(str(value)).replace('"', "'"), 100)) for key, value in facts.items() if value)
+    written = "".join(f' {key}="{value}"' for key, value in attributes)
     text = f"The same text as passage {copy_of}." if copy_of else fenced(plain(document.page_content))
-    return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
-
-
-def _attribute(value: str) -> str:
-    return shorten(fenced(value).replace('"', "'"), 100)
+    return f'<passage n="{number}"{written}>\n{text}\n</passage>'

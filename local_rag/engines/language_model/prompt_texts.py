@@ -164,9 +164,9 @@ DATA_ONLY = (
 
 @dataclass(frozen=True)
 class PromptTexts:
-    """The texts in force: `own` are those of a person by name, `origin` says where each of them comes from."""
+    """The texts in force: `replacements` are those of a person by name, `origin` says where each of them comes from."""
 
-    own: Mapping[str, str] = field(default_factory=dict)
+    replacements: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -176,7 +176,7 @@ class PromptTexts:
 
     def template(self, name: str) -> str:
         """A text with its placeholders."""
-        return self.own.get(name, TEXTS[name].text)
+        return self.replacements.get(name, TEXTS[name].text)
 
     def filled(self, name: str, **values: str) -> str:
         """A text with these values in the place of its placeholders; what stands in a value is never replaced."""
@@ -189,7 +189,7 @@ class PromptTexts:
     @property
     def changed(self) -> dict[str, str]:
         """The digest of each text that is not ours, by name."""
-        return {name: _digest([text]) for name, text in self.own.items() if text != TEXTS[name].text}
+        return {name: _digest([text]) for name, text in self.replacements.items() if text != TEXTS[name].text}
 
     @property
     def fingerprint(self) -> str:
@@ -206,8 +206,8 @@ def of_person(given: Mapping[str, Any], where: str) -> PromptTexts:
 
     Raises ConfigError for an unknown name, and for a text that cannot stand in a prompt.
     """
-    own = {name: _checked(name, value, where) for name, value in given.items()}
-    return PromptTexts(own, dict.fromkeys(own, where))
+    texts = {name: _checked(name, value, where) for name, value in given.items()}
+    return PromptTexts(texts, dict.fromkeys(texts, where))
 
 
 def _checked(name: str, value: Any, where: str) -> str:

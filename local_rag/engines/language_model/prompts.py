@@ -56,8 +56,8 @@ class Prompts:
     @property
     def version(self) -> str:
         """For a fingerprint: scores that were measured with other prompts hold no longer."""
-        own = self.texts.fingerprint
-        return f"{PROMPTS} with prompts {own}" if own else PROMPTS
+        changed = self.texts.fingerprint
+        return f"{PROMPTS} with prompts {changed}" if changed else PROMPTS
 
     def chat(
         self,
@@ -75,16 +75,17 @@ class Prompts:
         parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
         return [("system", self.texts.system), ("user", "\n\n".join(filter(None, parts)))]
 
-    def about(self, shown: Passages, question: str, task: Callable[[Sequence[int]], str]) -> Prompt:
+    def about(self, passages: Passages, question: str, task: Callable[[Sequence[int]], str]) -> Prompt:
         """A prompt with the passages at some positions; what is wanted of them follows from these positions."""
-        return lambda positions: self.chat(task(positions), question, shown.shown, positions)
+        return lambda positions: self.chat(task(positions), question, passages.documents, positions)
 
     # --- the tasks --------------------------------------------------------------------------------------------------
 
     def grade_task(self, count: int) -> str:
         """The retrieval grader over a list."""
+        each = f"each of the {count} passages" if count > 1 else "the passage"
         form = f'{count} words, "yes" or "no" for each in their order' if count > 1 else '"yes" or "no"'
-        wanted = self.texts.filled("retrieval_grader", passages=_of_passages(count))
+        wanted = self.texts.filled("retrieval_grader", passages=each)
         return f'{wanted} Answer in JSON with {form}: {{"r": "{_blanks(count)}"}}'
 
     def answer_task(self, attempt: Attempt, only: Sequence[int] = ()) -> str:
@@ -132,10 +133,11 @@ class Prompts:
             )
         sentences = claims(generation)
         numbered = "\n".join(
-            f"{number}. {_claim(claim, passages.shown_numbers(claim.numbers))}"
+            f"{number}. {_claim(claim, passages.numbers_of(claim.numbers))}"
             for number, claim in enumerate(sentences, start=1)
         )
-        support = self.texts.filled("hallucination_grader", sentences=_of_sentences(len(sentences)))
+        each = f"each of the {len(sentences)} sentences, in their order," if len(sentences) > 1 else "the sentence"
+        support = self.texts.filled("hallucination_grader", sentences=each)
         begin = f"{_only('Go by', only)}Judge this answer to the question.\n<answer>\n{numbered}\n</answer>\n"
         begin += f'"s": {support} '
         listed = f'"s": "{_blanks(len(sentences))}"'
@@ -231,10 +233,6 @@ def shape_words(shape: Shape) -> str:
     return f"{f'in {shape.language}, ' if shape.language else ''}{sets_out[shape.style]}"
 
 
-def _of_passages(count: int) -> str:
-    return f"each of the {count} passages" if count > 1 else "the passage"
-
-
 def _blanks(count: int) -> str:
     return " ".join(["…"] * count)
 
@@ -245,10 +243,6 @@ def _only(what: str, numbers: Sequence[int]) -> str:
         return ""
     named = f"passage{'s' * (len(numbers) > 1)} {joined(map(str, numbers))}"
     return f"{what} only {named}: the others were found irrelevant. "
-
-
-def _of_sentences(count: int) -> str:
-    return f"each of the {count} sentences, in their order," if count > 1 else "the sentence"
 
 
 def _claim(claim: Claim, cited: Sequence[int]) -> str:

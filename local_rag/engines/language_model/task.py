@@ -112,7 +112,7 @@ class Task:
             sized: type[R] = schemas.of_length(schema, count) if each else schema
             return schemas.with_reasons(sized, count if each else 0) if explain else sized
 
-        def shown(positions: Sequence[int]) -> Sequence[Message]:
+        def explained(positions: Sequence[int]) -> Sequence[Message]:
             messages = prompt(positions)
             return with_reasons(messages, several=each) if explain else messages
 
@@ -122,7 +122,7 @@ class Task:
             return self._strict(request, sized)
 
         setup = self._setups[role]
-        fitted = FittedPrompt(shown, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
+        fitted = FittedPrompt(explained, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
         parsed, wrong = fitted.sent(send)
         if parsed is None:
             self._unparsed += 1
@@ -160,7 +160,7 @@ class Task:
                 yield None
 
     def line(self, name: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
-        """One line of text that is not among those tried (casefolded), empty where the model has none."""
+        """One line of text whose `query_key` is not among those tried, empty where the model has none."""
         fitted = FittedPrompt(prompt, order, self._setups["rewriter"], lambda _: LINE_TOKENS)
         for variant in range(TRIES):
             try:

@@ -13,7 +13,7 @@ from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
 from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
-from local_rag.engines.ollama.server import Server, ollama, one_line, project_error
+from local_rag.engines.ollama.server import OllamaApi, ollama, one_line, project_error
 from local_rag.engines.ollama.transport import CONNECT, NoTransport
 from local_rag.text.display import plural
 
@@ -37,7 +37,7 @@ SEED = 42
 class OllamaCalls(ChatCalls):
     """All calls to one server."""
 
-    def __init__(self, server: Server, settings: Ollama) -> None:
+    def __init__(self, server: OllamaApi, settings: Ollama) -> None:
         super().__init__()
         self.server = server
         self.settings = settings
@@ -117,10 +117,9 @@ class OllamaCalls(ChatCalls):
         if generated == 1 and not text.strip():
             raise BrokenOff(f"{model} ended its reply at once, without a text")
         if generated and not text.strip():
-            told = f"think: {str(request.setup.think).lower()}"
             raise EngineError(
                 f"{model} generated {plural(generated, 'token')} and returned no text, as models do that think "
-                f"(it was told '{told}')",
+                f"(it was told 'think: {str(request.setup.think).lower()}')",
                 hint=f"write 'think: low' for it in your models.yaml, under ollama: models: {model}:, or take another "
                 "model: local-rag models",
             )

@@ -13,7 +13,7 @@ from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.calls import OllamaCalls
-from local_rag.engines.ollama.server import Server, check_name, check_remote, same_model
+from local_rag.engines.ollama.server import OllamaApi, check_name, check_remote, same_model
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Evaluator
@@ -27,7 +27,7 @@ class OllamaEngine(LanguageModelEngine):
 
     def __init__(
         self,
-        server: Server,
+        server: OllamaApi,
         specs: Mapping[Role, OllamaModelSpec],
         num_ctx: int,
         settings: Ollama,
@@ -90,10 +90,10 @@ class OllamaEngine(LanguageModelEngine):
         self._ollama.preload(self.setups["grader"])
 
 
-def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
+def model_setup(server: OllamaApi, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
     """The options of a model: never a window beyond the trained one, which Ollama would accept without a word."""
-    shown = server.show(spec.name)
-    check_remote(spec.name, shown.remote_host, settings.allow_cloud)
+    info = server.show(spec.name)
+    check_remote(spec.name, info.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx
-    think = spec.think or ("low" if shown.family in HARMONY else False)
-    return ModelSetup(spec.name, min(window, shown.window or window), think)
+    think = spec.think or ("low" if info.family in HARMONY else False)
+    return ModelSetup(spec.name, min(window, info.window or window), think)

@@ -44,13 +44,13 @@ def ollama() -> ModuleType:
     return library
 
 
-class _Told(BaseModel):
+class _Reply(BaseModel):
     """What a server says of something, read where it stands in the reply."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Installed(_Told):
+class Installed(_Reply):
     """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`.
 
     `digest` is that of its manifest: another one means other weights or another template under the same name.
@@ -64,7 +64,7 @@ class Installed(_Told):
     digest: str = ""
 
 
-class Loaded(_Told):
+class Loaded(_Reply):
     """A model in memory, with its window in tokens; bytes in `size`, of these `on_gpu`."""
 
     name: str
@@ -73,7 +73,7 @@ class Loaded(_Told):
     window: int | None = Field(None, validation_alias="context_length")
 
 
-class Shown(_Told):
+class ModelInfo(_Reply):
     """What a model's file says: what it can do, where it runs, and in `model_info` the window it was trained with."""
 
     capabilities: tuple[str, ...] = ()
@@ -88,30 +88,30 @@ class Shown(_Told):
         return window if isinstance(window, int) and window > 0 else None
 
 
-class Cloud(_Told):
+class Cloud(_Reply):
     """Whether the server itself is kept from calling its maker. None where it does not say (before v0.24)."""
 
     disabled: bool | None = Field(None, validation_alias=AliasPath("cloud", "disabled"))
     source: str = Field("", validation_alias=AliasPath("cloud", "source"))
 
 
-class _Version(_Told):
+class _Version(_Reply):
     version: str = "unknown"
 
 
-class _Installed(_Told):
+class _Installed(_Reply):
     models: list[Installed] = []
 
 
-class _Loaded(_Told):
+class _Loaded(_Reply):
     models: list[Loaded] = []
 
 
-T = TypeVar("T", bound=_Told)
+T = TypeVar("T", bound=_Reply)
 
 
-class Server:
-    """One Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
+class OllamaApi:
+    """The API of one Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
 
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         self.address: Address = address(host)
@@ -144,14 +144,14 @@ class Server:
     def loaded(self) -> list[Loaded]:
         return self._asked("GET", "/api/ps", _Loaded).models
 
-    def show(self, model: str) -> Shown:
+    def show(self, model: str) -> ModelInfo:
         """POST /api/show. Raises ModelMissing for a model that the server does not have."""
-        return self._asked("POST", "/api/show", Shown, model, {"model": model})
+        return self._asked("POST", "/api/show", ModelInfo, model, {"model": model})
 
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
         """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
-        self._asked("POST", "/api/chat", _Told, model, body, patience)
+        self._asked("POST", "/api/chat", _Reply, model, body, patience)
 
     def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
         """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
@@ -261,11 +261,8 @@ def _refused(status: int, message: str, where: Address, model: str) -> LocalRagE
     for words, meaning, hint in _CAUSES:
         if re.search(words, message, re.IGNORECASE):
             return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
-    return EngineError(f"Ollama at {where} reports an error{_code(status)}: {message}", hint="local-rag doctor")
-
-
-def _code(status: int) -> str:
-    return f" ({status})" if status > 0 else ""
+    code = f" ({status})" if status > 0 else ""
+    return EngineError(f"Ollama at {where} reports an error{code}: {message}", hint="local-rag doctor")
 
 
 def _message(response: httpx.Response) -> str:

@@ -8,11 +8,9 @@ from dataclasses import replace
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
-from local_rag.graphs import answering
-from local_rag.graphs.answering import texts_of
-from local_rag.graphs.deps import Deps
+from local_rag.graphs.deps import Deps, texts_of
 from local_rag.graphs.grades import combined, lowered, without_unsupported
-from local_rag.graphs.nodes.generation import attempt_of, write
+from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
@@ -28,7 +26,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
     attempt = attempt_of(state, tries, deps)
     drafts: list[Candidate] = []
     ranking = sorted(range(len(documents)), key=lambda n: -float(documents[n].metadata.get("rank_score") or 0.0))
-    for number, ranks in enumerate(dealt(len(documents), deps.self_rag.candidates), start=1):
+    for number, ranks in enumerate(split_in_turn(len(documents), deps.self_rag.candidates), start=1):
         positions = sorted(ranking[rank] for rank in ranks)  # as they were shown before
         part = [documents[position] for position in positions]
         text, cost = write(question, part, attempt, deps, emit, number)
@@ -41,7 +39,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
     return _chosen(state, deps, best) | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
 
 
-def dealt(count: int, candidates: int) -> list[list[int]]:
+def split_in_turn(count: int, candidates: int) -> list[list[int]]:
     """Which passages (ranks from 0) each draft is written from: dealt out in turn, so that each has a good one."""
     return [list(range(first, count, candidates)) for first in range(min(count, candidates))]
 
@@ -53,7 +51,7 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
     decisions: list[Graded] = []
     for number, draft in enumerate(state.get("candidates", ()), start=1):
-        grade = deps.engine.grade(question, documents, draft.text)
+        grade = deps.engine.grade(question, documents, draft.text, graded=state.get("graded", ()))
         usage += grade.usage
         grade = replace(grade, usage=Usage())
         removed: list[str] = []
@@ -76,8 +74,8 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     """A draft without its unsupported sentences, graded anew for what is left; the grade carries that call alone."""
     text, left, removed = without_unsupported(draft.text, grade)
     if removed and text:
-        documents = state.get("documents", [])
-        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness")
+        documents, known = state.get("documents", []), state.get("graded", ())
+        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness", graded=known)
         left = combined(left, again)
     return replace(draft, text=text), left, removed
 
@@ -85,7 +83,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
 def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | None = None) -> State:
     """A draft as the generation, or that none said anything; numbers that its own passages did not have are dropped."""
     text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
-    return answering.as_written(state, deps, text, dropped) | {"grade": grade}
+    return as_written(text, state.get("documents", []), dropped) | {"accepted": False, "grade": grade}
 
 
 def _relevance(state: State, documents: Sequence[Document]) -> float:

@@ -10,64 +10,60 @@ from local_rag.core.answer import BudgetKind
 from local_rag.core.events import Token
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Usage
-from local_rag.graphs import answering, drafts, outcome
-from local_rag.graphs.answering import shape_of, texts_of
-from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs import drafts
+from local_rag.graphs.deps import Deps, shape_of
+from local_rag.graphs.nodes.node import Emit, Node, counted, node
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import is_refusal
-
-
-def _generate(state: State, deps: Deps, emit: Emit) -> State:
-    """Write an answer from the documents and check its citations; without documents there is no answer."""
-    documents, tries = state.get("documents", []), counted(state, "generations")
-    attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
-    if documents:
-        text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-    written = answering.as_written(state, deps, text or attempt.shape.refusal)
-    return {**written, "grade": None, "removed": [], "tries": tries, "usage": usage}
-
-
-_generate.__name__ = "generate"
 
 
 def _writing(state: State, deps: Deps) -> str:
     return "writing again" if state.get("drafts") else "writing"
 
 
-generate = node(_writing)(_generate)
-generate_last = node(_writing, ends=True)(_generate)
-"""The same in plain RAG, where nothing checks what is written."""
+def generator(*, checked: bool) -> Node:
+    """The generator; what it writes is accepted as it is where no grader of the graph checks it."""
+
+    @node(_writing)
+    def generate(state: State, deps: Deps, emit: Emit) -> State:
+        """Write an answer from the documents; without documents there is none."""
+        documents, tries = state.get("documents", []), counted(state, "generations")
+        attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
+        if documents:
+            text, usage = write(standalone_of(state), documents, attempt, deps, emit)
+        written = as_written(text or attempt.shape.refusal, documents)
+        return {**written, "accepted": not checked, "grade": None, "removed": [], "tries": tries, "usage": usage}
+
+    return generate
+
+
+def as_written(text: str, documents: Sequence[Document], dropped: int = 0) -> State:
+    """What an engine wrote from these documents, without the numbers that name none of them; `dropped` are further."""
+    kept, lost = citations.known_marks(text, documents)
+    return {"generation": kept, "dropped": dropped + lost}
 
 
 def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Attempt:
     """Which try this is, and what was wrong with those before it: in English, as the prompts are."""
-    failed = tuple((draft.text, drafts.why_rejected(draft.grade)) for draft in state.get("drafts", ()))
+    failed = tuple((draft.text, drafts.why_rejected(draft.grade)) for draft in state.get("drafts", ()) if draft.grade)
     shape, thoughts = shape_of(state, deps), tuple(state.get("thoughts", ()))
-    return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape)
+    graded = tuple(state.get("graded", ()))
+    return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape, graded=graded)
 
 
-@node("answering without your files", ends=True)
+@node("answering without your files")
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
-    texts, attempt = texts_of(state, deps), Attempt(direct=True, shape=shape_of(state, deps))
+    attempt = Attempt(direct=True, shape=shape_of(state, deps))
     text, usage = write(standalone_of(state), [], attempt, deps, emit)
-    silent = not text or is_refusal(text)
-    return {
-        "generation": text or texts.refusal,
-        "documents": [],
-        "status": "abstained" if silent else "direct",
-        "reason": texts.without_passages if silent else texts.without_files,
-        "tries": counted(state, "generations"),
-        "usage": usage,
-    }
+    tries = counted(state, "generations")
+    return {"generation": text, "documents": [], "accepted": True, "tries": tries, "usage": usage}
 
 
-@node("looking for the best answer so far", ends=True)
+@node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """The budget is used up: the best draft that is worth showing, marked, or an abstention with its reason."""
-    return outcome.best_or_abstention(state, deps)
+    """No budget is left: `finish` takes the best draft that is worth showing, or abstains."""
+    return {}
 
 
 def write(

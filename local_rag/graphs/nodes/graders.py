@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
-from local_rag.graphs import answering, drafts, rules
-from local_rag.graphs.answering import texts_of
-from local_rag.graphs.deps import Deps
+from local_rag.graphs import rules
+from local_rag.graphs.deps import Deps, texts_of
+from local_rag.graphs.drafts import why_rejected
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
-from local_rag.graphs.state import State, standalone_of
-from local_rag.text.answer_texts import AnswerTexts
+from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.display import plural
 from local_rag.text.metadata import chunk_id
 
@@ -25,20 +24,15 @@ def grading(state: State, deps: Deps) -> str:
     return f"grading {plural(passages, 'passage')}" if passages else "no new passage to grade"
 
 
-def _passage_grader(rule: Rule) -> Node:
+def passage_grader(rule: Rule = rules.some_relevant) -> Node:
+    """The retrieval grader; its rule says what is next where no document is relevant."""
+
     @node(grading, rule)
     def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
-        """The retrieval grader: keep the documents that are relevant to the question (not to the query)."""
+        """Keep the documents that are relevant to the question (not to the query)."""
         return graded_passages(state, relevance_verdicts(state, deps))
 
     return grade_documents
-
-
-grade_documents = _passage_grader(rules.some_relevant)
-"""The retrieval grader of Self-RAG."""
-
-grade_documents_or_search = _passage_grader(rules.relevant_or_web)
-"""The same in Adaptive RAG: where no document is relevant the web is next."""
 
 
 def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relevance]:
@@ -72,6 +66,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     ]
     return {
         "documents": list(kept),
+        "graded": in_last_prompt(documents, verdicts) or state.get("graded", []),
         "retrieved": len(documents),
         "rejected": rejected(state, refused),
         "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
@@ -81,15 +76,33 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     }
 
 
+def in_last_prompt(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
+    """Those that stood in the last prompt of the retrieval grader; none where no model has read them."""
+    return [document for document, verdict in zip(documents, verdicts, strict=True) if verdict.shown]
+
+
 def graded_passage(document: Document, verdict: Relevance, kind: str = "relevance") -> Graded:
     """What the retrieval grader says of a passage, as it is logged; `web` is the kind of those that are not files."""
     source = str(document.metadata.get("source", ""))
     return Graded(kind, verdict.label, verdict.why, chunk_id(document), verdict.score, source)
 
 
-def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:
-    """A grader of the generation: one verdict on it, what follows from it, and the label that leads on."""
+_GRADERS: Mapping[Check, tuple[str, str]] = {
+    "both": ("grade_generation", "checking the answer"),
+    "support": ("grade_generation_v_documents", "checking the answer against the passages"),
+    "usefulness": ("grade_generation_v_question", "checking the answer against the question"),
+}
+"""The name of each grader of a generation, and what a person is shown while it works."""
 
+
+def generation_grader(rule: Rule, check: Check = "both") -> Node:
+    """The hallucination grader (`support`), the answer grader (`usefulness`), or both in one node.
+
+    The rule says what follows from the verdict.
+    """
+    name, doing = _GRADERS[check]
+
+    @node(doing, rule, name=name)
     def grade(state: State, deps: Deps, emit: Emit) -> State:
         if rules.is_fixed_reply(state):
             verdict = Graded("answered", "no", "the passages do not contain the answer")
@@ -97,10 +110,9 @@ def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
         update: State = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
-        return update | _consequence(state, grade, check, texts_of(state, deps))
+        return update | _consequence(state, deps, grade, check)
 
-    grade.__name__ = name
-    return node(doing, rule)(grade)
+    return grade
 
 
 def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
@@ -109,7 +121,7 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     if known is not None and (check != "usefulness" or known.usefulness):
         return known, Usage()
     documents, text = state.get("documents", []), state.get("generation", "")
-    grade = deps.engine.grade(standalone_of(state), documents, text, check=check)
+    grade = deps.engine.grade(standalone_of(state), documents, text, check=check, graded=state.get("graded", ()))
     usage = grade.usage
     if known is not None:
         grade = combined(known, grade)
@@ -122,44 +134,15 @@ def _logged(grade: Grade, check: Check) -> list[Graded]:
     return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
-def _consequence(state: State, grade: Grade, check: Check, texts: AnswerTexts) -> State:
-    """The status of a good answer, or a rejected draft; what is only half graded is neither."""
-    if rules.verdict_of(grade) == "useful":
-        return answering.useful(state)
+def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
+    """A good answer is accepted, a bad one a rejected draft; what is only half graded is neither."""
     if check == "support" and grade.support == "fully":
         return {}
-    update: State = {"drafts": [*state.get("drafts", ()), drafts.rejected_draft(state, grade, texts)]}
+    if rules.verdict_of(grade) == "useful":
+        return {"accepted": True}
+    draft = Draft.of(state, grade, why=why_rejected(grade, texts_of(state, deps)))
+    update: State = {"drafts": [*state.get("drafts", ()), draft]}
     return update | {"spent": ["generations"]} if unchecked(grade) else update
-
-
-CHECKING = "checking the answer"
-
-grade_generation = _grader("grade_generation", CHECKING, "both", rules.grade_generation_v_documents_and_question)
-"""The hallucination grader and the answer grader in one node."""
-
-grade_generation_or_files = _grader("grade_generation", CHECKING, "both", rules.useful_or_files)
-"""The same in Adaptive RAG: where the web has no answer the files are asked."""
-
-grade_generation_or_other_source = _grader("grade_generation", CHECKING, "both", rules.useful_or_other_source)
-"""The same where the web is asked, too, if the files have no answer."""
-
-grade_generation_once = _grader("grade_generation", CHECKING, "both", rules.checked_once)
-"""The same in CRAG, which has no loop."""
-
-grade_generation_v_documents = _grader(
-    "grade_generation_v_documents", "checking the answer against the passages", "support", rules.supported
-)
-"""The hallucination grader alone, as in the early notebook."""
-
-grade_generation_v_question = _grader(
-    "grade_generation_v_question", "checking the answer against the question", "usefulness", rules.useful_or_not
-)
-"""The answer grader alone, as in the early notebook."""
-
-grade_all_parts = _grader(
-    "grade_generation_v_question", "checking the answer against the question", "usefulness", rules.parts_useful
-)
-"""The answer grader on an answer whose parts were checked one by one (ISUSE of the whole output, appendix A.1)."""
 
 
 @node("preparing the final grade")

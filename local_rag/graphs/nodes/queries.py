@@ -31,13 +31,13 @@ def transform_query(target: Target) -> Node:
 
     @node("rewriting the question")
     def transform_query(state: State, deps: Deps, emit: Emit) -> State:
-        """Another query for the same question; one that was tried before ends the rewriting.
+        """Another query for the same question; one that adds nothing to those that were tried ends the rewriting.
 
         For the web the rewriter is told nothing but what the web may be told.
         """
         leaves = target == "web" and not deps.fallback_corpus
         if leaves:
-            tried, usage = own_queries(state, deps)
+            tried, usage = web_queries(state, deps)
         else:
             tried, usage = state.get("tried") or [standalone_of(state)], Usage()
         query = question = tried[0] if leaves else standalone_of(state)
@@ -51,19 +51,19 @@ def transform_query(target: Target) -> Node:
             else:
                 verdict = Graded("transform_query", rewrite.text, "the rewriter has nothing new")
                 update = {"spent": ["rewrites"], "decisions": [verdict]}
-        queries: State = {"own": tried} if leaves else {"query": query, "tried": tried}
+        queries: State = {"web_queries": tried} if leaves else {"query": query, "tried": tried}
         return {**queries, **update, "usage": usage}
 
     return transform_query
 
 
-def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
+def web_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
     The last one is searched for. Only a question that the chat before it has changed costs a call.
     """
-    if own := state.get("own"):
-        return own, Usage()
+    if queries := state.get("web_queries"):
+        return queries, Usage()
     question = state["question"]
     history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone_of(state) == question:

@@ -24,6 +24,8 @@ from local_rag.text.display import joined, plural, shorten
 from local_rag.text.metadata import chunk_id
 from local_rag.text.words import query_key
 
+WIDER = 5
+"""How many times more passages are searched for than are wanted, for a reranker to choose from."""
 PHRASES = 4
 """Quoted phrases of a question that are looked for word for word."""
 
@@ -32,21 +34,21 @@ PHRASES = 4
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
-    return brought(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
+    return retrieval_update(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
 
 
-def brought(
+def retrieval_update(
     state: State, emit: Emit, query: str, passages: Sequence[Document], collected: Sequence[Document] = ()
 ) -> State:
     """The update after a search, whose passages stand behind those that are `collected` already."""
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
-    shown = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
+    shown = in_prompt_order(passages, state.get("prompt_order") or turns[-1].get("shown", []))
     return {
         "query": query,
         "tried": tried if query in tried else [*tried, query],
         "documents": [*collected, *shown],
-        "shown": list(map(chunk_id, shown)),
+        "prompt_order": list(map(chunk_id, shown)),
         "nearest": [*state.get("nearest", ()), *passages],
         "decisions": named_documents(passages),
     }
@@ -68,7 +70,7 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
     All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
     meant loosely. A note names what no passage holds word for word.
     """
-    phrases = quoted_phrases(state["question"])[:PHRASES] if getattr(deps.index, "narrows", False) else ()
+    phrases = quoted_phrases(state["question"])[:PHRASES] if deps.index.narrows else ()
     if not phrases:
         return search(deps, query, deps.k, exclude)
     passages: list[Document] = []
@@ -83,9 +85,20 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:
-    """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval."""
+    """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval.
+
+    A reranker chooses them from more, and its score is their `rank_score`.
+    """
     within = replace(deps.within, phrases=tuple(phrases)) if phrases else deps.within
-    return retrieval("index", query, lambda: deps.index.search(query, k, within=within, exclude=exclude))
+
+    def searched() -> list[Document]:
+        if deps.reranker is None:
+            return deps.index.search(query, k, within=within, exclude=exclude)
+        passages = deps.index.search(query, WIDER * k, within=within, exclude=exclude)
+        ranked = deps.reranker.rerank(query, passages)[:k] if passages else []
+        return [Document(each.page_content, metadata={**each.metadata, "rank_score": score}) for each, score in ranked]
+
+    return retrieval("index", query, searched)
 
 
 def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:
@@ -108,7 +121,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     known = [chunk_id(passage) for passage in have]
     new = search(deps, query, k, known) if k > 0 else []
     return {
-        **brought(state, emit, query, new, have),
+        **retrieval_update(state, emit, query, new, have),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
     }

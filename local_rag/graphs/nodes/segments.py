@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from local_rag.core.events import Token
 from local_rag.core.verdicts import Grade, Graded, Need
-from local_rag.graphs import answering, rules
+from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import of_parts, without_unsupported
-from local_rag.graphs.nodes.generation import attempt_of, write
+from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import brought, retrieved
+from local_rag.graphs.nodes.retrieval import retrieval_update, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, standalone_of
@@ -38,7 +38,8 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
     if why := _why_it_ends(state, deps):
         return {"step": "no", "why": why}
     question, written = standalone_of(state), without_marks(state["generation"])
-    need = deps.engine.needs_retrieval(question, deps.index.catalog(), last_retrieved(state), written)
+    catalog, passages = deps.index.catalog(), last_retrieved(state)
+    need = deps.engine.needs_retrieval(question, catalog, passages, written, state.get("graded", ()))
     update = _decided(need, need.retrieve)
     if need.retrieve == "yes":
         update["query"] = need.query or f"{question} {without_marks(state['segment'])}"
@@ -60,12 +61,13 @@ def _decided(need: Need, step: str) -> State:
 
 @node(lambda state, deps: "retrieving for the next part" if state.get("generation") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
-    """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
-    if state.get("label") != "yes":
+    """The k best passages that are not collected yet; the answer begins anew unless a further part was decided on."""
+    if state.get("step") != "yes":
         state = {**state, "generation": "", "documents": []}
     query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
-    update = brought(state, emit, query, new, collected)
+    update = retrieval_update(state, emit, query, new, collected)
+    update["step"] = ""  # the decision holds for this retrieval, and not for one after a rewriting
     anew: State = {"generation": "", "segment": "", "grade": None, "dropped": 0}
     return update if state.get("generation") else update | anew
 
@@ -111,7 +113,8 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
     part, passages = state.get("segment", ""), last_retrieved(state)
     if not part:
         return {}
-    grade = deps.engine.grade(standalone_of(state), passages, part, check="support")
+    known = state.get("graded", ())
+    grade = deps.engine.grade(standalone_of(state), passages, part, check="support", graded=known)
     update: State = {"usage": grade.usage, "decisions": [Graded("support", grade.support, grade.why)]}
     removed: list[str] = []
     if grade.support not in ("fully", "unparsed"):
@@ -131,5 +134,5 @@ def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
     marked, dropped = citations.remapped(part, places, passages)
     whole = with_part(state.get("generation", ""), marked)
-    update = answering.as_written(state, deps, whole, dropped + state.get("dropped", 0))
+    update = as_written(whole, documents, dropped + state.get("dropped", 0))
     return update | {"grade": of_parts(state.get("grade"), grade, update["generation"])}

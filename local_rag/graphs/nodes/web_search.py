@@ -1,15 +1,14 @@
 """The nodes that search the web, or a fallback corpus in its place.
 
-What may leave this machine is decided here and nowhere else; a search of a fallback corpus lets nothing leave. A
-callback says whether words may leave, or a person whom an interruption of the graph asks. A node that is interrupted
-runs again from its beginning once it is answered: what it has paid for before that is kept as the result of a LangGraph
-task (see `queries`), and nothing leaves before the answer.
+What may leave this machine is decided here and nowhere else, by the consent in `Deps`; a search of a fallback corpus
+lets nothing leave. A node that is interrupted to ask runs again from its beginning once it is answered: what it has
+paid for before that is kept as the result of a LangGraph task (see `queries`), and nothing leaves before the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 from langgraph.config import get_config
@@ -19,13 +18,13 @@ from local_rag.core.documents import WebResults
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
-from local_rag.graphs import outcome, rules, strips
-from local_rag.graphs.deps import TIME, Deps, by_interrupt
-from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
+from local_rag.graphs import rules, strips
+from local_rag.graphs.deps import TIME, Deps
+from local_rag.graphs.nodes.graders import graded_passage, in_last_prompt, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.queries import kept_off_the_web, own_queries
+from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
-from local_rag.text.display import plural, short_path
+from local_rag.text.display import home_path, plural
 from local_rag.text.metadata import chunk_id
 
 WEB_RESULTS = 3
@@ -34,7 +33,7 @@ WEB_RESULTS = 3
 
 def searching(state: State, deps: Deps) -> str:
     """What a person is shown while the web, or a fallback corpus in its place, is searched."""
-    return f"searching {short_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
+    return f"searching {home_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
 
 
 @node(searching)
@@ -76,8 +75,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> State:
             emit(Note(note))
         found = judged(state, deps, results.documents)
     except DeadlineExceeded:  # the words have left all the same
-        late = outcome.out_of_time(state, deps)
-        return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
+        return {"spent": [TIME], "tries": counted(state, "web_searches"), "usage": usage}
     emit(Retrieved(query, tuple(found.shown)))
     return {**update, **_looked(state, results, found), "usage": usage + found.usage}
 
@@ -86,23 +84,32 @@ def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
     """The words that leave, the last of the person's own, and the update for the state; none where they may not."""
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return None, _refused(why)
-    own, usage = own_queries(state, deps, once=is_interrupted_to_ask(deps))
-    proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
+    # a checkpointer to go on from needs a thread; where none is named nobody can be asked
+    interrupts = deps.may_search == "interrupt" and "thread_id" in get_config().get("configurable", {})
+    queries, usage = web_queries(state, deps, once=interrupts)
+    proposed = WebQuery(deps.web.words(queries[-1]), deps.web.engine)
     emit(proposed)
-    leaving = allowed(proposed, deps)
+    leaving: WebQuery | None = proposed
+    if interrupts:
+        leaving = _resumed_with(proposed, deps)
+    elif deps.may_search != "always" and not (callable(deps.may_search) and deps.may_search(proposed)):
+        leaving = None
     if leaving is None:
         return None, _refused("the query was not allowed to leave this machine") | {"usage": usage}
     if leaving != proposed:
-        own = [*own, leaving.query]
+        queries = [*queries, leaving.query]
         emit(leaving)
-    return leaving.query, {"own": own, "usage": usage}
+    return leaving.query, {"web_queries": queries, "usage": usage}
 
 
 class _Found(NamedTuple):
-    """What a search brought as a person is shown it, what of it is relevant, and what was said of each."""
+    """What a search brought as a person is shown it, what of it is relevant, and what was said of each; `graded` is
+    what of it stood in the last prompt of the grader.
+    """
 
     shown: Sequence[Document]
     relevant: list[Document]
+    graded: list[Document]
     verdicts: list[Graded]
     usage: Usage
     noun: str
@@ -127,7 +134,7 @@ def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _F
     ]
     relevant = [page for page, kept, _ in chosen if kept]
     usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found([page for page, _, _ in chosen], relevant, graded, usage, "page")
+    return _Found([page for page, _, _ in chosen], relevant, in_last_prompt(judged, verdicts), graded, usage, "page")
 
 
 def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
@@ -136,7 +143,8 @@ def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) ->
     pairs = list(zip(documents, verdicts, strict=True))
     relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
     graded = [graded_passage(passage, verdict, "web") for passage, verdict in pairs]
-    return _Found(documents, relevant, graded, sum((verdict.usage for verdict in verdicts), Usage()), "passage")
+    usage = sum((verdict.usage for verdict in verdicts), Usage())
+    return _Found(documents, relevant, in_last_prompt(documents, verdicts), graded, usage, "passage")
 
 
 def _looked(state: State, results: WebResults, found: _Found) -> State:
@@ -147,8 +155,13 @@ def _looked(state: State, results: WebResults, found: _Found) -> State:
         none = f"none of {count} is relevant" if graded else f"the search brought no {found.noun}"
         why = "; ".join(results.notes) or none
         graded = [*graded, Graded("web_search", "nothing", why)]
-    tries = counted(state, "web_searches")
-    return {"documents": found.relevant, "tries": tries, "decisions": graded, "why": why}
+    return {
+        "documents": found.relevant,
+        "graded": found.graded or state.get("graded", []),
+        "tries": counted(state, "web_searches"),
+        "decisions": graded,
+        "why": why,
+    }
 
 
 def _refused(why: str) -> State:
@@ -156,26 +169,22 @@ def _refused(why: str) -> State:
     return {"documents": [], "spent": ["web_searches"], "decisions": [refused], "why": why}
 
 
-ANSWERS = 'yes, no, or another query: {"query": "…"}'
-"""What an interruption may be answered with, as it tells its caller."""
+REPLY: dict[str, Any] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"enum": ["yes", "no"]},
+        {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    ],
+    "description": "whether these words may leave, or a query that leaves in their place",
+}
+"""What an interruption may be answered with, for a client: a schema that LangGraph does not check."""
 
 YES = frozenset({"yes", "y", "ja", "j"})
 
 
-def is_interrupted_to_ask(deps: Deps) -> bool:
-    """Whether the graph is interrupted to ask: a checkpointer to go on from needs a thread, and else none is named."""
-    return deps.may_search is by_interrupt and "thread_id" in get_config().get("configurable", {})
-
-
-def allowed(query: WebQuery, deps: Deps) -> WebQuery | None:
-    """The query that may leave, None where none may.
-
-    An interruption is answered with yes (or True), or with `{"query": …}`, a query that leaves in place of this one.
-    Nothing leaves after any other reply.
-    """
-    if not is_interrupted_to_ask(deps):
-        return query if deps.may_search(query) else None
-    reply = interrupt({"query": query.query, "engine": query.engine, "answer": ANSWERS})
+def _resumed_with(query: WebQuery, deps: Deps) -> WebQuery | None:
+    """The query that leaves after an interruption: this one, or that of the reply; None after any other reply."""
+    reply = interrupt({"query": query.query, "engine": query.engine}, response_schema=REPLY)
     if reply is True or (isinstance(reply, str) and reply.strip().casefold().rstrip(".!") in YES):
         return query
     named = reply.get("query") if isinstance(reply, dict) else None

@@ -123,7 +123,7 @@ class SentenceTransformerEmbedder:
         """(n, d) float32, unit rows. They are kept for the question: one is embedded by several nodes."""
         import numpy as np
 
-        known: dict[str, Vectors] = question_memory.current().get((self, "vectors"), dict)
+        known: dict[str, Vectors] = question_memory.current().setdefault((self, "vectors"), {})
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         known |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)

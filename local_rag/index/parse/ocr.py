@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from local_rag.core import child_process
 from local_rag.core.documents import LoadedDocument, ReadLine
 from local_rag.core.errors import FileSkipped
-from local_rag.index.names import name_date
 from local_rag.index.parse.parsed_file import ParsedFile, clean
 from local_rag.index.parse.pdf import full_line, goes_on
 from local_rag.index.parse.pdf_page import IMAGES, drawn, opened_image
 from local_rag.index.parse.properties import iso_date
+from local_rag.text.names import name_date
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -119,11 +119,14 @@ def _raw_page(file: PdfDocument, number: int) -> _Page:
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
-    """The document information (ISO 32000-1, 14.3.3)."""
-    title, author, date, *subjects = (
-        info.get(name, "").replace("\0", " ") for name in ("Title", "Author", "CreationDate", "Subject", "Keywords")
+    """The document information (ISO 32000-1, 14.3.3); an author called as the program that made the file is none."""
+    title, author, made_by, date, *subjects = (
+        info.get(name, "").replace("\0", " ").strip()
+        for name in ("Title", "Author", "Creator", "CreationDate", "Subject", "Keywords")
     )
-    return stated(title, [author], date, subjects)
+    made_by = made_by or info.get("Producer", "")
+    is_person = not made_by or author.split(" ")[0] != made_by.split(" ")[0]
+    return stated(title, [author] if is_person else (), date, subjects)
 
 
 def _page_text(text: str, known: set[str]) -> str:

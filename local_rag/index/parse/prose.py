@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, c
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
+from local_rag.text.letters import SALUTATION
 
 LONG = 300
 """Characters of a heading that are looked at."""
@@ -54,6 +56,7 @@ _FIELD = re.compile(
     r"^(?::|#\+)?(?P<name>[A-Za-z][\w -]{0,30}):+(?:[ \t]+(?P<text>.*(?:\n[ \t]+(?![A-Za-z][\w -]{0,30}:)\S.*)*))?$",
     re.MULTILINE,
 )
+_EMPHASIS = re.compile(r"[*_]{1,2}(?=[^\s*_])|(?<=[^\s*_])[*_]{1,2}|^[-+*>][ \t]+")
 _KNOWN = frozenset(
     "title author authors created date published release_date original_publication keywords subject".split()
 )
@@ -79,11 +82,11 @@ def load_text(path: Path) -> ParsedFile:
 
 
 def _first_line(text: str) -> str:
-    """The first line where it is short, stands alone above more text, and is neither a sentence nor a greeting."""
+    """The first line where it is short, stands alone above more text, and is neither a sentence nor of a letter."""
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
-    if not rest.strip() or (following and not _ADORNMENT.match(following)):
+    if not rest.strip() or (following and not _ADORNMENT.match(following)) or SALUTATION.search(text[:LONG_LINE]):
         return ""
     return title if is_heading(title) and title[-1] not in ".:" and not _NO_TITLE.match(title) else ""
 
@@ -104,6 +107,7 @@ def load_markdown(path: Path) -> ParsedFile:
     text, headings = markdown(text, begin)
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
     title = outermost.text if outermost else ""
+    properties = properties if begin else replace(fields(text, begin=True), title="")
     return ParsedFile((document(text, title, headings=headings, properties=properties),))
 
 
@@ -187,11 +191,26 @@ def fields(text: str, *, begin: bool = False) -> Properties:
     """What the lines at the head of a text say: "Author: …" (PEPs), ":Author: …" (docutils' bibliographic fields,
     https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields), "#+AUTHOR: …" (Org).
 
-    A line that is indented goes on with the field above it. `begin`: only a text that has a title among such lines says
-    something of itself; anywhere else "Date: …" may be part of what is told.
+    A line that is indented goes on with the field above it. `begin`: a text without a title among such lines says
+    something of itself only where it begins with them, or with a title above them; anywhere else "Date: …" may be part
+    of what is told.
     """
     properties = _of_lines(text[:_HEAD])
-    return properties if properties.title or not begin else UNKNOWN
+    return properties if properties.title or not begin else _of_lines(_opening(text[:_HEAD]))
+
+
+def _opening(text: str) -> str:
+    """The lines of fields with which a text begins, below a title of at most two lines, without marks of Markdown."""
+    known, titles = list[str](), 0
+    for line in filter(str.strip, text.splitlines()):
+        plain = _EMPHASIS.sub("", line[:LONG_LINE]).strip()
+        if _FIELD.fullmatch(plain):
+            known.append(plain)
+        elif known or titles == 2 or plain[-1:] in ".!?:,;":
+            break
+        else:
+            titles += 1
+    return "\n".join(known)
 
 
 def _of_lines(head: str) -> Properties:

@@ -65,7 +65,8 @@ class Files(Rows):
             f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}"
             " AND id IN (SELECT file FROM documents)),"
             f" (SELECT count(*) FROM files WHERE {page}), (SELECT count(*) FROM documents),"
-            " (SELECT count(*) FROM chunks), (SELECT count(*) FROM embedded)"
+            " (SELECT count(*) FROM chunks), (SELECT count(*) FROM embedded),"
+            " (SELECT count(*) FROM documents WHERE date != '')"
         )
         return Counts(*numbers)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.names import HEADER_WEIGHT
 from local_rag.index.store.values import UnusableVector
+from local_rag.text.names import HEADER_WEIGHT
 
 if TYPE_CHECKING:
     import numpy as np

@@ -165,6 +165,16 @@ class Passages(Rows):
             )
         return [by_id[number] for number in ids if number in by_id]
 
+    def copies(self, ids: Collection[int]) -> list[tuple[int, int, str]]:
+        """(chunk, other chunk, path) of each text that another file holds, too, white space aside."""
+        return self._execute(
+            "SELECT one.id, other.id, files.path FROM chunks AS one"
+            " JOIN documents AS mine ON mine.id = one.document JOIN chunks AS other ON other.digest = one.digest"
+            " JOIN documents ON documents.id = other.document AND documents.file != mine.file"
+            f" JOIN files ON files.id = documents.file WHERE one.id {self._in(1)} ORDER BY files.path, other.id",
+            listed(ids),
+        )
+
     # --- what waits for its vectors
 
     def pending(self) -> list[tuple[int, int]]:

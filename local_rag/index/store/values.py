@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-from local_rag.core.documents import PLACE, Heading, ReadLine
+from local_rag.core.documents import PLACE, FileChange, Heading, ReadLine
 from local_rag.text.display import shorten
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
@@ -57,6 +58,20 @@ class FileRow:
     container: str = ""
     scans: tuple[int, ...] = ()
     complete: bool = True
+
+    @property
+    def became(self) -> FileChange:
+        """What became of the file on the disk, by size and time; of a page of the web, and where no folder above is
+        here any more (another machine's index, a disk that is not mounted), nothing is known.
+        """
+        if not self.mtime_ns:
+            return ""
+        path = Path(self.container or self.path)
+        try:
+            status = path.stat()
+        except OSError:
+            return "gone" if path.parent.is_dir() or Path(self.root).is_dir() else ""
+        return "" if (status.st_size, status.st_mtime_ns) == (self.size, self.mtime_ns) else "changed"
 
 
 NO_TEXT = "no text layer (scanned?)"
@@ -125,13 +140,16 @@ class Filter(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Files on the disk, pages of the web, documents, chunks, and chunks that vector search sees."""
+    """Files on the disk, pages of the web, documents, chunks, chunks that vector search sees, and documents that say
+    when they are from.
+    """
 
     files: int
     pages: int
     documents: int
     chunks: int
     embedded: int
+    dated: int
 
 
 class UnusableRow(Exception):

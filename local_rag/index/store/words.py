@@ -6,9 +6,10 @@ import math
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from local_rag.text.identifiers import asked_for, is_unspaced
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD
 
@@ -30,6 +31,9 @@ that of all matches: docs/measurements.md.
 """
 
 
+LISTED = 20_000
+"""Chunks up to which a filter is so narrow that all vectors, and all words, are compared for what passes it."""
+
 _MOST_TERMS = 100
 """FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
 
@@ -44,7 +48,7 @@ Ranking = list[tuple[int, float]]
 
 
 class Term(NamedTuple):
-    """A word, or several that stand together, in one field."""
+    """A word, or several that stand together, in one field; one with a star begins so."""
 
     field: str
     text: str
@@ -53,12 +57,15 @@ class Term(NamedTuple):
 def terms_of(query: str) -> list[str]:
     """The words and phrases of a query, stop words only if there is nothing else.
 
-    "self-rag" is looked for as a phrase and as its words. The words stay as they are written: a store folds them as it
-    folded the text.
+    "self-rag" is looked for as a phrase and as its words, an identifier in one piece as well; of a script without
+    blanks two signs in a row are a word. The words stay as they are written: a store folds them as it folded the text.
     """
-    terms: list[str] = []
+    terms = [f"{identifier}*" for identifier in asked_for(query)]
     for part in unicodedata.normalize("NFC", query).split():
-        found = WORD.findall(part)
+        found = [word.removesuffix("'s").removesuffix("’s") for word in WORD.findall(part)]
+        if len(found) > 1 and is_unspaced(part):
+            terms += map(" ".join, pairwise(found))
+            continue
         if len(found) > 1 and any(word.casefold() not in STOP_WORDS for word in found):
             terms.append(" ".join(found))
         terms += found
@@ -89,8 +96,9 @@ class Words:
         every = [Term(field, term) for field in FIELDS for term in terms]
         self._chunks, counts = frequencies.chunks, frequencies.of(every, count)
         self.counts = {term: counts[term] for term in sorted(every, key=counts.__getitem__) if counts[term]}
-        content = [counts[Term(CONTENT, term)] for term in terms]
-        self.highest = LIMIT * sum(self.idf(count) for count in content if count) or 1.0
+        of_fields = ([counts[Term(field, term)] for field in FIELDS] for term in terms)
+        rarest = (min(filter(None, known), default=0) for known in of_fields)
+        self.highest = LIMIT * sum(self.idf(count) for count in rarest if count) or 1.0
 
     def best(self, limit: int, ranked: Callable[[int], Ranking]) -> Ranking:
         """The best chunks for any of the terms; `ranked` gives those that have one of the first terms, by all terms.

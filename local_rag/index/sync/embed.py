@@ -13,7 +13,7 @@ from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
 from local_rag.index.sync.report import Pace, Progress
 
-FIRST, LEAST, MOST = 64, 32, 1024
+FIRST, SMALLEST, LARGEST = 64, 32, 1024
 """Passages of the first batch, and of any later one."""
 
 SECONDS = 2.0
@@ -58,8 +58,8 @@ class Embedding:
             self._embed(chunks)
             done, work = done + len(batch), work + sum(length for _, length in batch)
             now = time.monotonic()
-            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), MOST)
-            size = max(LEAST, int(fitting) // 16 * 16)  # as models like it
+            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), LARGEST)
+            size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
             sources = [passage.source for passage in self._store.passages(chunks[-1:])]  # it may be gone by now
             told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
             self._rate = told.rate or self._rate

@@ -11,7 +11,7 @@ from local_rag.core.errors import UsageError
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Root
 from local_rag.index.sync.ignore import Pattern
-from local_rag.text.display import is_url, joined, normal
+from local_rag.text.display import composed, is_url, joined, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,10 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
     for path in named:
         if path not in known and not Path(path).exists():
             raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+        if path == Path(path).anchor:
+            raise UsageError(
+                f"{path} is the whole disk: name the folders with your files", hint="local-rag index ~/notes"
+            )
     roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named or known]
     if not roots and not store.paths():
         raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
@@ -48,10 +52,14 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
         if not any(pattern in root.excludes for root in roots):
             others = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
             raise UsageError(f"{pattern!r} is not excluded; excluded is {others}", hint="local-rag status")
-    roots = [_with_options(root, options) for root in roots]
+    around = known | {root.path: _with_options(root, options) for root in roots}
+    for path in named:  # naming a path takes back that it was kept out
+        for above, pattern in _above(Path(path), around):
+            if pattern in around[above].excludes:
+                around[above] = _with_options(around[above], WalkOptions(no_excludes=[pattern]))
     with store.writing():
-        store.set_roots(roots)
-    return roots
+        store.set_roots(list(around.values()))
+    return [around[root.path] for root in roots]
 
 
 def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
@@ -67,7 +75,7 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
             below = {page.path for page in store.pages([normal(str(name))])}
         else:
             folder = str(real_path(Path(name)))
-            below = {path for path in known if is_below(path, (folder,))}
+            below = {path for path in known if is_below(composed(path), (composed(folder),))}
         if not (below or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone |= below
@@ -84,13 +92,18 @@ def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
     """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
     known, patterns = {root.path: root for root in store.roots()}, list[str]()
     for path in map(real_path, paths):
-        for above in map(str, path.parents):
-            if above in known:
-                patterns.append(f"/{escaped(path.relative_to(above).as_posix())}")
-                known[above] = _with_options(known[above], WalkOptions(excludes=patterns[-1:]))
+        for above, pattern in _above(path, known):
+            patterns.append(pattern)
+            known[above] = _with_options(known[above], WalkOptions(excludes=[pattern]))
     with store.writing():
         store.set_roots(list(known.values()))
     return patterns
+
+
+def _above(path: Path, roots: Collection[str]) -> list[tuple[str, str]]:
+    """The roots above a path, each with the pattern that keeps it out of it."""
+    parents = [above for above in path.parents if str(above) in roots]
+    return [(str(above), f"/{escaped(path.relative_to(above).as_posix())}") for above in parents]
 
 
 def is_below(path: str, roots: Collection[str]) -> bool:

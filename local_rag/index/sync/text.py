@@ -66,6 +66,9 @@ class TextSync:
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.files()}
         self._failures = store.failures()
+        counts = store.counts()
+        self._was_stopped = counts.embedded < counts.chunks
+        """Then nobody may have seen the report of the sync before."""
         self._unreadable = {} if retry else self._failures
         self._stored = 0
         """Chunks that are stored of the file in hand."""
@@ -251,7 +254,9 @@ class TextSync:
         reported = {(path, reason) for path, reason in before if is_below(path, others)}
         for files in (report.skipped, report.kept):
             reported |= {(file.path, file.reason) for file in files}
-            files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
+            files[:] = [
+                replace(file, new=self._was_stopped or (file.path, file.reason) not in before) for file in files
+            ]
         for path, counts in walked.ignored.items():
             reported.add((path, OF_OTHER_KINDS + kinds_in_words(by_count(counts))))
         unread = [path for path in self._failures if path not in walked.files and is_below(path, self._synced)]

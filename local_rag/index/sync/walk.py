@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.errors import reason_of
-from local_rag.index.parse.loaders import loader
+from local_rag.index.parse.loaders import HOLDERS, loader, version_mark
 from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.store.values import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked
 from local_rag.index.sync.roots import is_below
-
-CONTAINERS = (".zip", ".eml", ".msg", ".mbox")
-"""Suffixes of files that hold others, for which rules hold, too."""
 
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
 
@@ -33,7 +31,8 @@ class Missing(NamedTuple):
 class Found(NamedTuple):
     """A file that can be read: the path of its root, and the rules for what lies inside of it.
 
-    `stamp` stands behind the SHA-256 of a file that holds others: with other rules it has another content.
+    `stamp` stands behind the SHA-256 of a file, which has another content with a later version of its loader, and one
+    that holds others with other rules.
     """
 
     root: str
@@ -190,7 +189,9 @@ class _Search:
 
         A link out of the root is left out and named, unless another root decides about what it leads to.
         """
-        real = Path(os.path.realpath(path))
+        real = path
+        with suppress(OSError):  # it has gone meanwhile
+            real = Path(os.path.realpath(path))
         place, printed = _Place(path, real, rules), _printable(path)
         is_folder, is_file = os.path.isdir(real), os.path.isfile(real)  # noqa: PTH112, PTH113 - they raise nothing
         if self._home.is_relative_to(real):
@@ -235,8 +236,8 @@ class _Search:
             self._leave_out(real, SECRET)
         else:
             self._found = True
-            stamp = rules.stamp if path.lower().endswith(CONTAINERS) else ""
-            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp))
+            stamp = rules.stamp if path.lower().endswith(HOLDERS) else ""
+            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp + version_mark(real)))
 
 
 def _printable(path: Path | str) -> str:

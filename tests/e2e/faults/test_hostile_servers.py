@@ -15,7 +15,7 @@ from support.ollama_server import OllamaServer, Reply, raw
 
 from local_rag.core import cancel
 from local_rag.core.errors import LocalRagError
-from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.server import OllamaApi
 
 SECONDS = 1.5
 """The clock of a question."""
@@ -127,7 +127,7 @@ def test_what_a_hostile_server_says_of_itself(ollama, instead):
     ollama.instead = instead
     for text in asked(ollama):
         assert "\x1b" not in text
-    server = Server(ollama.host)
+    server = OllamaApi(ollama.host)
     for ask in (server.version, server.installed, server.loaded, server.cloud):
         try:
             assert len(str(ask())) < 10_000_000

@@ -52,28 +52,28 @@ def show(tab, view, heading):
     if not places.locator("details[open]").count():
         places.get_by_text("More").click()
     places.get_by_role("link", name=view).click()
-    tab.page.get_by_role("heading", name=heading, exact=True).wait_for()
+    tab.heading(heading, exact=True)
 
 
 def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
     show(tab, "History", "History")
     tab.page.get_by_role("searchbox", name="Filter by question").fill("greenhouse")
     tab.page.get_by_text(CUP).wait_for(state="detached")
-    tab.page.get_by_role("link", name=GREENHOUSE).click()
-    tab.page.get_by_role("heading", name="The way to it").wait_for()
+    tab.follow(GREENHOUSE)
+    tab.heading("The way to it")
     drawing = tab.page.get_by_role("group", name="The way through the graph").get_by_role("img")
     tab.holds(lambda: "Search your files" in drawing.get_attribute("aria-label"))
     slider = tab.page.get_by_role("slider", name="Step")
     slider.fill("1")
     tab.holds(lambda: drawing.locator(".running").count() == 1)  # the node of that step is lit
-    tab.page.get_by_role("button", name="Replay").click()
-    tab.page.get_by_role("button", name="Pause").wait_for()
-    tab.page.get_by_role("button", name="notes/plan.md").first.wait_for()
+    tab.press("Replay")
+    tab.button("Pause").wait_for()
+    tab.button("notes/plan.md").first.wait_for()
     assert tab.axe() == []
-    tab.page.get_by_role("button", name="Make a case of it").click()
+    tab.press("Make a case of it")
     tab.page.get_by_role("textbox", name="Case file").fill("from runs")
     assert tab.axe() == []
-    tab.page.get_by_role("button", name="Keep").click()
+    tab.press("Keep")
     tab.page.get_by_role("dialog").wait_for(state="detached")
     (case,) = read_cases(here / "data/cases/from runs.jsonl")
     assert (case.question, case.answerable, len(case.relevant)) == (GREENHOUSE, True, 1)
@@ -84,28 +84,28 @@ def test_judged_answers_become_cases(tab, here):
         answered = {each.question: each.id for each in history.runs()}[GREENHOUSE]
     good = here / "data/cases/my cases.jsonl"
     show(tab, "History", "History")
-    tab.page.get_by_role("link", name=GREENHOUSE).click()
-    tab.page.get_by_role("button", name="Good answer").click()
-    tab.holds(lambda: tab.page.get_by_role("button", name="Good answer").get_attribute("aria-pressed") == "true")
+    tab.follow(GREENHOUSE)
+    tab.press("Good answer")
+    tab.holds(lambda: tab.button("Good answer").get_attribute("aria-pressed") == "true")
     show(tab, "Evaluation", "Evaluation")
-    tab.page.get_by_role("button", name="Make cases of them").click()
+    tab.press("Make cases of them")
     tab.see("1 kept; the file has 1 case now.")
     (case,) = read_cases(good)
     assert [target.quote for target in case.relevant] == ["The greenhouse costs 4,200 euros."], "its quotes are right"
     good.unlink()
     show(tab, "History", "History")
-    tab.page.get_by_role("link", name=GREENHOUSE).click()
-    tab.page.get_by_role("button", name="Bad answer").click()
+    tab.follow(GREENHOUSE)
+    tab.press("Bad answer")
     tab.see("What would have been right?")
     tab.page.get_by_label("Note", exact=True).fill("the fence is missing")
     tab.page.get_by_label("What a right answer says").fill("4,200 euros")
     assert tab.axe() == []
-    tab.page.get_by_role("button", name="Keep").click()
+    tab.press("Keep")
     tab.page.get_by_role("dialog").wait_for(state="detached")
-    tab.holds(lambda: tab.page.get_by_role("button", name="Bad answer").get_attribute("aria-pressed") == "true")
+    tab.holds(lambda: tab.button("Bad answer").get_attribute("aria-pressed") == "true")
     show(tab, "Evaluation", "Evaluation")
     tab.see("the fence is missing")
-    tab.page.get_by_role("button", name="Make cases of them").click()
+    tab.press("Make cases of them")
     tab.see("1 kept; the file has 1 case now.")
     (case,) = read_cases(here / "data/cases/my cases.jsonl")
     assert case.answers == ("4,200 euros",) and answered in case.note
@@ -115,8 +115,8 @@ def test_judged_answers_become_cases(tab, here):
 def test_checks_come_with_commands_to_copy(tab):
     show(tab, "Doctor", "Doctor")
     tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)
-    tab.page.get_by_role("heading", name="Models").wait_for()
-    tab.holds(lambda: tab.page.get_by_role("button", name="Copy").count() > 0)
+    tab.heading("Models")
+    tab.holds(lambda: tab.button("Copy").count() > 0)
     assert tab.axe() == []
 
 
@@ -142,18 +142,18 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
         tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
         tab.page.context.on("request", lambda request: watch_request(request.url, address, report_problems))
         show(tab, "History", "History")
-        tab.page.get_by_role("link", name="What does the greenhouse cost?").click()
-        tab.page.get_by_role("heading", name="The way to it").wait_for()
+        tab.follow("What does the greenhouse cost?")
+        tab.heading("The way to it")
         tab.see("<script>alert(2)</script>")
         show(tab, "Evaluation", "Evaluation")
         tab.see(f"{HOSTILE} · right:")
         with tab.page.context.expect_page() as opened:
-            tab.page.get_by_role("link", name="mine, 1 case").click()
+            tab.follow("mine, 1 case")
         report = opened.value
         report.get_by_role("heading").first.wait_for()
         tab.holds(lambda: report.evaluate("self.origin") == "null")  # an origin of its own
         tab.holds(lambda: report.locator("img").count() == 0)
-        tab.holds(lambda: tab.page.locator("main img, main script").count() == 0)
+        tab.has("main img, main script", [])
         assert report_problems == []
 
 

@@ -46,13 +46,9 @@ def first_look(browser, **options):
         yield tab
 
 
-def button(tab, name):
-    return tab.page.get_by_role("button", name=name)
-
-
 def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboard_alone(browser, at_home):
     def pressed(name):
-        button(tab, name).focus()
+        tab.button(name).focus()
         tab.page.keyboard.press("Enter")
 
     with first_look(browser) as tab:
@@ -75,9 +71,9 @@ def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboar
 
 def test_the_sample_is_tried_and_asked(browser, at_home):
     with first_look(browser) as tab:
-        button(tab, "Try the sample").click()
+        tab.press("Try the sample")
         tab.holds(lambda: tab.page.locator(".suggested").count() == 3)
-        button(tab, "What does CRAG do when every retrieved document is irrelevant?").click()
+        tab.press("What does CRAG do when every retrieved document is irrelevant?")
         tab.see("Quoted from your files")
 
 
@@ -95,61 +91,61 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
 
 def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
     with first_look(browser) as tab:
-        tab.page.get_by_role("link", name="Index").click()
+        tab.follow("Index")
         for name in ("", "letters"):
-            button(tab, "Add a folder" if name else "Choose a folder").click()
+            tab.press("Add a folder" if name else "Choose a folder")
             dialog = tab.page.get_by_role("dialog")
             dialog.get_by_role("button", name="notes").click()
             dialog.get_by_text("More", exact=True).click()
             tab.page.get_by_label("Into an index of its own, called").fill(name)
-            button(tab, "Index this folder").click()
+            tab.press("Index this folder")
             tab.see("Brought up to date")
         choice = tab.page.get_by_role("combobox", name="Index")
         tab.holds(lambda: choice.count() == 1 and choice.input_value() == "letters")
-        button(tab, "Delete this index …").click()
-        button(tab, "Delete for good").click()
+        tab.press("Delete this index …")
+        tab.press("Delete for good")
         tab.holds(lambda: tab.page.url.endswith("#/index") and choice.count() == 0)
 
 
 def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):
     question = "How long is the notice period?"
     with first_look(browser) as tab:
-        button(tab, "Choose a folder").click()
-        button(tab, "notes").click()
-        button(tab, "Index this folder").click()
-        button(tab, "What does “Lease” say").wait_for()
-        tab.page.get_by_role("button", name="Files", exact=True).click()
+        tab.press("Choose a folder")
+        tab.press("notes")
+        tab.press("Index this folder")
+        tab.button("What does “Lease” say").wait_for()
+        tab.press("Files", exact=True)
         tab.page.get_by_role("searchbox", name="Filter by name").fill("lease")
         tab.has("dialog li", ["notes/lease.md"])
         tab.page.get_by_role("checkbox", name="notes/lease.md").check()
-        button(tab, "Done").click()
+        tab.press("Done")
         tab.has(".composer .changed", ["notes/lease.md"])
         tab.ask(question)
         tab.see("three months")
         tab.has(".source .small bdi", ["notes/lease.md, § Lease > Notice period"])
-        button(tab, "notes/lease.md").last.click()
+        tab.button("notes/lease.md").last.click()
         tab.has(".composer .changed", [])
         tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
         tab.see("~/notes")
-        tab.page.get_by_role("link", name="notes/plan.md").click()
-        button(tab, "Ask about this file").click()
+        tab.follow("notes/plan.md")
+        tab.press("Ask about this file")
         tab.has(".composer .changed", ["notes/plan.md"])
 
 
 def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
     with first_look(browser, axe=True, reduced_motion="reduce") as tab:
-        button(tab, "Choose a folder").wait_for()
+        tab.button("Choose a folder").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
-        button(tab, "Choose a folder").click()
-        button(tab, "notes").click()
+        tab.press("Choose a folder")
+        tab.press("notes")
         tab.see("4 files")
         assert tab.axe_everywhere(1280, 400) == []
-        button(tab, "Index this folder").click()
-        button(tab, "What does “Lease” say").wait_for()
-        tab.page.get_by_role("button", name="Files", exact=True).click()
+        tab.press("Index this folder")
+        tab.button("What does “Lease” say").wait_for()
+        tab.press("Files", exact=True)
         tab.page.get_by_role("checkbox").first.check()
         assert tab.axe_everywhere(1280, 400) == []
-        button(tab, "Done").click()
+        tab.press("Done")
         assert tab.axe_everywhere(1280, 400) == []
 
 

@@ -37,7 +37,7 @@ def test_a_killed_question_keeps_its_draft_and_is_asked_again_in_a_tab_that_stay
             tab.ask("Who wrote the plan?")
             tab.page.locator("article .status").wait_for()
             ollama.script(say(TEXT, pace=0.2))
-            tab.page.get_by_role("link", name="New chat").click()
+            tab.follow("New chat")
             tab.ask(GREENHOUSE)
             tab.see("The greenhouse costs 4,200 euros")
             tab.ask("And the fence?")
@@ -45,7 +45,9 @@ def test_a_killed_question_keeps_its_draft_and_is_asked_again_in_a_tab_that_stay
             with History.open(home / "data") as history:
                 tab.holds(lambda: [each for (each, *_) in history.unanswered().values() if "euros" in each.draft])
             killed(server)
+            tab.see("The server does not answer. It may")
             with serving("--port", port) as again, browser.tab(again.printed, beside=tab):
+                tab.gone("The server does not answer. It may")
                 tab.has("article .badge", ["Draft, not checked", "Cut off", "Cut off"])
                 tab.see("The greenhouse costs 4,200 euros")
                 tab.has(".threads li a", [f"{GREENHOUSE} not answered", "Who wrote the plan?"])
@@ -74,7 +76,7 @@ def test_indexing_that_was_killed_is_said_with_how_far_it_was_and_goes_on(browse
 
             def went_on():
                 """A click, unless it works: the process of the killed server may still write for a moment."""
-                if (button := tab.page.get_by_role("button", name="Go on")).is_visible():
+                if (button := tab.button("Go on")).is_visible():
                     button.click(timeout=5_000)
                 return page.get("/api/jobs").json() == {"jobs": [], "unfinished": []}
 

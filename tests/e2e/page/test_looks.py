@@ -3,88 +3,75 @@
 from __future__ import annotations
 
 import pytest
-from support.page_server import HOLD, Job, answer, ended, passage, quote, started, token, unanswered
+from support.asking import Gated, Steps, scripted
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
-QUESTION = "How much is the rent?"
+PLAN, ANSWERED = "What does the plan cost?", "Supported by your files"
+KEPT = ("graph", "status", "at", "file_id")
 HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>[a](javascript:alert(3)) "
     "![b](http://192.0.2.1/c.png) \u202egpj.exe ${alert(4)} {{5}} </textarea>"
 )
 
 
-def working(server):
-    """A question with everything that can be seen of it."""
-    verdict = {"kind": "relevance", "verdict": "relevant", "why": "it names the rent", "score": 0.91}
-    rejected = {"kind": "grade_generation", "verdict": "not supported", "why": "no passage says 700", "score": None}
-    server.script(
-        started("retrieve", "searching your files"),
-        ("retrieved", {"query": "rent", "passages": [passage(1), passage(2, "notes.md", "Parking is 40 euros.")]}),
-        ("graded", {**verdict, "chunk_id": "c1", "source": "lease.pdf"}),
-        ended("retrieve"),
-        started("generate", "writing the answer"),
-        token("The rent is 700"),
-        ("graded", {**rejected, "chunk_id": None, "source": ""}),
-        token("The rent is 900", 2),
-        ("note", {"text": "one passage was left out"}),
-        ("web_query", {"query": "rent in Vienna", "engine": "duckduckgo", "asks": True}),
-        HOLD,
-        answer("The rent is 900 euros", 1, 2),
-    )
+@pytest.fixture
+def tab(browser):
+    with browser.signed_in(scripted()) as opened:
+        yield opened
 
 
-def test_axe_has_no_serious_finding(browser, server):
-    with browser.tab(server.url, axe=True, reduced_motion="reduce") as tab:
+def test_axe_has_no_serious_finding(browser, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_GRAPH", "crag")
+    engine = ScriptedEngine(relevant=["ynyy", "y"])
+    with browser.signed_in(scripted(engine, web=FakeWeb()), axe=True, reduced_motion="reduce") as tab:
         tab.see("What do you want to know?")
-        tab.page.get_by_role("button", name="Settings").click()
-        tab.page.get_by_label("Files").fill("*.pdf")
-        tab.page.get_by_role("button", name="Files by pattern: *.pdf").wait_for()
+        tab.press("Settings")
+        tab.page.get_by_label("Files by pattern").fill("*.pdf")
+        tab.button("Files by pattern: *.pdf").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
-        working(server)
-        tab.ask(QUESTION)
-        tab.see("rent in Vienna")
+        tab.ask(PLAN)
+        tab.see(f"{PLAN} 1")
         tab.page.get_by_text("How it comes about").click()
         tab.page.locator(".graph").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
-        server.release()
-        tab.see("Quoted from your files")
-        tab.page.get_by_role("button", name="How it came about").click()
+        tab.press("Send these words")
+        tab.see(ANSWERED)
+        tab.press("How it came about")
         assert tab.axe_everywhere(1280, 400) == []
-        tab.page.get_by_role("button", name="Menu").click()
+        tab.press("Menu")
         tab.page.get_by_text("More", exact=True).click()
-        tab.page.get_by_role("searchbox", name="Find a chat").fill("rent")
+        tab.page.get_by_role("searchbox", name="Find a chat").fill("plan")
         assert tab.axe_everywhere(400) == []
-        tab.page.get_by_role("button", name="Keys").click()
+        tab.press("Keys")
         assert tab.axe_everywhere(1280, 400) == []
 
 
-def test_axe_has_no_serious_finding_in_what_was_left_and_in_what_waits(browser, server):
-    error = {"code": "failed", "message": "the model fell over", "hint": "ollama serve"}
-    left = [
-        unanswered("How much is the deposit?") | {"state": "failed", "error": error},
-        unanswered("And the cellar?") | {"state": "cut off", "draft": "The cellar is"},
-    ]
-    running = [{"job": name, "question": question} for name, question in (("q1", "And the fence?"), ("q2", "And I?"))]
-    server.threads["lease"] = {"name": "lease", "turns": [], "unanswered": left, "running": running}
-    server.jobs["q1"] = Job("q1", "And the fence?", server.threads["lease"])
-    server.answers["jobs"] = (200, {"jobs": [], "unfinished": [{"index": "default", "line": "12 of 40 files"}]})
-    with browser.tab(server.url, axe=True, reduced_motion="reduce") as tab:
-        tab.see("12 of 40 files")
-        assert tab.axe_everywhere(1280, 400) == []
-        tab.page.goto(server.url + "#/ask/lease")
-        tab.see("The model fell over")
+def test_axe_has_no_serious_finding_in_what_was_left_and_in_what_waits(browser):
+    engine, error = Gated(), {"code": "failed", "message": "the model fell over", "hint": "ollama serve"}
+    left = {"question": "How much is it?", "at": "2026-01-01T00:00:00Z", "error": None, "draft": ""}
+    unanswered = [left | {"state": "failed", "error": error}, left | {"state": "cut off", "draft": "The cellar is"}]
+
+    def more(route):
+        route.fulfill(json=route.fetch().json() | {"unanswered": unanswered})
+
+    with browser.signed_in(scripted(engine), axe=True, reduced_motion="reduce") as tab:
+        tab.ask(PLAN)
+        tab.page.wait_for_url("**/#/ask/*")
+        tab.ask("And I?")
         tab.see("It is asked in its turn.")
-        tab.has("article .badge", ["Failed", "Draft, not checked", "Cut off", "Waiting"])
+        tab.page.route("**/api/thread?*", more)
+        tab.page.reload()
+        tab.see("The model fell over")
+        tab.has("article .badge", ["Failed", "Draft, not checked", "Cut off", "Draft, not checked yet", "Waiting"])
         assert tab.axe_everywhere(1280, 400) == []
-        server.jobs["q1"].ended = True
 
 
-def test_the_keyboard_alone_is_enough(tab, server):
+def test_the_keyboard_alone_is_enough(tab):
     page, keys = tab.page, tab.page.keyboard
-    server.script(answer("The rent is 900 euros", 1))
     tab.page.locator("textarea:focus").wait_for()
-    keys.type(QUESTION)
+    keys.type(PLAN)
     keys.press("Enter")
-    tab.see("Quoted from your files")
+    tab.see(ANSWERED)
     focused = page.locator(":focus")
     reached = []
     for _ in range(40):
@@ -102,7 +89,7 @@ def test_the_keyboard_alone_is_enough(tab, server):
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
     tab.page.locator("textarea:focus").wait_for()  # which the page gives to the question box when it has loaded
-    tab.page.get_by_role("button", name="Keys").click()
+    tab.press("Keys")
     dialog = tab.page.get_by_role("dialog")
     dialog.wait_for()
     for _ in range(5):
@@ -114,46 +101,40 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
     tab.holds(lambda: tab.page.evaluate("document.activeElement.ariaLabel") == "Keys")
 
 
-def test_a_screen_reader_hears_stages_and_the_answer(tab, server):
-    server.script(started("retrieve", "searching your files"), HOLD, answer("The rent is 900 euros"))
-    tab.ask(QUESTION)
-    region = tab.page.get_by_role("status").last
-    region.get_by_text("searching your files").wait_for(state="attached")
-    server.release()
-    region.get_by_text("The rent is 900 euros").wait_for(state="attached")
+def test_a_screen_reader_hears_stages_and_the_answer_and_nothing_moves_without_need(browser):
+    steps = Steps("relevance")
+    with browser.signed_in(scripted(ScriptedEngine(at=steps)), reduced_motion="reduce") as tab:
+        tab.ask(PLAN)
+        region = tab.page.get_by_role("status").last
+        region.get_by_text("grading 4 passages").wait_for(state="attached")
+        assert tab.page.evaluate("document.getAnimations().filter((one) => one.playState === 'running').length") == 0
+        steps.go_on()
+        region.get_by_text("It costs 100 euros").wait_for(state="attached")
 
 
 @pytest.mark.parametrize(("width", "height", "scale"), [(360, 640, 1), (640, 400, 2), (2560, 1300, 1)])
-def test_nothing_is_cut_off_or_scrolls_sideways(browser, server, width, height, scale):
+def test_nothing_is_cut_off_or_scrolls_sideways(browser, width, height, scale):
     """640 x 400 with two device pixels each is a window of 1280 x 800 at 200 % zoom."""
     options = {"viewport": {"width": width, "height": height}, "device_scale_factor": scale}
     long_word = "Donaudampfschifffahrtsgesellschaft" * 8
-    with browser.tab(server.url, **options) as tab:
-        server.script(answer(long_word, citations=[quote(1, f"{long_word}.pdf", long_word)]))
-        tab.ask(long_word)
-        tab.see("Quoted from your files")
-        tab.page.get_by_role("button", name="How it came about").click()
+    engine = ScriptedEngine(drafts=[f"The {long_word} costs 100 euros [1]."])
+    corpus = FakeCorpus([passage(1, f"The {long_word} costs 100 euros.", source=f"/notes/{long_word}.pdf")])
+    with browser.signed_in(scripted(engine, corpus=corpus), **options) as tab:
+        tab.ask(f"What does the {long_word} cost?")
+        tab.see(ANSWERED)
+        tab.press("How it came about")
         tab.page.locator(".graph").wait_for()
         for selector in ("html", ".conversation", ".composer"):
             wide = tab.page.locator(selector).evaluate("(element) => element.scrollWidth - element.clientWidth")
             assert wide <= 0, selector
-        tab.page.get_by_role("button", name="Ask", exact=True).wait_for()
-
-
-def test_nothing_moves_for_those_who_want_no_motion(browser, server):
-    with browser.tab(server.url, reduced_motion="reduce") as tab:
-        server.script(started("retrieve", "searching your files"), HOLD, answer())
-        tab.ask(QUESTION)
-        tab.see("Searching your files")
-        assert tab.page.evaluate("document.getAnimations().filter((one) => one.playState === 'running').length") == 0
-        server.release()
+        tab.button("Ask", exact=True).wait_for()
 
 
 def test_the_colours_are_chosen_and_stay(tab):
     background = "getComputedStyle(document.documentElement).backgroundColor"
     seen = [tab.page.evaluate(background)]
     for name, chosen in (("as the system is", "light"), ("light", "dark")):
-        tab.page.get_by_role("button", name=f"Colours: {name}").click()
+        tab.press(f"Colours: {name}")
         tab.page.locator(f"html[data-theme={chosen}]").wait_for()
         seen.append(tab.page.evaluate(background))
     assert seen[0] == seen[1] != seen[2]
@@ -162,76 +143,64 @@ def test_the_colours_are_chosen_and_stay(tab):
     tab.holds(lambda: tab.page.evaluate(background) == seen[2])
 
 
-def test_strings_are_never_markup(tab, server):
+def test_strings_are_never_markup(browser):
+    """Whatever a server sent: neither what it shows as it comes, nor what it makes of an answer."""
     text = {"t": "text", "s": HOSTILE}
     link = {"t": "link", "href": "javascript:alert(1)", "c": [text]}
-    blocks = [
+    nodes = [
         {"t": "p", "c": [text, {"t": "cite", "n": 1}, link, {"t": "mark", "c": [text]}, {"t": "code", "s": HOSTILE}]},
         {"t": "pre", "s": HOSTILE},
         {"t": "table", "c": [{"t": "tr", "c": [{"t": "td", "c": [text]}]}]},
         {"t": "script", "c": [text]},
         {"t": "img", "src": "http://192.0.2.1/c.png", "href": "http://192.0.2.1/"},
     ]
-    verdict = {"kind": HOSTILE, "verdict": HOSTILE, "why": HOSTILE, "score": 0.5, "chunk_id": "c1", "source": HOSTILE}
-    shown = passage(1, HOSTILE, HOSTILE)
-    sides = [{"text": HOSTILE, "when": HOSTILE, "citations": [quote(1, HOSTILE, HOSTILE)]}] * 2
-    lines = dict.fromkeys(("understood", "removed", "nearest", "about", "dropped"), HOSTILE)
-    server.script(
-        started(HOSTILE, HOSTILE),
-        ("retrieved", {"query": HOSTILE, "passages": [shown]}),
-        ("graded", verdict),
-        ("note", {"text": HOSTILE}),
-        ("web_query", {"query": HOSTILE, "engine": HOSTILE, "asks": True}),
-        token(HOSTILE),
-        HOLD,
-        answer(
-            HOSTILE,
-            blocks=blocks,
-            status_text=HOSTILE,
-            status="partial",
-            citations=[{**quote(1, HOSTILE, HOSTILE), "line": HOSTILE, "how": HOSTILE}],
-            conflicts=[{"line": HOSTILE, "positions": sides}],
-            lines=lines,
-            decisions=[verdict],
-            path=[HOSTILE],
-            engine=HOSTILE,
-            language=HOSTILE,
-        ),
-    )
-    tab.ask(HOSTILE)
-    tab.page.get_by_role("button", name="Send these words").wait_for()
-    tab.page.get_by_text("How it comes about").click()
-    tab.page.locator(".passage").wait_for()
-    server.release()
-    tab.page.get_by_role("button", name="How it came about").click()
-    tab.page.locator(".cite").wait_for()
-    server.script(("error", {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}))
-    tab.ask("Again")
-    tab.page.get_by_role("alert").wait_for()
-    for menu in tab.page.get_by_role("button", name="Rename, save or delete").all():
-        menu.click()
-        tab.page.keyboard.press("Escape")
-    kinds = tab.page.evaluate(
-        "[...new Set([...document.querySelectorAll('#app *')].map((one) => one.tagName.toLowerCase()))]"
-    )
-    assert not {"script", "iframe", "object", "embed", "base", "form[action]"} & set(kinds)
-    assert tab.page.locator("img").evaluate_all("(images) => images.map((one) => one.getAttribute('src'))") == [
-        "/page/icon.svg"
-    ]
-    tab.holds(lambda: tab.page.locator("a[href^='javascript']").count() == 0)
-    tab.holds(lambda: tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE)
+
+    def hostile(value):
+        """The same with this text for every other one."""
+        if isinstance(value, dict):
+            kept = KEPT if "verdict" in value else {*KEPT, "kind"}
+            same = {name: each if name in kept else hostile(each) for name, each in value.items()}
+            return same | ({"nodes": nodes} if "nodes" in value else {})
+        if isinstance(value, list):
+            return [hostile(each) for each in value]
+        return HOSTILE if isinstance(value, str) else value
+
+    corpus = FakeCorpus([passage(1, f"It costs 100 euros {HOSTILE}.", source=f"/notes/{HOSTILE}.md")])
+    workspace = scripted(ScriptedEngine(drafts=[f"It costs 100 euros {HOSTILE} [1]."]), corpus=corpus)
+    with browser.signed_in(workspace) as tab:
+        tab.ask(HOSTILE)
+        tab.press("How it came about")
+        tab.page.locator(".passage").wait_for()
+        tab.page.route("**/api/thread?*", lambda route: route.fulfill(json=hostile(route.fetch().json())))
+        tab.page.reload()
+        tab.page.locator(".cite").wait_for()
+        tab.press("How it came about")
+        tab.page.locator(".graph").wait_for()
+        error = {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}
+        tab.expected.append("status of 400")
+        tab.page.route("**/api/ask", lambda route: route.fulfill(status=400, json={"error": error}))
+        tab.ask("Again")
+        tab.page.get_by_role("alert").wait_for()
+        kinds = tab.page.evaluate(
+            "[...new Set([...document.querySelectorAll('#app *')].map((one) => one.tagName.toLowerCase()))]"
+        )
+        assert not {"script", "iframe", "object", "embed", "base", "form[action]"} & set(kinds)
+        sources = tab.page.locator("img").evaluate_all("(images) => images.map((one) => one.getAttribute('src'))")
+        assert sources == ["/page/icon.svg"]
+        tab.has("a[href^='javascript']", [])
+        tab.holds(lambda: tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE)
 
 
-def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(tab, server):
+def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(browser):
     href = "https://example.org/a?b=c"
-    link = {"t": "link", "href": href, "c": [{"t": "text", "s": "your bank"}]}
-    server.script(answer(blocks=[{"t": "p", "c": [link]}]))
-    tab.ask(QUESTION)
-    tab.page.get_by_role("button", name="your bank").click()
-    dialog = tab.page.get_by_role("dialog")
-    dialog.get_by_text(href).wait_for()
-    there = dialog.get_by_role("link", name="Open it in a new tab")
-    tab.holds(lambda: there.get_attribute("href") == href)
-    tab.holds(lambda: there.get_attribute("rel") == "noopener noreferrer")
-    tab.page.keyboard.press("Escape")
-    assert tab.page.url.startswith(server.url)
+    engine = ScriptedEngine(drafts=[f"It costs 100 euros, says [your bank]({href}) [1]."])
+    with browser.signed_in(scripted(engine)) as tab:
+        tab.ask(PLAN)
+        tab.press("your bank")
+        dialog = tab.page.get_by_role("dialog")
+        dialog.get_by_text(href).wait_for()
+        there = dialog.get_by_role("link", name="Open it in a new tab")
+        tab.holds(lambda: there.get_attribute("href") == href)
+        tab.holds(lambda: there.get_attribute("rel") == "noopener noreferrer")
+        tab.page.keyboard.press("Escape")
+        assert tab.page.url.startswith(f"http://{tab.origin}/")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from support.asking import Gated, Recalling, scripted
+from support.asking import Gated, scripted
+from support.fakes import ScriptedEngine
 from support.garden import enter
 from support.serving import Client, a_workspace, served
 
@@ -18,12 +19,10 @@ from local_rag.cli.app import run
 from local_rag.server.auth import read_key
 from local_rag.server.serving import noted
 
-HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
 FILES = {
     "lease.md": "# Rent\n\nThe rent of the flat in Elm Street is 900 euros a month.\n\n# Deposit\n\n"
     "The deposit of the flat in Elm Street is 1800 euros.\n",
     "parking.md": "# Parking\n\nA **parking** space behind the house costs `40` euros a month.\n",
-    HOSTILE: "# <script>alert(2)</script> Cellar\n\nThe cellar <b onclick=alert(3)>key</b> hangs behind the door.\n",
 }
 RENT = "How much is the rent of the flat in Elm Street?"
 
@@ -71,13 +70,6 @@ def files(indexed, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
 
 
-@contextmanager
-def opened(browser, workspace):
-    """A signed-in tab of a server of this workspace."""
-    with served(workspace) as address, browser.tab(with_key(workspace, address)) as tab:
-        yield tab
-
-
 def with_key(workspace, address):
     return f"{address}/?key={workspace.access.key}"
 
@@ -93,16 +85,12 @@ def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
 
 
 def test_ask_follow_up_and_find_the_thread_again(browser, files):
-    with opened(browser, a_workspace()) as tab:
+    with browser.signed_in(a_workspace()) as tab:
         assert "key" not in tab.page.url
         tab.ask(RENT)
         tab.see("Quoted from your files")
         tab.holds(lambda: "900 euros" in tab.page.locator(".answer").inner_text())
         tab.holds(lambda: "lease.md" in tab.page.locator(".source").first.inner_text())
-        tab.page.get_by_role("button", name="How it came about").click()
-        tab.page.locator(".graph g.taken").get_by_text("answer", exact=True).wait_for()
-        taken = tab.page.locator(".graph g.taken")
-        tab.holds(lambda: {"question", "Write the answer", "answer"} <= set(taken.all_text_contents()))
         tab.ask("And the deposit of it?")
         tab.page.locator("article").nth(1).locator(".status").wait_for()
         tab.page.reload()
@@ -111,23 +99,28 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
 
 
 def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
-    with opened(browser, a_workspace()) as tab:
-        tab.ask("Which costs and deposits does the flat in Elm Street have?")
+    with browser.signed_in(a_workspace()) as tab:
+        tab.ask("Rent and deposit of the flat in Elm Street")
         tab.page.locator("article .status").wait_for()
-        source = tab.page.locator(".source")
+        source, keys = tab.page.locator(".source"), tab.page.get_by_role("dialog")
+        tab.press("Keys")
+        tab.holds(lambda: "Escape" in keys.inner_text() and "Alt" not in keys.inner_text())
+        tab.page.keyboard.press("Escape")
         source.first.focus()
         tab.page.keyboard.press("Enter")
         pane = tab.page.get_by_role("complementary", name="Document")
         marked = pane.locator(".stored mark").first
-        tab.holds(lambda: marked.inner_text() in source.first.locator(".quote").inner_text())
-        position = pane.get_by_text("Quote 1 of")
-        several = source.count() > 1
-        tab.holds(lambda: position.count() == several)
-        if several:
-            tab.page.keyboard.press("Alt+ArrowDown")
-            pane.get_by_text("Quote 2 of").wait_for()
-            tab.page.keyboard.press("Alt+ArrowUp")
-            position.wait_for()
+        tab.holds(lambda: marked.inner_text() in source.first.locator(".quote").first.inner_text())
+        pane.get_by_text("Quote 1 of").wait_for()
+        tab.holds(lambda: tab.button("Next quote").get_attribute("title") == "Next quote (Alt + ↓)")
+        tab.page.keyboard.press("Alt+ArrowDown")
+        pane.get_by_text("Quote 2 of").wait_for()
+        tab.page.keyboard.press("Alt+ArrowUp")
+        pane.get_by_text("Quote 1 of").wait_for()
+        tab.press("Keys")
+        tab.holds(lambda: "Alt + ↓" in keys.inner_text())
+        tab.page.keyboard.press("Escape")
+        keys.wait_for(state="detached")
         tab.page.keyboard.press("Escape")
         pane.wait_for(state="detached")
         tab.holds(lambda: tab.page.evaluate("document.activeElement.className") == "source")
@@ -136,9 +129,9 @@ def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     from playwright.sync_api import expect
 
-    with opened(browser, a_workspace()) as tab:
+    with browser.signed_in(a_workspace()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
-            tab.page.get_by_role("button", name="Settings").click()
+            tab.press("Settings")
             tab.page.get_by_role("combobox", name="Graph").select_option(graph)
             tab.ask(RENT)
             article = tab.page.locator("article").nth(number)
@@ -148,86 +141,65 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
             assert not re.search(r"_|vectorstore|llm|retries", article.locator(".graph").text_content())
 
 
-def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
-    with opened(browser, a_workspace()) as tab:
-        tab.ask("Where does the cellar key hang?")
-        tab.page.locator("article .status").wait_for()
-        tab.holds(lambda: "<img src=x onerror=alert(1)>" in tab.page.locator("article").inner_text())
-        assert "\u202e" not in tab.page.locator("article").inner_text()
-        tab.page.get_by_role("button", name="How it came about").click()
-        tab.page.locator(".graph").wait_for()
-        tab.holds(lambda: tab.page.locator("article img, article script, article [onclick]").count() == 0)
-
-
-def test_a_search_marks_its_words_and_finds_nothing_of_nonsense(browser, files):
-    with opened(browser, a_workspace()) as tab:
-        tab.page.get_by_role("link", name="Search").click()
-        box = tab.page.get_by_role("searchbox", name="Search your files")
-        for query, seen in (
-            ("parking", "A parking space behind the house costs 40"),
-            ("zzqx wvutq", "Nothing in these files matches."),
-        ):
-            box.fill(query)
-            box.press("Enter")
-            tab.see(seen)
-            tab.holds(
-                lambda query=query: (
-                    {each.lower() for each in tab.page.locator(".passage mark").all_inner_texts()} <= {query}
-                )
-            )
-        tab.has(".passage", [])
-
-
-def test_stop_reaches_the_engine(browser):
-    engine = Gated()
-    workspace = scripted(engine)
-    with opened(browser, workspace) as tab:
-        tab.ask("What does the plan cost?")
-        assert engine.working.wait(60)
-        tab.page.get_by_role("button", name="Stop", exact=True).click()
-        tab.see("Stopped")
-        engine.gate.set()
-        tab.page.get_by_role("button", name="Ask again").click()
-        tab.see("Supported by your files")
-    assert workspace.jobs.questions() == []
-
-
-def test_a_reload_in_mid_answer_and_another_tab_join_the_question(browser):
-    engine = Gated()
-    with opened(browser, scripted(engine)) as tab:
+@contextmanager
+def answering(browser):
+    """A tab whose question is being answered, the engine that waits for its gate, and the workspace."""
+    workspace = scripted(engine := Gated())
+    with browser.signed_in(workspace) as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
         tab.page.wait_for_url("**/#/ask/*")  # the browser knows the thread by now
+        yield tab, engine, workspace
+
+
+def test_a_question_is_stopped_in_another_tab_and_asked_again(browser):
+    with answering(browser) as (tab, engine, workspace), browser.tab(tab.page.url, beside=tab) as second:
+        second.see("Draft, not checked yet")
+        second.press("Stop", exact=True)
+        second.see("Stopped")
+        tab.see("Stopped")
+        second.press("Rename, save or delete")
+        dialog = second.page.get_by_role("dialog")
+        second.holds(lambda: dialog.inner_text() and dialog.get_by_role("link").count() == 0)  # nothing to be saved
+        second.page.keyboard.press("Escape")
+        engine.gate.set()
+        second.press("Ask again")
+        second.see("Supported by your files")
+        second.has("article h2", ["What does the plan cost?"])
+        second.has("article .badge", ["Supported by your files"])
+        assert workspace.jobs.questions() == []
+
+
+def test_a_reload_in_mid_answer_and_who_signs_in_anew_join_the_question(browser):
+    with answering(browser) as (tab, engine, workspace):
         tab.page.reload()
         tab.see("Draft, not checked yet")
-        with browser.tab(tab.page.url, beside=tab) as second:
+        with browser.tab(with_key(workspace, f"http://{tab.origin}")) as second:
+            second.page.locator(".threads li a").first.click()
             second.see("Draft, not checked yet")
             engine.gate.set()
             second.see("Supported by your files")
         tab.see("Supported by your files")
-        tab.holds(lambda: tab.page.locator("article").count() == 1)
+        tab.has("article h2", ["What does the plan cost?"])
 
 
-def test_the_second_tab_waits_for_the_first(browser):
-    engine = Gated()
-    workspace = scripted(engine)
-    with opened(browser, workspace) as first:
-        first.ask("What does the plan cost?")
-        assert engine.working.wait(60)
-        with browser.tab(with_key(workspace, f"http://{first.origin}"), beside=first) as second:
-            second.ask("And the other plan?")
-            second.see("One question is answered before yours.")
-            engine.gate.set()
-            first.see("Supported by your files")
-            second.see("Supported by your files")
+def test_other_tabs_wait_for_the_first_and_see_their_place(browser):
+    with ExitStack() as tabs:
+        first, engine, workspace = tabs.enter_context(answering(browser))
+        address = with_key(workspace, f"http://{first.origin}")
+        second, third = (tabs.enter_context(browser.tab(address, beside=first)) for _ in range(2))
+        second.ask("And the other plan?")
+        second.see("One question is answered before yours.")
+        third.ask("And the third plan?")
+        third.see("2 questions are answered before yours.")
+        engine.gate.set()
+        for tab in (first, second, third):
+            tab.see("Supported by your files")
+        third.gone("answered before yours.")
 
 
 def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser):
-    engine = Gated()
-    with opened(browser, scripted(engine)) as tab:
-        tab.ask("What does the plan cost?")
-        assert engine.working.wait(60)
-        tab.page.wait_for_url("**/#/ask/*")
+    with answering(browser) as (tab, engine, _):
         for question in ("And the other plan?", "And the third?"):
             tab.ask(question)
             tab.page.get_by_role("article", name=question).get_by_text("It is asked in its turn.").wait_for()
@@ -244,9 +216,9 @@ def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser)
 
 
 def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_reason(browser):
-    engine = Recalling()
+    engine = ScriptedEngine()
     engine.broken = True
-    with opened(browser, scripted(engine)) as tab:
+    with browser.signed_in(scripted(engine)) as tab:
         tab.expected.append("status of 404")
         tab.ask("What does the plan cost?")
         tab.see("The model fell over")
@@ -323,7 +295,7 @@ def test_a_server_of_another_port_is_sent_the_cookie_and_reads_and_hears_nothing
         def log_message(self, *_):
             pass
 
-    with opened(browser, workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
+    with browser.signed_in(workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
         threading.Thread(target=stranger.serve_forever).start()
         tab.see("What do you want to know?")
         with browser.tab(f"http://127.0.0.1:{stranger.server_port}/", beside=tab) as other:
@@ -352,7 +324,7 @@ def test_runs_are_listed_to_the_last(browser):
     from playwright.sync_api import expect
 
     workspace = scripted()
-    with opened(browser, workspace) as tab:
+    with browser.signed_in(workspace) as tab:
         tab.ask("What does the plan cost?")
         tab.see("Supported by your files")
         history = workspace.history
@@ -361,11 +333,11 @@ def test_runs_are_listed_to_the_last(browser):
             run = history.begin(f"What does plan {number} cost?", conditions=conditions, keep=200)
             history.end(run, "stopped", 0.5)
         tab.page.get_by_text("More", exact=True).click()
-        tab.page.get_by_role("link", name="History").click()
+        tab.follow("History")
         rows = tab.page.locator("main ul.list > li")
         for shown in (50, 100):
             rows.nth(shown - 1).wait_for()
             expect(rows).to_have_count(shown)
-            tab.page.get_by_role("button", name="Show more").click()
+            tab.press("Show more")
         rows.nth(119).wait_for()
-        tab.holds(lambda: tab.page.get_by_role("button", name="Show more").count() == 0)
+        tab.holds(lambda: tab.button("Show more").count() == 0)

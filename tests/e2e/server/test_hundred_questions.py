@@ -9,7 +9,8 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.asking import Recalling, eventually, scripted, streamed, until
+from support.asking import eventually, scripted, streamed, until
+from support.fakes import ScriptedEngine
 from support.serving import asking
 
 FIRST, MORE = 60, 100  # the first fill caches, and the list of ended jobs that are kept
@@ -39,7 +40,7 @@ def descriptors():
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
 def test_a_hundred_questions_leave_nothing_behind():
-    engine = Recalling()
+    engine = ScriptedEngine()
     workspace = scripted(engine)
     with asking(workspace) as client:
         tracemalloc.start()
@@ -61,7 +62,7 @@ def test_a_hundred_questions_leave_nothing_behind():
 
 def traced(engine, workspace):
     """Bytes that Python objects hold, without what the scripted parts note down of each question."""
-    for notes in (engine.asked, workspace.scripted.index.queries, workspace.opened):
+    for notes in (engine.asked, workspace.scripted.corpus.queries, workspace.opened):
         notes.clear()
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

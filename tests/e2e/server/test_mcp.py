@@ -15,10 +15,6 @@ from contextlib import asynccontextmanager, contextmanager
 import httpx2
 import pytest
 from anyio.from_thread import start_blocking_portal
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import StructuredTool
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -124,7 +120,7 @@ def test_a_model_searches_reads_asks_and_lists(call):
     assert around["file"] == "notes/plan.md" and "Building starts on 3 May" in around["text"]
 
     text, said, _ = call("ask_files", question=CUP)
-    assert said["status"] == "abstained" and "the files do not say" in text
+    assert said["status"] == "abstained" and "Your files do not say: " in text
 
     _, files, _ = call("list_files", glob="notes/*.md")
     assert [file["file"] for file in files["files"]] == ["notes/boat.md", "notes/plan.md"]
@@ -145,7 +141,7 @@ def test_an_answer_has_quotes_that_can_be_read_and_progress_per_node(call):
     assert answer["status"] == "grounded" and "4,200 euros" in answer["answer"]
     assert (quote["quote"], quote["file"]) == ("The greenhouse costs 4,200 euros.", "notes/plan.md")
     assert "4,200 euros" in call("read_file", passage=quote["passage"])[0]
-    assert "status: grounded" in result.content[0].text
+    assert re.search(r"^status: grounded\n(.|\n)*4,200 euros\. \[1\]\n\n- \[1\] notes/plan\.md", result.content[0].text)
     assert [step for step, _ in shown] == [*range(1, len(shown) + 1)] and "retrieving" in dict(shown)[1]
 
 
@@ -158,34 +154,6 @@ def test_a_long_file_is_read_on_from_a_line_and_a_pdf_by_its_pages(call):
     _, pages, _ = call("read_file", file="notes/lease.pdf", page=1, pages=2)
     assert pages["file"] == "notes/lease.pdf, pages 1 to 2 of 3" and "what page 2 says" in pages["text"]
     assert "what page 3 says" not in pages["text"] and "page=3 reads on" in pages["more"]
-
-
-def test_an_agent_of_langgraph_searches_reads_asks_and_cites(call):
-    """Tools as langchain-mcp-adapters makes them, which does not know this version of the SDK yet (0.3.2)."""
-
-    def tool_of(tool):
-        about = {"name": tool.name, "description": tool.description, "args_schema": tool.input_schema}
-        return StructuredTool.from_function(lambda **arguments: call(tool.name, **arguments)[0], **about)
-
-    def model(state):
-        told = [message.content for message in state["messages"] if isinstance(message, ToolMessage)]
-        found = {"passage": re.search(r", id (\S+)", told[0])[1]} if told else {}
-        steps = {"search_files": {"query": "greenhouse"}, "read_file": found, "ask_files": {"question": GREENHOUSE}}
-        if len(told) == len(steps):
-            return {"messages": AIMessage(told[-1])}
-        name, arguments = [*steps.items()][len(told)]
-        return {"messages": AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": name}])}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", model)
-    graph.add_node("tools", ToolNode([tool_of(tool) for tool in call.tools()]))
-    graph.add_edge(START, "model")
-    graph.add_conditional_edges("model", tools_condition)
-    graph.add_edge("tools", "model")
-    messages = graph.compile().invoke({"messages": [("user", GREENHOUSE)]})["messages"]
-    called = [each.name for each in messages if isinstance(each, ToolMessage)]
-    assert called == ["search_files", "read_file", "ask_files"]
-    assert re.search(r"4,200 euros\. \[1\](.|\n)*\[1\] notes/plan\.md", messages[-1].content)
 
 
 def test_what_a_file_says_stays_between_its_fences_and_no_result_is_long(call):

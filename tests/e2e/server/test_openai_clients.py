@@ -83,4 +83,4 @@ def test_llm_goes_on_with_a_chat(server, tmp_path):
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
     assert llm(GREENHOUSE) == f"{ANSWER}\n"
-    assert llm("-c", "And the fence?").startswith("understood as: And the fence?")
+    assert llm("-c", "And the fence?").startswith("*understood as: And the fence?")

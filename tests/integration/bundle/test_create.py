@@ -155,7 +155,7 @@ def test_an_index_that_is_embedded_in_part_is_carried_only_with_partial(made_wit
     settings = Settings.load(index=str(index.path))
     with pytest.raises(UsageError, match="only 1 of 2 passages embedded") as refused:
         made_with(tmp_path / "bundle", settings, index=True)
-    assert "or the same command with --partial" in refused.value.hint
+    assert "or the same with --partial" in refused.value.hint
     named = Settings.load(index=str(index.path), embedder="minilm")
     made_with(tmp_path / "bundle", named, index=True, partial=True)
     assert "papers (2 files, 1 of 2 passages embedded)" in (tmp_path / "bundle" / "README.txt").read_text()

@@ -124,7 +124,7 @@ def test_a_model_writes_and_the_evaluator_decides(here, ollama):
     numbers = {citation.number for position in conflict.positions for citation in position.citations}
     assert numbers == {1, 2}
     tool = tool_text(answer)
-    assert TITLE in tool and "2021-04-01: three months, [" in tool
+    assert TITLE in tool and "* 2021-04-01: **three months** [" in tool
 
 
 def test_a_report_names_both_sides(here):

@@ -302,7 +302,6 @@ def test_verdicts_in_the_wrong_form_are_told_and_fail(there, said):
         ("rewrite", "When is the library open on a Saturday? Price of a replacement card", True),
         ("rewrite", "Tebegin Ensure focus 5 lost quire 10 harmful measured library datum evidence rational", False),
         ("rewrite", "granite pier lighthouse", False),
-        ("rewrite", "When does the library open on Saturdays, and what does a lost card cost", False),
         ("reason", "On Saturdays the library opens at 10:00.", True),
         ("reason", "Replacing a lost card costs five euros.", True),
         ("reason", "mis arguments Zou 5 decisioning designed Location lammis 10 rationales", False),

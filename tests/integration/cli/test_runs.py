@@ -67,7 +67,7 @@ def test_a_run_is_shown_node_by_node_with_its_passages_read_again(here, said):
     text = said("runs show last")
     lines = text.splitlines()
     nodes = [line.split()[0] for line in lines if line.endswith(" s") and not line.startswith((" ", "crag"))]
-    assert nodes == ["retrieve", "grade_documents", "discard_documents", "give_up"]
+    assert nodes == ["begin", "retrieve", "grade_documents", "discard_documents", "give_up", "finish"]
     assert 'retrieved  2 passages for "Who won' in text and '"Dear tenant, the notice period' in text
     assert "notes/plan.md, § Garden plan > Costs" in text and "abstained" in lines
     assert not [line for line in lines if line != line.rstrip()], "no blanks at the end of a line"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, get_usage_metadata_callback
 from langchain_core.runnables import RunnableLambda
+from support.asking import eventually
 from support.fakes import FakeCorpus, passage
 from support.ollama_engine import engine_on
 from support.ollama_server import error, say
@@ -72,6 +72,13 @@ class Watching(BaseCallbackHandler):
         self.seen.errors[run_id] = error
 
 
+def in_a_coroutine(name):
+    async def told(self, *what, **about):
+        getattr(self.plain, name)(*what, **about)
+
+    return told
+
+
 class AsyncWatching(AsyncCallbackHandler):
     """The same, by coroutines."""
 
@@ -79,26 +86,8 @@ class AsyncWatching(AsyncCallbackHandler):
         self.plain = Watching()
         self.seen = self.plain.seen
 
-    async def on_chain_start(self, *told, **about):
-        self.plain.on_chain_start(*told, **about)
-
-    async def on_chat_model_start(self, *told, **about):
-        self.plain.on_chat_model_start(*told, **about)
-
-    async def on_retriever_start(self, *told, **about):
-        self.plain.on_retriever_start(*told, **about)
-
-    async def on_llm_new_token(self, *told, **about):
-        self.plain.on_llm_new_token(*told, **about)
-
-    async def on_llm_end(self, *told, **about):
-        self.plain.on_llm_end(*told, **about)
-
-    async def on_retriever_end(self, *told, **about):
-        self.plain.on_retriever_end(*told, **about)
-
-    async def on_llm_error(self, *told, **about):
-        self.plain.on_llm_error(*told, **about)
+    for name in [name for name in vars(Watching) if name.startswith("on_")]:
+        vars()[name] = in_a_coroutine(name)
 
 
 @pytest.fixture
@@ -179,8 +168,4 @@ def test_an_answer_that_is_stopped_is_told_as_an_error(rag, ollama):
 
     RunnableLambda(first_token).invoke(None, {"callbacks": [watching]})
     ((run_id, _),) = watching.seen.named("model")
-    for _ in range(200):  # the thread that reads notices that nobody reads on
-        if run_id in watching.seen.errors:
-            break
-        time.sleep(0.05)
-    assert run_id in watching.seen.errors
+    assert eventually(lambda: run_id in watching.seen.errors), "the thread that reads notices that nobody reads on"

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from support.asking import Recalling, opened
+from support.asking import opened
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
 
 from local_rag.core.events import WebQuery
 from local_rag.graphs import compiled
-from local_rag.graphs.deps import Deps, Options, by_interrupt
+from local_rag.graphs.deps import Deps, Options
 
 CHAT = {"configurable": {"thread_id": "1"}}
-SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
+SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewritten": ["plan price 2026"]}
 
 
 class Wordy(FakeWeb):
@@ -30,7 +30,7 @@ def asking(graph, engine, web, saver, **options):
     app = compiled(graph, Options(**options), saver)
 
     def go_on(given):
-        deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+        deps = Deps(FakeCorpus(), engine, web, may_search="interrupt")
         return app.invoke(given, CHAT, context=deps)
 
     return app, go_on
@@ -65,18 +65,15 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     app, go_on = asking("crag", engine, web, InMemorySaver())
     waiting = go_on({"question": "What does the plan cost?"})
     (asked,) = waiting["__interrupt__"]
-    assert asked.value == {
-        "query": "plan price 2026",
-        "engine": "stand-in",
-        "answer": 'yes, no, or another query: {"query": "…"}',
-    }
+    assert asked.value == {"query": "plan price 2026", "engine": "stand-in"}
+    assert [list(form) for form in asked.response_schema["anyOf"]][:2] == [["type"], ["enum"]]
     assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
     calls = len(engine.asked)
     result = go_on(Command(resume=reply))
-    assert (web.queries, result["status"]) == (left, status)
+    assert (web.queries, result["answer"].status) == (left, status)
     assert [call[0] for call in engine.asked[:calls]] == ["relevance", "rewrite"]
     assert "rewrite" not in [call[0] for call in engine.asked[calls:]]
-    refused = [graded.why for graded in result["decisions"] if graded.verdict == "refused"]
+    refused = [graded.why for graded in result["answer"].decisions if graded.verdict == "refused"]
     assert refused == ([] if left else ["the query was not allowed to leave this machine"])
 
 
@@ -88,18 +85,18 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
         app.stream(
             Command(resume={"query": "tariff"}),
             CHAT,
-            context=Deps(FakeCorpus(), engine, web, may_search=by_interrupt),
+            context=Deps(FakeCorpus(), engine, web, may_search="interrupt"),
             stream_mode="custom",
         )
     )
     assert [part.query for part in parts if isinstance(part, WebQuery)] == ["plan price 2026", "tariff"]
-    assert app.get_state(CHAT).values["own"] == ["What does the plan cost?", "plan price 2026", "tariff"]
+    assert app.get_state(CHAT).values["web_queries"] == ["What does the plan cost?", "plan price 2026", "tariff"]
 
 
 def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     """Adaptive goes to the web at once: the call that makes the query comes before the question to the person."""
 
-    class Costly(Recalling):
+    class Costly(ScriptedEngine):
         def standalone(self, question, history):
             return replace(super().standalone(question, history), usage=ONE_CALL)
 
@@ -109,7 +106,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     config = {"configurable": {"thread_id": "plan"}}
 
     def go_on(given):
-        return app.invoke(given, config, context=Deps(rag.index, engine, web, may_search=by_interrupt))
+        return app.invoke(given, config, context=Deps(rag.corpus, engine, web, may_search="interrupt"))
 
     go_on({"question": "What does the plan cost?"})
     engine.source, engine.asked[:] = "web_search", []
@@ -120,30 +117,31 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
     result = go_on(Command(resume="yes"))
     assert web.queries == ["And the other? (What does the plan cost?)"]
     assert [call[0] for call in engine.asked].count("standalone") == before
-    assert result["usage"].calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
+    assert result["answer"].usage.calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
     turns = app.get_state(config).values["turns"]
     assert [turn["question"] for turn in turns] == ["What does the plan cost?", "And the other?"]
 
 
-def test_without_a_checkpointer_nothing_leaves():
+@pytest.mark.parametrize("consent", ["interrupt", "never", "yes", None])
+def test_without_a_checkpointer_or_a_consent_nothing_leaves(consent):
     engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
-    deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+    deps = Deps(FakeCorpus(), engine, web, may_search=consent)
     result = compiled("crag").invoke({"question": "What does the plan cost?"}, context=deps)
-    assert (web.queries, result["status"]) == ([], "abstained")
+    assert (web.queries, result["answer"].status) == ([], "abstained")
 
 
 @pytest.mark.parametrize(
-    ("enabled", "given", "asks"),
+    ("enabled", "given", "consent"),
     [
-        ("ask", None, True),
-        (True, None, False),
-        (True, "interrupt", True),
-        ("ask", lambda query: True, False),
+        ("ask", None, "interrupt"),
+        (True, None, "always"),
+        (True, "interrupt", "interrupt"),
+        (True, "never", "never"),
+        ("ask", print, print),
     ],
 )
-def test_who_is_asked_follows_from_settings_and_arguments(enabled, given, asks):
-    rag = opened(web__enabled=enabled)
-    assert (rag.context(may_search=given).may_search is by_interrupt) is asks
+def test_the_consent_follows_from_settings_and_arguments(enabled, given, consent):
+    assert opened(web__enabled=enabled).context(may_search=given).may_search == consent
 
 
 def test_a_question_of_ones_own_is_never_interrupted():

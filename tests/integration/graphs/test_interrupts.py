@@ -17,10 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from support import CHECKOUT
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import parts
-from support.interrupting import QUESTION, answer_of, run
-from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
-from unit.graphs.test_part_by_part import EACH
+from support.graph_runs import QUESTION, parts
+from unit.graphs.test_paths import TABLE, engines, methods
 
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import WebResults
@@ -29,22 +27,18 @@ from local_rag.core.protocols import Rewrite
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS, compiled
+from local_rag.graphs.deps import recursion_limit
 from local_rag.web.search import Off
 
-WAYS = [
-    *((name, script, world) for name, script, world, _, _ in test_graphs.TABLE),
-    *(("self-rag", script, {"found": 12} | EACH | limits) for script, limits, _, _ in test_part_by_part.TABLE),
-]
-"""Every way through a graph that the tables of paths know."""
+WHEN = ["interrupt_before", "interrupt_after"]
 
 
 class World:
     """What a question is asked of; `deps` are fresh for each part of it, what was searched for is counted together."""
 
-    def __init__(self, engine, **world):
-        self.engine = engine
-        self.options, deps = parts(engine, **world)
-        self.first, self.web = deps, deps.web
+    def __init__(self, engine=None, **given):
+        self.options, self.first = parts(engine, **given)
+        self.engine, self.web = self.first.engine, self.first.web
 
     def deps(self, engine=None):
         fresh = {"cancel": Cancel(self.first.limits.seconds), "memory": QuestionMemory()}
@@ -54,11 +48,38 @@ class World:
         return [self.first.index.queries, getattr(self.web, "queries", [])]
 
 
+COMPARED = "generation documents decisions usage path tries spent removed dropped grade".split()
+
+
+def answer_of(state):
+    """What must be the same; of a turn all but when it was."""
+    kept = {key: state.get(key) for key in [*COMPARED, "web_search"]}
+    answer = state.get("answer")
+    kept |= {"answer": answer and replace(answer, seconds=0.0)}
+    return kept | {"turns": [{**turn, "at": ""} for turn in state.get("turns", [])]}
+
+
+def run(name, world, saver=InMemorySaver, **interrupts):
+    """(final state, number of interruptions). `saver` and the world's deps open everything anew for each part.
+
+    Without `interrupts` the question runs through.
+    """
+    given, engine, count = {"question": QUESTION}, world.deps().engine, 0
+    while True:
+        deps, now = world.deps(engine), saver()
+        config = {"configurable": {"thread_id": "1"}, "recursion_limit": recursion_limit(deps.limits)}
+        app = compiled(name, world.options, now)
+        app.invoke(given, config, context=deps, **interrupts)
+        if not (snapshot := app.get_state(config)).next:
+            return snapshot.values, count
+        given, count, engine = None, count + 1, engine.going_on()
+
+
 def check(name, make, saver, when):
     """The number of interruptions, with the same answer, path and searches as without."""
     world, other = make(), make()
-    through, _ = run(name, world.options, InMemorySaver, world.deps)
-    parted, count = run(name, other.options, saver, other.deps, **{when: "*"})
+    through, _ = run(name, world)
+    parted, count = run(name, other, saver, **{when: "*"})
     assert answer_of(parted) == answer_of(through)
     assert other.searched() == world.searched()
     nodes = len(through["path"])
@@ -66,67 +87,50 @@ def check(name, make, saver, when):
     return count
 
 
-def every(step, when):
-    """One way of so many; of these, each fifth is quick enough for every change."""
-    numbers = range(0, len(WAYS), step)
-    return [pytest.param(n, when, marks=[pytest.mark.slow] if at % 5 else []) for at, n in enumerate(numbers)]
+INTERRUPTED = [
+    (way, when) for when, step in zip(WHEN, (1, 3), strict=True) for way in TABLE[::step] if not way.given.get("late")
+]
 
 
-@pytest.mark.parametrize(("number", "when"), every(1, "interrupt_before") + every(3, "interrupt_after"))
-def test_every_way_through_a_graph_is_the_same_with_interruptions(number, when):
-    name, script, world = WAYS[number]
-    memory = bool(number % 2)
+@pytest.mark.parametrize(
+    ("number", "way", "when"),
+    [
+        pytest.param(number, *each, marks=[pytest.mark.slow] if number % 5 else [])
+        for number, each in enumerate(INTERRUPTED)
+    ],
+)
+def test_every_way_through_a_graph_is_the_same_with_interruptions(number, way, when):
     saver = InMemorySaver()
-    check(name, lambda: World(ScriptedEngine(**script), memory=memory, **world), lambda: saver, when)
+    check(way.graph, lambda: World(**way.given), lambda: saver, when)
 
 
 @settings(max_examples=max(10, settings().max_examples // 5), deadline=None)
-@given(
-    name=st.sampled_from(sorted(GRAPHS)),
-    engine=test_graph_parts.engines,
-    method=test_graph_parts.methods,
-    found=st.integers(0, 20),
-    when=st.sampled_from(["interrupt_before", "interrupt_after"]),
-)
-def test_any_verdicts_in_any_wiring_are_the_same_with_interruptions(name, engine, method, found, when):
+@given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods, when=st.sampled_from(WHEN))
+def test_any_verdicts_in_any_wiring_are_the_same_with_interruptions(name, engine, method, when):
     with TemporaryDirectory() as folder, ExitStack() as opened:
 
         def saver():
             return opened.enter_context(SqliteSaver.from_conn_string(f"{folder}/checkpoints.sqlite"))
 
         try:
-            check(name, lambda: World(engine, found=found, **method), saver, when)
+            check(name, lambda: World(engine, **method), saver, when)
         except EngineError as error:
             assert "the grader gave no usable verdict" in str(error)
-
-
-def test_crag_goes_on_before_the_web_with_what_it_had():
-    """The web is told the rewritten query, and the relevant passages are still there."""
-    engine = ScriptedEngine(relevant=["yynn", "y"], rewrites=["plan price 2026"])
-    world, saver = World(engine, web=True), InMemorySaver()
-    config = {"configurable": {"thread_id": "1"}}
-    app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["web_search_node"])
-    app.invoke({"question": "What does the plan cost?"}, config, context=world.deps(engine))
-    assert app.get_state(config).next == ("web_search_node",)
-    state = compiled("crag", world.options, saver).invoke(None, config, context=world.deps(engine.going_on()))
-    assert world.web.queries == ["plan price 2026"]
-    assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1", "2", "90"]
-    assert all(document.page_content for document in state["documents"])
 
 
 SECRET = "The zebra hides behind the ninth door. It costs 100 euros. Nobody has ever seen it. The door is green."
 
 
 def test_a_question_that_waited_for_the_web_ends_where_it_is_off_now():
-    engine = ScriptedEngine(relevant=["yynn"], rewrites=["plan price 2026"])
-    world, saver = World(engine, web=True), InMemorySaver()
+    world, saver = World(relevant=["yynn"], rewritten=["plan price 2026"], web=True), InMemorySaver()
     config = {"configurable": {"thread_id": "1"}}
     app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["web_search_node"])
-    app.invoke({"question": QUESTION}, config, context=world.deps(engine))
+    app.invoke({"question": QUESTION}, config, context=world.deps(world.engine))
     world.web = Off()
-    state = app.invoke(None, config, context=world.deps(engine.going_on()))
-    assert state["status"] == "grounded"
-    assert [graded.why for graded in state["decisions"] if graded.kind == "web_search"] == ["the web is off"]
+    state = app.invoke(None, config, context=world.deps(world.engine.going_on()))
+    answer = state["answer"]
+    assert answer.status == "grounded"
+    assert [graded.why for graded in answer.decisions if graded.kind == "web_search"] == ["the web is off"]
 
 
 class SavedPages(FakeWeb):
@@ -152,31 +156,28 @@ class Rewording(ScriptedEngine):
 def test_what_was_asked_of_a_fallback_corpus_never_leaves_for_the_web():
     """A standalone question has read the answers; a query for the web is made anew of the person's own words."""
     engine = Rewording(relevant=["yyyy", "nnnn", "y"])
-    world, saver, config = World(engine, memory=True), InMemorySaver(), {"configurable": {"thread_id": "1"}}
+    world, saver, config = World(engine), InMemorySaver(), {"configurable": {"thread_id": "1"}}
     world.web = SavedPages()
     app = compiled("crag", world.options, saver)
-    app.invoke({"question": QUESTION}, config, context=world.deps(engine))
+    app.invoke({"question": QUESTION}, config, context=world.deps(world.engine))
     before = ["web_search_node"]
-    app.invoke({"question": "And what else?"}, config, context=world.deps(engine), interrupt_before=before)
+    app.invoke({"question": "And what else?"}, config, context=world.deps(world.engine), interrupt_before=before)
     assert app.get_state(config).values["tried"][0] == "What does the zebra cost?"
     world.web = FakeWeb()
-    app.invoke(None, config, context=world.deps(engine))
+    app.invoke(None, config, context=world.deps(world.engine))
     assert world.web.queries == ["What else does the plan cost?"]
 
 
 GOING_ON = """
 import json, sys
 from langgraph.checkpoint.sqlite import SqliteSaver
-from support.fakes import FakeWeb, ScriptedEngine
-from support.fakes_index import HashingEmbedder
-from support.interrupting import QUESTION, answer_of
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import compiled
-from integration.graphs.test_interrupts import PARTED, World
+from integration.graphs.test_interrupts import PARTED, World, answer_of
 
 with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
     for name, asked in json.loads(sys.argv[2]).items():
-        world = World(ScriptedEngine(**PARTED[name]), web=True, memory=True)
+        world = World(**PARTED[name], web=True)
         app = compiled(name, world.options, saver)
         config = {"configurable": {"thread_id": name}}
         deps = world.deps(world.engine.going_on(asked))
@@ -198,8 +199,8 @@ def test_another_process_goes_on_where_this_one_stopped(tmp_path):
     file, asked, through = tmp_path / "host.sqlite", {}, []
     with SqliteSaver.from_conn_string(str(file)) as saver:
         for name, script in PARTED.items():
-            world = World(ScriptedEngine(**script), web=True, memory=True)
-            state, _ = run(name, world.options, InMemorySaver, world.deps)
+            world = World(**script, web=True)
+            state, _ = run(name, world)
             through.append(to_plain(answer_of(state)))
             config = {"configurable": {"thread_id": name}}
             at = ["web_search_node" if name == "crag" else "generate"]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 from contextlib import aclosing
-from functools import reduce
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessageChunk
 from langgraph.graph import END, START, MessagesState, StateGraph
 from support.chat_model import SchemaModel
 from support.engine_contract import PASSAGES
@@ -33,88 +30,71 @@ def opened(corpus=None, web=False, **script):
     return rag
 
 
-def streamed(app, **options):
-    return list(app.stream(QUESTION, stream_mode="messages", **options))
+def told(app, *, by_loop=False, version="v1", **options):
+    """(message, metadata) of each part of a stream of messages."""
+    options |= {"stream_mode": "messages", "version": version}
 
-
-def astreamed(app, **options):
     async def parts():
-        return [part async for part in app.astream(QUESTION, stream_mode="messages", **options)]
+        return [part async for part in app.astream(QUESTION, **options)]
 
-    return asyncio.run(parts())
-
-
-def streamed_v2(app, **options):
-    parts = list(app.stream(QUESTION, stream_mode="messages", version="v2", **options))
-    assert {part["type"] for part in parts} <= {"messages"}
-    return [part["data"] for part in parts]
+    found = asyncio.run(parts()) if by_loop else list(app.stream(QUESTION, **options))
+    if version == "v2":
+        assert {part["type"] for part in found} == {"messages"}
+        return [part["data"] for part in found]
+    return found
 
 
-def astreamed_v2(app, **options):
-    async def parts():
-        stream = app.astream(QUESTION, stream_mode="messages", version="v2", **options)
-        return [part["data"] async for part in stream]
-
-    return asyncio.run(parts())
+FORMS = [{"by_loop": by_loop, "version": version} for by_loop in (False, True) for version in ("v1", "v2")]
 
 
 def texts(parts):
     """The text of each message by its id, in the order in which they began."""
     joined = {}
-    for chunk, _ in parts:
-        assert isinstance(chunk, AIMessageChunk)
-        joined[chunk.id] = joined.get(chunk.id, "") + chunk.content
+    for message, _ in parts:
+        joined[message.id] = joined.get(message.id, "") + message.text
     return joined
 
 
-# graph, script, node, answer
-ANSWERS = [
-    ("plain", {}, "generate", GOOD),
-    ("self-rag", {}, "generate", GOOD),
-    ("self-rag", {"drafts": [BAD, GOOD], "grades": [UNSUPPORTED, FULLY]}, "generate", GOOD),
-    ("self-rag", {"grades": [PARTLY]}, "give_up", GOOD),
-    ("self-rag", {"relevant": ["n"]}, "give_up", NOT_IN_PASSAGES),
-    ("self-rag", {"self_rag__candidates": 2}, "generate", GOOD),
-    ("self-rag", {"self_rag__final_grade": "separate"}, "generate", GOOD),
-    ("crag", {}, "generate", GOOD),
-    ("crag", {"grades": [PARTLY]}, "give_up", GOOD),
-    ("crag", {"drafts": ["It costs 900 euros [1]."], "relevant": ["n", "y"], "web": True}, "generate", None),
-    ("adaptive", {}, "generate", GOOD),
-    ("adaptive", {"direct": True, "source": "direct", "drafts": ["Hello."]}, "llm_fallback", "Hello."),
-    ("adaptive", {"drafts": [NOT_IN_PASSAGES]}, "give_up", NOT_IN_PASSAGES),
-]
+@pytest.mark.parametrize(
+    ("graph", "script", "answer"),
+    [
+        ("plain", {}, GOOD),
+        ("self-rag", {}, GOOD),
+        ("self-rag", {"drafts": [BAD, GOOD], "grades": [UNSUPPORTED, FULLY]}, GOOD),
+        ("self-rag", {"grades": [PARTLY]}, GOOD),
+        ("self-rag", {"relevant": ["n"]}, NOT_IN_PASSAGES),
+        ("self-rag", {"self_rag__candidates": 2}, GOOD),
+        (
+            "crag",
+            {"drafts": ["It costs 900 euros [1]."], "relevant": ["n", "y"], "web": True},
+            "It costs 900 euros [1].",
+        ),
+        ("adaptive", {"direct": True, "source": "direct", "drafts": ["Hello."]}, "Hello."),
+    ],
+)
+def test_the_message_of_a_graph_is_its_answer_and_nothing_that_was_rejected(graph, script, answer):
+    result = opened(**script).graph(graph).invoke(QUESTION)["answer"]
+    for form in FORMS if not script else FORMS[:1]:  # what is around a part is not up to the script
+        ((message, metadata),) = told(opened(**script).graph(graph), **form)
+        assert message.text == result.text == answer
+        assert message.id.startswith("answer-") and metadata["langgraph_node"] == "finish"
+        assert message.response_metadata == {"status": result.status, "model_name": "scripted"}
+        assert (message.usage_metadata or {}).get("output_tokens", 0) == result.usage.output_tokens
 
 
-@pytest.mark.parametrize(("graph", "script", "node", "answer"), ANSWERS)
-def test_the_messages_of_a_graph_are_its_answer_and_nothing_that_was_rejected(graph, script, node, answer):
-    state = opened(**script).graph(graph).invoke(QUESTION)
-    assert state["generation"] == opened(**script).ask(**QUESTION, graph=graph).text
-    assert answer in (state["generation"], None)
-    forms = (streamed, astreamed, streamed_v2, astreamed_v2)
-    for stream in forms[:2] if script else forms:  # what is around a part of version 2 is not up to the script
-        parts = stream(opened(**script).graph(graph))
-        ((identifier, text),) = texts(parts).items()
-        assert text == state["generation"]
-        assert identifier.startswith("answer-")
-        assert {metadata["langgraph_node"] for _, metadata in parts} == {node}
-        whole = reduce(operator.add, [chunk for chunk, _ in parts])
-        assert whole.response_metadata == {"status": state["status"], "model_name": "scripted"}
-        assert (whole.usage_metadata or {}).get("output_tokens", 0) == state["usage"].output_tokens
-
-
-@pytest.mark.parametrize("stream", [streamed, astreamed, streamed_v2, astreamed_v2])
-def test_drafts_are_messages_of_their_own_where_they_are_asked_for(stream):
+@pytest.mark.parametrize("form", FORMS)
+def test_drafts_are_messages_of_their_own_where_they_are_asked_for(form):
     rag = opened(drafts=[BAD, GOOD], grades=[UNSUPPORTED, FULLY])
-    parts = stream(rag.graph("self-rag"), context=rag.context(drafts=True))
+    parts = told(rag.graph("self-rag"), context=rag.context(drafts=True), **form)
     messages = texts(parts)
     assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
     assert [text.strip() for text in messages.values()] == [BAD, GOOD, GOOD]
-    assert {metadata["langgraph_node"] for _, metadata in parts} == {"generate"}
+    assert [metadata["langgraph_node"] for _, metadata in parts] == ["generate"] * (len(parts) - 1) + ["finish"]
 
 
 def test_the_drafts_of_one_attempt_are_told_apart():
     rag = opened(self_rag__candidates=2, drafts=["It costs 100 euros [1].", "It costs 200 euros [1]."])
-    messages = texts(streamed(rag.graph("self-rag"), context=rag.context(drafts=True)))
+    messages = texts(told(rag.graph("self-rag"), context=rag.context(drafts=True)))
     assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
 
 
@@ -124,14 +104,14 @@ def test_a_draft_that_begins_anew_is_another_message(ollama):
     ollama.script('{"r": "yes yes yes yes"}', no_done("euros euros"), GOOD, '{"s": "fully", "u": 5}')
     with engine_on(ollama) as engine:
         rag = Rag.open(engine=engine, corpus=FakeCorpus())
-        messages = texts(streamed(rag.graph("self-rag"), context=rag.context(drafts=True)))
+        messages = texts(told(rag.graph("self-rag"), context=rag.context(drafts=True)))
     assert list(messages.values()) == ["euros euros", GOOD, GOOD]
 
 
 def test_no_call_to_a_model_is_a_message(ollama):
     ollama.script('{"r": "yes yes yes yes"}', BAD, '{"s": "no", "u": 5}', GOOD, '{"s": "fully", "u": 5}')
     with engine_on(ollama) as engine:
-        messages = texts(streamed(Rag.open(engine=engine, corpus=FakeCorpus()).graph("self-rag")))
+        messages = texts(told(Rag.open(engine=engine, corpus=FakeCorpus()).graph("self-rag")))
     assert list(messages.values()) == [GOOD]
     rag = Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(list(PASSAGES)))
     question = {"question": "When does the warranty of a pump end?"}
@@ -145,44 +125,39 @@ def test_custom_parts_are_our_events():
     assert {Started, Retrieved, Token} <= {type(event) for event in events}
 
 
-class Noting(ScriptedEngine):
-    """Notes the clock and the memory that each question has."""
+def noting(scopes):
+    """An engine that notes the clock and the memory that each question has."""
 
-    def relevance(self, question, documents):
-        self.asked.append(("scope", cancel.current(), question_memory.current()))
-        return super().relevance(question, documents)
+    def note(task):
+        if task == "relevance":
+            scopes.append((cancel.current(), question_memory.current()))
 
-    @property
-    def scopes(self):
-        return [(asked[1], asked[2]) for asked in self.asked if asked[0] == "scope"]
+    return ScriptedEngine(at=note)
 
 
 def test_each_run_without_a_context_has_a_clock_and_a_memory_of_its_own():
-    engine = Noting()
-    app = Rag.open(engine=engine, corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
+    scopes = []
+    app = Rag.open(engine=noting(scopes), corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
     app.invoke(QUESTION)
     list(app.with_config(tags=["mine"]).stream(QUESTION))
     asyncio.run(app.ainvoke(QUESTION))
     app.batch([QUESTION, QUESTION])
-    clocks, memories = zip(*engine.scopes, strict=True)
+    clocks, memories = zip(*scopes, strict=True)
     assert len(clocks) == len(set(map(id, clocks))) == len(set(map(id, memories))) == 5
     assert all(0 < clock.remaining() <= 60 for clock in clocks)
 
 
 def test_a_graph_inside_another_has_its_context_or_one_of_its_own():
-    engine = Noting()
-    rag = Rag.open(engine=engine, corpus=FakeCorpus())
-    around = StateGraph(dict, context_schema=Deps)
-    around.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
-    around.add_edge(START, "files")
-    app, deps = around.compile(), rag.context()
-    app.invoke({}, context=deps)
-    assert engine.scopes[-1][0] is deps.cancel
-    plain = StateGraph(dict)
-    plain.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
-    plain.add_edge(START, "files")
-    plain.compile().invoke({})
-    assert engine.scopes[-1][0] is not deps.cancel
+    scopes = []
+    rag = Rag.open(engine=noting(scopes), corpus=FakeCorpus())
+    deps = rag.context()
+    for context in (deps, None):
+        around = StateGraph(dict, context_schema=Deps if context else None)
+        around.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
+        around.add_edge(START, "files")
+        around.compile().invoke({}, context=context)
+    (given, _), (own, _) = scopes
+    assert given is deps.cancel and own is not deps.cancel
 
 
 class Chat(MessagesState):

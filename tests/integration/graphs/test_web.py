@@ -7,8 +7,9 @@ import re
 from functools import partial
 
 import pytest
-from support.fakes import FakeCorpus, passage
+from support.fakes import FakeCorpus, FakeWeb, passage
 from support.fakes_index import remembering_minilm
+from support.graph_runs import between
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
@@ -26,7 +27,6 @@ from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.opening import open_web
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
-from local_rag.text.words import words as words_of
 from local_rag.web import search
 from local_rag.web.pages import read_page
 from local_rag.web.search import QUERY_LOG, DdgsSearch
@@ -110,19 +110,6 @@ def test_the_tutorials_web_question_is_answered_from_the_web(answering, results,
     assert [event.verdict for event in events if isinstance(event, Graded) and event.kind == "web"] == ["relevant"]
 
 
-@pytest.mark.parametrize(("engine", "graph"), BOTH)
-def test_no_word_that_only_private_passages_hold_leaves(answering, results, tmp_path, engine, graph):
-    answered(answering(engine, graph))
-    left = [asked["q"] for asked in results.asked]
-    assert left
-    mine = set(words_of(DRAFT.casefold()))
-    for query in left:
-        assert set(re.findall(r"[^\W\d]+", query.casefold())) <= mine, query
-    log = (tmp_path / QUERY_LOG).read_text(encoding="utf-8")
-    assert [json.loads(line)["query"] for line in log.splitlines()] == left
-    assert not [word for word in words_of(PRIVATE) if len(word) > 5 and word in log]
-
-
 def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tmp_path):
     rag, order = answering("extractive", "crag"), []
     results.when_asked = lambda: order.append(("asked", (tmp_path / QUERY_LOG).read_text(encoding="utf-8")))
@@ -142,29 +129,15 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     assert [event for event in events if isinstance(event, WebQuery)]
 
 
-def test_adaptive_opens_the_files_where_the_web_is_declined(answering, results, tmp_path):
-    rag = answering("extractive", "adaptive")
-    answer, _ = answered(rag, may_search=lambda query: False)
-    assert answer.path[:4] == ("route_question", "web_search", "retrieve", "grade_documents")
-    assert answer.status == "abstained" and not answer.used_web
-    assert "passages found answers the question, and the web was not asked" in answer.reason
-    assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
-
-
 @pytest.mark.parametrize("consent", [True, False])
 def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
     rag, shown_first = answering("extractive", "adaptive", files_first=True), []
     answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
-    assert answer.path[:4] == ("route_question", "retrieve", "grade_documents", "web_search")
+    assert between(answer.path).startswith("route_question retrieve grade_documents web_search")
     assert shown_first == [DRAFT], "the person's own words, before anything leaves"
     assert [asked["q"] for asked in results.asked] == shown_first * consent
     assert answer.used_web is consent
     assert answer.status == ("grounded" if consent else "abstained")
-
-
-def test_a_fallback_that_is_switched_off_never_goes_from_the_files_to_the_web(answering, results):
-    answer, _ = answered(answering("extractive", "adaptive", files_first=True, adaptive__fallback="rewrite"))
-    assert "web_search" not in answer.path and results.asked == []
 
 
 def test_with_ask_nothing_leaves_unless_somebody_is_asked(answering, results):
@@ -247,19 +220,13 @@ def test_an_index_kept_from_the_web_is_so_by_its_path_too(home, tmp_path):
 
 def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
     rag = answering("extractive", "crag")
-    rag.ask("What is a plan?", graph="plain")  # the weights are loaded
 
-    class Slow:
-        enabled, engine = True, "slow"
-
-        def words(self, query):
-            return query
-
+    class Slow(FakeWeb):
         def search(self, query, k):
-            cancel.current().wait(60)
+            cancel.current().deadline = 0.0
+            cancel.check()
 
     rag.web = Slow()
-    rag.settings = Settings.load(graph="crag", limits__seconds=1.5)
     answer, _ = answered(rag)
     assert answer.used_web and answer.tries["web_searches"] == 1
     assert answer.reason.startswith("out of time")

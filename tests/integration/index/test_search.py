@@ -11,9 +11,9 @@ from support.fakes_index import HashingEmbedder, add, indexed, markdown, remembe
 from local_rag.core import cancel
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.index.names import HEADER_WEIGHT, document_header, passage_header
 from local_rag.index.search import SPARSE, combined
 from local_rag.text.metadata import heading_at
+from local_rag.text.names import HEADER_WEIGHT, document_header, passage_header
 
 KEYS = (
     "source title author date modified page heading start end chunk_id named score sparse rank_score origin url".split()

@@ -76,8 +76,6 @@ def test_cancelling_the_task_or_closing_the_stream_stops_the_question(way):
 def test_errors_are_those_of_ask():
     with pytest.raises(UsageError, match="the question is empty"):
         asyncio.run(opened().aask(" "))
-    with pytest.raises(UsageError, match="there is no graph"):
-        asyncio.run(anext(opened().astream(QUESTION, graph="raptor")))
 
 
 def test_a_search_of_the_retriever_is_stopped_with_its_task():

@@ -108,27 +108,16 @@ def test_stopping_ends_the_indexing_of_its_folder(notes, saved, stopped_by):
         rag.stream(QUESTION, graph="crag", cancel=cancel)
 
 
-def test_without_it_the_files_do_not_say(notes):
-    answer, _ = answered()
-    assert (answer.status, answer.fallback_corpus) == ("abstained", "")
-
-
 def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(notes, saved):
     flags = {"web__source": str(saved), "web__enabled": "ask", "web__never": ["default"]}
     with Rag.open(engine="extractive", **flags) as rag:
         answer = rag.ask(QUESTION, graph="crag", may_search=lambda query: pytest.fail("nobody is asked"))
-        follow_up = rag.ask(QUESTION, graph="crag", thread="lamps")
-        again = rag.ask("And how old is it?", graph="crag", thread="lamps")
-    assert answer.status == follow_up.status == "grounded"
-    assert again.fallback_corpus and not again.used_web
-
-
-def test_the_standalone_question_is_searched_for_as_it_is(notes, saved):
-    with Rag.open(engine="extractive", web__source=str(saved)) as rag:
-        rag.ask(QUESTION, graph="crag", thread="lamps")
-        events = list(rag.stream("And how old is it?", graph="crag", thread="lamps"))
+        first = rag.ask(QUESTION, graph="crag", thread="lamps")
+        *events, done = rag.stream("And how old is it?", graph="crag", thread="lamps")
+    assert answer.status == first.status == "grounded"
+    assert done.answer.fallback_corpus and not done.answer.used_web
     queries = [event.query for event in events if isinstance(event, Retrieved)]
-    assert "skerryvore" in queries[-1].casefold()
+    assert "skerryvore" in queries[-1].casefold(), "the standalone question is searched for as it is"
 
 
 def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
@@ -147,7 +136,7 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     source, lines = opened(saved)
-    assert lines == [f"fallback corpus {saved}: 1 file new"]
+    assert lines == [f"fallback corpus {saved}: added {saved / 'lighthouse.html'}"]
     source.close()
     before = sorted(path.name for path in saved.iterdir())
     again, lines = opened(saved)
@@ -156,7 +145,7 @@ def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     (saved / "lighthouse.html").unlink()
     (saved / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
     last, lines = opened(saved)
-    assert lines == [f"fallback corpus {saved}: 1 file new and 1 file removed"]
+    assert lines == [f"fallback corpus {saved}: added {saved / 'boat.html'}; removed {saved / 'lighthouse.html'}"]
     assert [found.page_content for found in last.search(QUESTION, 4).documents] == ["The boat comes on Monday."]
     last.close()
 

@@ -8,19 +8,18 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 
 import pytest
 from support import CHECKOUT
-from support.asking import Recalling, opened
-from support.fakes import FakeWeb, ScriptedEngine
+from support.asking import opened
+from support.fakes import FakeWeb, ScriptedEngine, during, time_is_up
 from support.processes import bound_by_permissions
 
 from local_rag import History
 from local_rag.cli.app import run as command
 from local_rag.config.settings import Settings
-from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.errors import DiskFull, EngineError, LocalRagError, UsageError
 from local_rag.core.events import Done, Note, Started
 from local_rag.core.verdicts import Call, Usage
 from local_rag.diagnostics import kept
@@ -111,7 +110,7 @@ def test_only_its_owner_may_read_it_and_each_question_is_written_when_it_starts(
         until(events, "generate")
         (running,) = history.runs()
         assert (running.status, running.thread) == ("running", "plan")
-        assert history.run(running.id).path == ["standalone_question", "retrieve", "grade_documents", "generate"]
+        assert history.run(running.id).path == ["begin", "retrieve", "grade_documents", "generate"]
         assert history.threads() == [] and history.unanswered()["plan"][0].state == "running"
         for each in file().parent.glob(f"{FILE}*"):
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each
@@ -148,14 +147,8 @@ def test_so_many_records_are_kept_the_last_ones_and_chats_and_judgements_stay(hi
     assert [judgement.note for judgement in history.judgements()] == ["fine"]
 
 
-class Slow(Recalling):
-    def relevance(self, question, documents):
-        time.sleep(0.5)
-        return super().relevance(question, documents)
-
-
 def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
-    engine = Recalling()
+    engine = ScriptedEngine()
     with opened(engine) as rag:
         events = rag.stream(QUESTION)
         until(events, "generate")
@@ -164,19 +157,18 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
         with pytest.raises(EngineError):
             rag.ask(QUESTION, graph="plain")
 
-    class Picky(Recalling):
-        def relevance(self, question, documents):
-            raise UsageError("no file is called so", hint="local-rag files")
+    def refuse():
+        raise UsageError("no file is called so", hint="local-rag files")
 
     with pytest.raises(UsageError):
-        asked(engine=Picky())
-    late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
+        asked(engine=during("relevance", refuse))
+    late, _ = asked(engine=during("relevance", time_is_up))
     assert (late.status, late.state, ran_out_of_time(late.reason)) == ("abstained", "stopped", True)
     assert [run.status for run in history.runs()] == ["abstained", "refused", "failed", "stopped"]
     _, refused, failed, stopped = (history.run(run.id) for run in history.runs())
     assert (refused.reason, refused.hint) == ("no file is called so", "local-rag files")
     assert (failed.reason, failed.hint) == ("the model fell over", "ollama serve")
-    assert stopped.path == ["retrieve", "grade_documents", "generate"]
+    assert stopped.path == ["begin", "retrieve", "grade_documents", "generate"]
     assert [run.id for run in history.runs(status="stopped")] == [stopped.id] and len(history.runs(last=2)) == 2
     with pytest.raises(UsageError, match="a status is grounded, partial"):
         history.runs(status="good")
@@ -202,7 +194,7 @@ def test_what_is_killed_leaves_what_it_did(history):
     done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, check=False)
     assert done.returncode == -9
     run = history.run("last")
-    assert (run.status, run.path) == ("running", ["retrieve", "grade_documents", "generate"])
+    assert (run.status, run.path) == ("running", ["begin", "retrieve", "grade_documents", "generate"])
     assert [graded.verdict for graded in run.decisions][:4] == ["relevant"] * 4
 
 
@@ -257,19 +249,29 @@ def test_a_data_folder_without_the_right_to_write_fails_no_question():
     assert len(notes_of(events)) == 1 and events[-1].answer.status == "grounded"
 
 
-def test_a_disk_that_fills_up_leaves_no_half_of_a_record(monkeypatch, history):
-    add, count = History.add, iter(range(100))
+@pytest.mark.parametrize(
+    ("method", "thread", "note"),
+    [
+        ("add", None, "runs are not recorded: no space left"),
+        ("end", None, "runs are not recorded: no space left"),
+        ("end", "plan", "this answer is not kept in the chat: no space left"),
+    ],
+)
+def test_on_a_full_disk_an_answer_is_handed_on_and_leaves_no_half_of_a_record(method, thread, note, monkeypatch):
+    write, calls = getattr(History, method), []
 
-    def full(self, *arguments):
-        if next(count) == 2:
-            raise LocalRagError("no space left")
-        add(self, *arguments)
+    def full(*arguments, **named):
+        calls.append(arguments)
+        if len(calls) == {"add": 3, "end": 1}[method]:
+            raise DiskFull("no space left")
+        write(*arguments, **named)
 
-    monkeypatch.setattr(History, "add", full)
+    monkeypatch.setattr(History, method, full)
     with opened() as rag:
-        events = list(rag.stream(QUESTION))
-    assert notes_of(events) == ["runs are not recorded: no space left"]
-    assert (events[-1].answer.status, events[-1].answer.run, history.runs()) == ("grounded", "", [])
+        *_, last = events = list(rag.stream(QUESTION, thread=thread))
+        left = {name: [(each.state, each.error) for each in ended] for name, ended in rag.history.unanswered().items()}
+        assert (left, rag.history.runs()) == ({"plan": [("failed", "no space left")]} if thread else {}, [])
+    assert (last.answer.status, last.answer.run, notes_of(events)) == ("grounded", "", [note])
 
 
 @pytest.mark.parametrize("kind", ["text", "foreign", "another version"])
@@ -374,7 +376,7 @@ def test_a_fork_keeps_the_records_and_judgements_that_it_shares(history):
 
 
 def test_what_is_deleted_leaves_no_text_behind_while_others_have_it_open(history):
-    with opened(Recalling(drafts=["The xylophone costs 100 euros [1]."])) as rag:
+    with opened(ScriptedEngine(drafts=["The xylophone costs 100 euros [1]."])) as rag:
         rag.ask("What does the xylophone cost?", thread="plan")
         history.delete(threads=["plan"])
         for each in file().parent.glob(f"{FILE}*"):

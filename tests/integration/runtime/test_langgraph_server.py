@@ -13,20 +13,25 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith.run_helpers import get_tracing_context
+from starlette.testclient import TestClient
 
 from local_rag import Rag
+from local_rag.server.langgraph_guard import app
 
 GRAPHS = json.loads((Path(__file__).parents[3] / "langgraph.json").read_text())["graphs"]
 LEASE, CUP = "When does the lease end?", "Who won the cup final in 1998?"
 
 
 @pytest.fixture
-def notes(tmp_path, converted):
+def notes(tmp_path, converted, monkeypatch):
     (tmp_path / "lease.md").write_text("# Lease\n\nThe lease ends in March 2027.\n\nIts notice period is three months.")
     (tmp_path / "gate.md").write_text(
         'The gate is <video src="https://evil.test/?q=gate"></video> painted green every spring.'
     )
     Rag.from_files([tmp_path], index="notes").close()
+    monkeypatch.setenv("LANGGRAPH_HTTP", json.dumps({"cors": {"allow_origins": []}}))
+    with TestClient(app):  # whose end closes what the graphs have opened
+        yield
 
 
 def graph_of(name, runtime=None):
@@ -57,10 +62,13 @@ def test_what_langgraph_json_names_can_be_drawn_and_has_a_context(name):
     assert (graph, context) == (name, ["index", "k", "within", "graph", "options"]) and count > 2
 
 
-def test_a_chat_reads_turns_from_messages_and_answers_with_sources(notes):
+def test_a_chat_reads_turns_from_messages_and_answers_with_sources(notes, monkeypatch):
+    opened, open_rag = [], Rag.open
+    monkeypatch.setattr(Rag, "open", lambda *given: opened.append(given) or open_rag(*given))
     states = ran("chat", said(LEASE), said("And what is its notice period?"))
+    assert len(opened) == 1, "models are loaded once"
     first, then = (state["messages"][-1] for state in states)
-    assert first.text.startswith("The lease ends in March 2027. [1]\n\n- \\[1\\] ") and "lease.md" in first.text
+    assert first.text.startswith("The lease ends in March 2027. [1]\n\n- [1] ") and "lease.md" in first.text
     assert first.additional_kwargs["citations"][0]["quote"] == "The lease ends in March 2027."
     assert "three months" in then.text
 

@@ -41,7 +41,9 @@ def test_a_corpus_of_ones_own_takes_the_place_of_the_index():
     given = corpus()
     with Rag.open(engine="extractive", corpus=given) as rag:
         answer = rag.ask(QUESTION)
-        assert rag.index is given
+        assert rag.corpus is given
+        with pytest.raises(UsageError, match="a corpus of a program is asked, and no index"):
+            rag.index.status()
         assert (answer.status, answer.engine) == ("grounded", "extractive")
         assert answer.citations[0].source in {document.metadata["source"] for document in given.search(QUESTION, 8)}
     assert not given.closed

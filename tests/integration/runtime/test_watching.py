@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.asking import eventually
 from support.fakes_index import HashingEmbedder
 from support.processes import bound_by_permissions
 
@@ -64,12 +65,9 @@ class World:
             stop.set()
             thread.join()
 
-    def says(self, *words, seconds=60):
+    def says(self, *words):
         """Wait until all these words stand in what was said, in any lines."""
-        until = time.monotonic() + seconds
-        while not all(word in "\n".join(self.lines) for word in words):
-            assert time.monotonic() < until, (words, self.lines)
-            time.sleep(0.02)
+        assert eventually(lambda: all(word in "\n".join(self.lines) for word in words)), (words, self.lines)
 
     def content(self, path=None):
         with Index.open(path or self.settings.index_path) as index:
@@ -78,10 +76,8 @@ class World:
     def becomes_fresh(self, folder):
         """Wait until the index has what a new one of the same files has."""
         self.index(folder, self.notes)
-        wanted, until = self.content(folder), time.monotonic() + 60
-        while self.content() != wanted:
-            assert time.monotonic() < until, self.lines
-            time.sleep(QUIET)
+        wanted = self.content(folder)
+        assert eventually(lambda: self.content() == wanted), self.lines
 
 
 @pytest.fixture
@@ -132,22 +128,18 @@ def test_a_writer_is_waited_for_and_an_error_does_not_end_it(world):
         world.says("added", "more.md")
 
 
-@pytest.mark.slow
-def test_what_grows_is_read_once_it_is_quiet(world, monkeypatch):
-    with world.watched():
-        world.says("watching")
-        before = world.syncs
-        for times in range(1, 12):
-            world.write("growing.md", times=times)
-            time.sleep(QUIET / 3)
-        world.says("growing.md")
-        assert world.syncs == before + 1
-    looks = iter([1, 2, 2, 3])
-    monkeypatch.setattr(watching, "look", lambda path: next(looks))
-    pending = Pending(quiet=0)
-    pending.add(["file"])
-    assert [pending.settled(), pending.settled()] == [False, True], "two looks are alike"
-    pending.first -= watching.LONGEST
+def test_what_grows_is_read_once_it_is_quiet(monkeypatch):
+    now = size = 0
+    monkeypatch.setattr(watching.time, "monotonic", lambda: now)
+    monkeypatch.setattr(watching, "look", lambda path: (size, size))
+    pending, settled = Pending(quiet=3), []
+    for size in (1, 2, 3, 3, 3, 3):
+        pending.add(["growing.md"] if size < 3 else [])  # nobody is told of the last change
+        settled.append(pending.settled())
+        now += 2
+    assert settled == [False, False, False, False, False, True], "two looks are alike, a while after the last change"
+    now += watching.LONGEST
+    size = 4
     assert pending.settled(), "a log never is"
 
 

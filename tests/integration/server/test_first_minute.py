@@ -49,11 +49,12 @@ def test_what_cannot_be_read_is_no_folder_to_choose(serve, at_home, monkeypatch)
     assert "Documents" not in names(serve())
 
 
-OUTSIDE = ("..", "../..", "/etc", "Documents/../..", ".secrets", "letter.txt")
+OUTSIDE = ("..", "../..", "/etc", "Documents/../..", ".secrets", "letter.txt", "no")
 LINKS = ("Documents/out", "elsewhere", "notes-again")
+NAMES = ("Documents//old", ".", "~", "notes\0", "\\", "a\\b", "\ud800", "x" * 4000)
 
 
-@pytest.mark.parametrize("below", [*OUTSIDE, *LINKS, "Documents//old", "~", "notes\0", "\\", "\ud800", "x" * 4000])
+@pytest.mark.parametrize("below", [*OUTSIDE, *LINKS, *NAMES])
 def test_nothing_above_or_outside_of_the_home_is_reached(serve, at_home, below):
     body = {"root": file_id(str(at_home)), "below": below}
     client = serve()

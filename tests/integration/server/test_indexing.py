@@ -101,20 +101,8 @@ def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
     (notes / "letters" / ".ragignore").write_text("skipped/")
     inside = [("old", "letters/old", False, True), ("skipped", "letters/skipped", False, False)]
     assert marks("letters") == inside, "nothing of them is in the index"
-
-
-@pytest.mark.parametrize(
-    "below", ["..", "letters/../..", "/etc", "letters//old", ".", "letters/old\0", "a\\b", ".hidden", "no", "link"]
-)
-def test_no_path_and_no_link_leads_out_of_an_allowed_root(indexed, notes, tmp_path, below):
-    (tmp_path / "elsewhere").mkdir()
-    (notes / "link").symlink_to(tmp_path / "elsewhere")
-    body = {"root": file_id(str(notes)), "below": below}
-    for response in (indexed.get("/api/index/folders", params=body), indexed.post("/api/index/add", body)):
-        assert response.status_code in (403, 404), response.text
-    assert [each["name"] for each in folders(indexed, body["root"])["folders"]] == ["letters"]
-    for identity in (file_id(str(tmp_path)), file_id("/"), str(tmp_path)):
-        assert "--root" in indexed.posted("/api/index/add", {"root": identity}, 403)["message"]
+    for identity in (file_id(str(notes.parent)), file_id("/"), str(notes)):
+        assert "--root" in client.posted("/api/index/add", {"root": identity}, 403)["message"]
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from support.asking import (
-    Gated,
-    Recalling,
-    Stubborn,
-    asked,
-    eventually,
-    joined,
-    names,
-    scripted,
-    streamed,
-    until,
-    values,
-)
-from support.fakes import FakeCorpus, FakeWeb, passage
+from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.values import Web
+from local_rag.core.errors import IndexMissing
+from local_rag.runtime.rag import Rag
 from local_rag.server.auth import Limits
 from local_rag.web.search import DdgsSearch
 
@@ -41,10 +32,12 @@ def test_a_question_is_answered_as_events(serve):
     assert "".join(token["text"] for token in values(events, "token")) == "It costs 100 euros [1]. "
     assert (answer["status"], answer["status_text"], answer["turn"]) == ("grounded", "Supported by your files", 0)
     assert answer["certainty"] == "sure"
-    assert answer["blocks"] == [
-        {"t": "p", "c": [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]}
-    ]
-    assert answer["citations"][0]["label"] == "/notes/1.md" and len(answer["citations"][0]["file_id"]) == 20
+    status, paragraph, quotes = answer["blocks"]
+    assert (status["kind"], status["name"], status["text"]) == ("note", "status", "Supported by your files")
+    written = [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]
+    assert paragraph == {"kind": "paragraph", "nodes": [{"t": "p", "c": written}]}
+    assert quotes["sources"] == answer["citations"] and answer["citations"][0]["place"] == "/notes/1.md"
+    assert len(answer["citations"][0]["file_id"]) == 20
 
 
 @pytest.mark.parametrize("who", ["cookie", "key"])
@@ -83,7 +76,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, given, co
 
 
 def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
-    engine = Recalling()
+    engine = ScriptedEngine()
     engine.broken = True
     client = serve(scripted(engine))
     fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve"}
@@ -107,12 +100,29 @@ def test_an_error_that_nobody_knows_says_nothing_of_the_question(serve, caplog):
     assert "ValueError" in caplog.text and "secret" not in caplog.text
 
 
+def test_the_history_is_read_while_an_index_is_opened(serve, monkeypatch):
+    opening, read = threading.Event(), threading.Event()
+
+    def slow(settings):
+        opening.set()
+        assert read.wait(30)
+        raise IndexMissing("there is none")
+
+    monkeypatch.setattr(Rag, "open", slow)
+    client = serve(a_workspace())
+    with streamed(client) as events:
+        assert opening.wait(30)
+        assert client.got("/api/threads") == {"threads": []}
+        read.set()
+        assert [*names(events)][-1] == "error"
+
+
 def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
-    _, k, within, _ = workspace.scripted.index.queries[-1]
+    _, k, within, _ = workspace.scripted.corpus.queries[-1]
     assert (k, within) == (2, ("/notes/*.md",))
 
 
@@ -232,7 +242,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve,
 
 def corrected(**script):
     """CRAG goes to the web: one passage is irrelevant."""
-    return Recalling(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
+    return ScriptedEngine(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
 
 
 @pytest.mark.parametrize("send", [True, False])
@@ -290,7 +300,7 @@ def test_a_question_with_the_key_never_searches_the_web(serve, enabled, monkeypa
 
 def test_control_characters_and_bidi_overrides_reach_no_client(serve):
     evil = passage(1, "It costs 100 euros.\u202e\x1b[31m", source="/notes/\u202egpj.md", heading="a\x07b")
-    client = serve(scripted(Recalling(drafts=["It costs\u202e 100\x07 euros [1]."]), corpus=FakeCorpus([evil])))
+    client = serve(scripted(ScriptedEngine(drafts=["It costs\u202e 100\x07 euros [1]."]), corpus=FakeCorpus([evil])))
     response = client.post("/api/ask", {"question": "What does\u202e it cost?", "detail": True})
     assert not any(bad in response.text for bad in ("\u202e", "\x1b", "\x07", "\\u202e", "\\u001b", "\\u0007"))
 
@@ -299,11 +309,10 @@ def test_graphs_are_laid_out_for_a_drawing(serve):
     client = serve(scripted())
     drawn = client.got("/api/graphs/adaptive")
     ids = {node["id"] for node in drawn["nodes"]}
-    assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
+    assert {"begin", "route_question", "finish", "__start__", "__end__"} <= ids
     assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
-    assert "standalone_question" not in str(client.got("/api/graphs/adaptive?memory=false"))
     client.got("/api/graphs/none", status=400)
 
 

@@ -41,7 +41,7 @@ def test_a_search_brings_passages_with_their_scores(garden):
 def test_exact_words_and_narrowing_hold(garden):
     client, _ = garden
     assert client.posted("/api/search", {"query": '"notice period" -euros'})["passages"]
-    within = client.posted("/api/search", {"query": "euros", "within": ["*.txt"], "k": 5})["passages"]
+    within = client.posted("/api/search", {"query": "euros", "within": "*.txt, *.none", "k": 5})["passages"]
     assert {passage["label"] for passage in within} == {"notes/letters/tenant.txt"}
     for mode in ("dense", "words"):
         assert client.posted("/api/search", {"query": "greenhouse", "mode": mode})["passages"]

@@ -6,8 +6,8 @@ import html.parser
 import re
 
 import pytest
-from support.asking import Recalling, asked, scripted
-from support.fakes import FakeCorpus, passage
+from support.asking import asked, scripted
+from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.serving import a_workspace
 
 
@@ -27,9 +27,9 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     first, second = thread["turns"]
     assert (thread["unanswered"], thread["running"]) == ([], [])
     assert (first["turn"], second["turn"]) == (1, 2) and first["at"] < second["at"]
-    assert second["lines"]["understood"] == "understood as: And the other? (What does the plan cost?)"
+    assert second["blocks"][0]["text"] == "understood as: And the other? (What does the plan cost?)"
     assert first["run"] and first["run"] != second["run"], "the record of each question is known, for feedback"
-    assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
+    assert first["seconds"] > 0 and first["blocks"][1]["kind"] == "paragraph"
 
 
 def test_a_thread_is_shown_whole_without_its_records(talked):
@@ -40,11 +40,16 @@ def test_a_thread_is_shown_whole_without_its_records(talked):
 
 
 def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
-    client = serve(scripted(Recalling(relevant=["n"])))
+    client = serve(scripted(ScriptedEngine(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
     (again,) = client.got("/api/thread?thread=plan&detail=true")["turns"]
-    assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
-    assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
+    status, nearest, *_ = answer["blocks"]
+    assert answer["status_text"].startswith("Your files do not say: ") and status["reason"] and nearest["title"]
+    assert (
+        again["blocks"] == answer["blocks"]
+        and nearest["sources"] == answer["nearest"]
+        and answer["nearest"][0]["label"]
+    )
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
@@ -53,6 +58,7 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     assert renamed == {"name": costs["thread"]}
     talked.got("/api/thread?thread=plan", 404)
     assert asked(talked, "And then?", **costs)[-1][1]["turn"] == 3
+    assert {run.thread for run in talked.workspace.history.runs()} == {costs["thread"]}
     assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
     assert talked.got("/api/threads") == {"threads": []}
     assert talked.workspace.history.runs() == []
@@ -76,6 +82,7 @@ def test_a_name_that_is_taken_or_none_is_refused(talked):
     for wanted in ("rent", "a\u202eb", "", "a\nb"):
         assert talked.posted("/api/thread/rename", {"thread": "plan", "to": wanted}, 400)["code"] == "usage", wanted
     talked.posted("/api/thread/rename", {"thread": "none", "to": "x"}, 404)
+    talked.posted("/api/thread/rename", {"thread": "plan", "to": "plan"})
     assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 
@@ -104,25 +111,20 @@ class Tags(html.parser.HTMLParser):
         self.text += data
 
 
-def test_an_answer_is_exported_as_one_file_that_asks_for_nothing(talked):
-    response = talked.get("/api/thread/export?thread=plan&turn=1&format=html")
-    assert response.headers["content-disposition"].startswith("attachment")
-    page = Tags(response.text)
-    assert "It costs 100 euros" in page.text and "Supported by your files" in page.text
-    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
-    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
-    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
-    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
-
-
-def test_no_string_of_a_file_or_a_model_is_markup_in_the_file(serve):
+def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_in_it_is_markup(serve):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
-    client = serve(scripted(Recalling(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
+    client = serve(scripted(ScriptedEngine(drafts=[f"The plan costs 100 euros {evil} [1]."]), corpus=corpus))
     asked(client, f"What does it cost {evil}?", thread="plan")
-    text = client.get("/api/thread/export?thread=plan&turn=1&format=html").text
-    assert not {"script", "img"} & {tag for tag, _ in Tags(text).seen}
-    assert not re.search("<script|<img", text)
+    response = client.get("/api/thread/export?thread=plan&turn=1&format=html")
+    assert response.headers["content-disposition"].startswith("attachment")
+    page = Tags(response.text)
+    assert f"The plan costs 100 euros {evil}" in page.text and "Supported by your files" in page.text
+    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
+    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
+    assert not {"script", "img"} & {tag for tag, _ in page.seen} and not re.search("<script|<img", response.text)
+    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
+    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
 
 
 def left(client, thread="plan"):
@@ -133,7 +135,7 @@ def left(client, thread="plan"):
 @pytest.mark.parametrize("keep", ["200", "0"])
 def test_a_question_that_fails_or_is_refused_stays_in_its_thread_until_it_is_asked_again(serve, keep, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP", keep)
-    engine = Recalling()
+    engine = ScriptedEngine()
     client = serve(scripted(engine))
     engine.broken = True
     asked(client, thread="plan")

@@ -6,17 +6,14 @@ import io
 import json
 import re
 import sys
-import time
 
 import pytest
-from support.fakes import FakeCorpus, ScriptedEngine
+from support.asking import opened
+from support.fakes import ScriptedEngine, during, time_is_up
 from support.processes import Terminal
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, UsageError
-from local_rag.core.protocols import Rewrite
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat, typed_conditions
 from local_rag.terminal.console import TerminalDisplay, stderr
@@ -25,16 +22,18 @@ from local_rag.terminal.questions import QuestionRunner
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-class Recalling(ScriptedEngine):
-    def standalone(self, question, history):
-        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
+def scripted():
+    """An engine that fails at a question which says "broken", and is interrupted at one which says "stop"."""
 
-    def relevance(self, question, documents):
-        if "broken" in question:
+    def at(task):
+        question = str(engine.asked[-1][1:2])
+        if task == "relevance" and "broken" in question:
             raise EngineError("the model fell over", hint="ollama serve")
-        if "stop" in question:
+        if task == "relevance" and "stop" in question:
             raise KeyboardInterrupt
-        return super().relevance(question, documents)
+
+    engine = ScriptedEngine(at=at)
+    return engine
 
 
 PLAN, OTHER = "What does the plan cost?", "And the other?"
@@ -46,7 +45,7 @@ def talk(capsys, monkeypatch):
     def talk(*lines, engine=None, **options):
         """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-        with Rag(Settings.load(), FakeCorpus(), Choice(engine or Recalling())) as rag:
+        with opened(engine or scripted()) as rag:
             code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
         return code, *capsys.readouterr()
 
@@ -92,7 +91,7 @@ def test_a_thread_is_gone_on_with_and_its_last_sources_are_at_hand(talk):
     assert quote == '    "Passage 1 says that the plan costs 100 euros."'
     _, out, err = talk("/sources", OTHER, thread="plan")
     assert "thread: plan (1 question so far)" in err and FOLLOWED in out and out.splitlines()[:2] == [found, quote]
-    _, out, _ = talk("What?", "/sources", engine=Recalling(relevant=["n"]))
+    _, out, _ = talk("What?", "/sources", engine=ScriptedEngine(relevant=["n"]))
     assert out.endswith("The last answer cites nothing.\n")
 
 
@@ -119,7 +118,7 @@ def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(talk):
 
 
 def test_graph_shows_and_changes_the_graph(talk):
-    engine = Recalling()
+    engine = ScriptedEngine()
     _, out, err = talk("/graph", "/graph plain", "/graph raptor", "What?", engine=engine)
     assert out.startswith("graph: self-rag (/graph plain, crag or adaptive takes another)\ngraph: plain\n")
     assert "error: there is no graph 'raptor'\nhint: /graph plain|self-rag|crag|adaptive" in err
@@ -131,14 +130,8 @@ def test_ctrl_c_ends_a_script(talk):
         talk("Please stop", "What?")
 
 
-def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk, monkeypatch):
-    class Slow(Recalling):
-        def relevance(self, question, documents):
-            time.sleep(0.3)
-            return super().relevance(question, documents)
-
-    monkeypatch.setenv("LOCAL_RAG_LIMITS_SECONDS", "0.1")
-    _, out, err = talk("What?", "/threads", engine=Slow())
+def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk):
+    _, out, err = talk("What?", "/threads", engine=during("relevance", time_is_up))
     assert "No answer: out of time" in out and "the thread does not remember this question" in err
     assert out.endswith("There are no threads yet.\n")
 

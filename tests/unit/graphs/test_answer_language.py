@@ -33,8 +33,8 @@ def ended(name, question, engine, *, language="question", **deps):
 ])  # fmt: skip
 def test_a_refusal_in_any_language_abstains_in_the_one_of_the_answer(graph, draft, question, language, refusal):
     state = ended(graph, question, ScriptedEngine(drafts=[draft]), language=language, limits=Limits(rewrites=0))
-    assert (state["status"], state["generation"]) == ("abstained", refusal)
-    assert ("gefundenen" in state["reason"]) is (refusal == GERMAN.refusal)
+    assert (state["answer"].status, state["generation"]) == ("abstained", refusal)
+    assert ("gefundenen" in state["answer"].reason) is (refusal == GERMAN.refusal)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_refusal_in_any_language_abstains_in_the_one_of_the_answer(graph, draf
     ],
 )
 def test_a_reason_is_in_the_language_of_the_question(engine, graph, limits, reason):
-    assert ended(graph, DE, ScriptedEngine(**engine), limits=Limits(**limits))["reason"] == reason
+    assert ended(graph, DE, ScriptedEngine(**engine), limits=Limits(**limits))["answer"].reason == reason
 
 
 def test_the_next_attempt_is_told_in_english_what_was_wrong():
@@ -62,7 +62,7 @@ def test_the_next_attempt_is_told_in_english_what_was_wrong():
 def test_a_clock_that_ran_out_is_known_in_german():
     cancel = Cancel(0.000001)
     state = ended("self-rag", DE, ScriptedEngine(), cancel=cancel)
-    assert state["reason"].startswith("Zeit abgelaufen nach") and ran_out_of_time(state["reason"])
+    assert state["answer"].reason.startswith("Zeit abgelaufen nach") and ran_out_of_time(state["answer"].reason)
 
 
 def events(question, **settings):

@@ -42,10 +42,10 @@ def state_of(graph="self-rag", question=QUESTION, **about):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_graph_shows_what_each_file_says_the_newest_first(graph):
     state = state_of(graph)
-    (conflict,) = state["conflicts"]
+    (conflict,) = state["answer"].conflicts
     positions = [(position.text, position.date, position.dated) for position in conflict.positions]
     assert positions == [("six months", "2023-02-01", "document"), ("three months", "2019-05-01", "document")]
-    assert (state["status"], state["reason"]) == ("partial", "your files disagree")
+    assert (state["answer"].status, state["answer"].reason) == ("partial", "your files disagree")
     (verdict,) = (graded for graded in state["decisions"] if graded.kind == "conflict")
     assert verdict.verdict == "disagree" and '"six months"' in verdict.why and "lease 1.md" in verdict.why
     for position in conflict.positions:
@@ -62,20 +62,20 @@ def test_quotes_alone_are_followed_by_those_of_the_other_side():
         "The notice period of the lease is six months. [1]",
         "The notice period of the lease is three months. [2]",
     ]
-    assert [citation.number for citation in state["citations"]] == [1, 2]
+    assert [citation.number for citation in state["answer"].citations] == [1, 2]
 
 
 def test_what_a_model_wrote_stands_and_the_disagreement_beside_it():
     state = state_of(drafts=["You have to tell them three months before you leave [1]."])
     assert state["generation"] == "You have to tell them three months before you leave [1]."
-    new, old = state["conflicts"][0].positions
+    new, old = state["answer"].conflicts[0].positions
     assert (old.citations[0].number, new.citations[0].number) == (1, 2), "numbers go on from those of the answer"
-    assert "your files disagree" in state["reason"] and state["status"] in ("partial", "ungrounded")
+    assert "your files disagree" in state["answer"].reason and state["answer"].status in ("partial", "ungrounded")
 
 
 def test_a_file_without_a_date_has_the_time_of_its_last_change():
     passages = [lease(1, OLD, "2019-05-01"), lease(2, NEW)]
-    (conflict,) = state_of(passages=passages)["conflicts"]
+    (conflict,) = state_of(passages=passages)["answer"].conflicts
     assert [(position.text, position.dated) for position in conflict.positions] == [
         ("six months", "file"),
         ("three months", "document"),
@@ -84,7 +84,7 @@ def test_a_file_without_a_date_has_the_time_of_its_last_change():
 
 def test_files_that_agree_stand_on_one_side():
     passages = [*VERSIONS, lease(3, SAME, "2024-01-01")]
-    new, old = state_of(passages=passages)["conflicts"][0].positions
+    new, old = state_of(passages=passages)["answer"].conflicts[0].positions
     assert (new.text, new.date) == ("6 months", "2024-01-01"), "the words of the newest file"
     assert [citation.source for citation in new.citations] == ["/notes/lease 3.md", "/notes/lease 2.md"]
     assert len(old.citations) == 1
@@ -105,7 +105,7 @@ def test_files_that_agree_stand_on_one_side():
 )
 def test_no_disagreement(passages, question, evaluator):
     state = state_of(passages=passages, question=question, evaluator=evaluator)
-    assert not state.get("conflicts") and "disagree" not in state["reason"]
+    assert not state["answer"].conflicts and "disagree" not in state["answer"].reason
     assert not [graded for graded in state["decisions"] if graded.kind == "conflict"]
 
 
@@ -196,10 +196,10 @@ def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
 def test_the_next_question_of_a_chat_begins_without_conflicts():
     from langgraph.checkpoint.memory import InMemorySaver
 
-    app = compiled("self-rag", Options(memory=True), InMemorySaver())
+    app = compiled("self-rag", Options(), InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
     deps = deps_of()
     first = final_state(app, deps, QUESTION, config)
-    assert first["conflicts"][0].positions[0].text == "six months"
+    assert first["answer"].conflicts[0].positions[0].text == "six months"
     second = final_state(app, deps, "Are pets welcome?", config)
-    assert not second.get("conflicts") and len(second["turns"]) == 2
+    assert not second["answer"].conflicts and len(second["turns"]) == 2

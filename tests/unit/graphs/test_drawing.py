@@ -83,7 +83,7 @@ def test_langchain_draws_in_no_way_that_is_unknown_here():
     assert [name for name in dir(crag()) if name.startswith("_repr_")] == ["_repr_mimebundle_"]
 
 
-@pytest.mark.parametrize("options", [TUTORIAL, Options(memory=True, separate=True, candidates=True, complexity="auto")])
+@pytest.mark.parametrize("options", [TUTORIAL, Options(separate=True, candidates=True, complexity="auto")])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_column_goes_from_the_question_to_the_answer(name, options):
     nodes, edges = column(name, options)

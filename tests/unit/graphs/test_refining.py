@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import FakeCorpus, passage
 from support.graph_runs import asked_of, ids, labels, run
 
 from local_rag.config.values import Crag
@@ -25,33 +25,22 @@ def of(text, start=0, number=1):
 
 
 @given(text=document, start=st.integers(0, 1000), data=st.data())
-def test_strips_recompose_to_spans_of_the_original(text, start, data):
+def test_strips_recompose_to_spans_of_the_file_and_citations_of_them_point_into_it(text, start, data):
     stored = "x" * start + text
     whole = of(text, start)
     cut = strips.of_passage(whole)
     for strip in cut:
         assert stored[strip.metadata["start"] : strip.metadata["end"]] == strip.page_content
-    kept = data.draw(st.lists(st.sampled_from(cut), unique_by=lambda one: one.metadata["chunk_id"]))
-    made = strips.recomposed([whole], kept)
-    assert bool(made) is bool(kept)
-    for one in made:
-        pieces = one.metadata["pieces"]
-        assert citations.BETWEEN.join(stored[begin:end] for begin, end in pieces) == one.page_content
-        assert pieces == sorted(pieces), "in the original order"
-        held = {strip.metadata["start"] for strip in kept}
-        assert all(any(begin <= at < end for begin, end in pieces) for at in held)
-
-
-@given(text=document, start=st.integers(0, 1000), data=st.data())
-def test_a_citation_of_a_recomposed_passage_points_into_the_file(text, start, data):
-    stored = "x" * start + text
-    whole = of(text, start)
-    cut = strips.of_passage(whole)
     kept = data.draw(st.lists(st.sampled_from(cut), min_size=1, unique_by=lambda one: one.metadata["chunk_id"]))
+    assert strips.recomposed([whole], []) == []
     (made,) = strips.recomposed([whole], kept)
+    pieces = made.metadata["pieces"]
+    assert citations.BETWEEN.join(stored[begin:end] for begin, end in pieces) == made.page_content
+    assert pieces == sorted(pieces), "in the original order"
+    held = {strip.metadata["start"] for strip in kept}
+    assert all(any(begin <= at < end for begin, end in pieces) for at in held)
     said = data.draw(st.sampled_from(kept)).page_content
-    checked = citations.check(f"{' '.join(said.split())} [1]", [made])
-    for one in checked.citations:
+    for one in citations.check(f"{' '.join(said.split())} [1]", [made]).citations:
         assert stored[one.start : one.end] == one.quote
 
 
@@ -89,13 +78,13 @@ LONG = (
 )
 
 
-def refined(script, passages, **world):
-    _, state, deps = run("crag", ScriptedEngine(**script), FakeCorpus(passages), crag=Crag(refine=True), **world)
+def refined(*passages, **given):
+    _, state, deps = run("crag", corpus=FakeCorpus(passages), crag=Crag(refine=True), **given)
     return state, deps.engine
 
 
 def test_strips_are_graded_in_one_call_and_only_the_good_ones_are_left():
-    state, engine = refined({"relevant": ["y", "nny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG)])
+    state, engine = refined(of(LONG), relevant=["y", "nny"], drafts=["The plan costs 100 euros. [1]"])
     assert [len(documents) for _, _, documents in asked_of(engine, "relevance")] == [1, 3]
     ((_, given_, _),) = asked_of(engine, "answer")
     assert [one.page_content for one in given_] == ["The plan costs 100 euros. It is due in May."]
@@ -106,21 +95,20 @@ def test_strips_are_graded_in_one_call_and_only_the_good_ones_are_left():
 
 
 def test_where_no_strip_is_good_enough_the_passages_stay_whole():
-    state, engine = refined({"relevant": ["y", "nnn"]}, [of(LONG)])
+    state, engine = refined(of(LONG), relevant=["y", "nnn"])
     ((_, given_, _),) = asked_of(engine, "answer")
     assert [one.page_content for one in given_] == [LONG]
     assert labels(state, "refine_documents") == ["whole"]
 
 
 def test_short_passages_cost_no_call():
-    _, engine = refined({}, [passage(1), passage(2)])
+    _, engine = refined(passage(1), passage(2))
     assert len(asked_of(engine, "relevance")) == 1
 
 
 def test_a_passage_without_a_good_strip_is_gone_and_the_numbers_follow():
-    state, _ = refined(
-        {"relevant": ["yy", "nnnnny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG, 0, 1), of(LONG, 5, 2)]
-    )
+    drafts = ["The plan costs 100 euros. [1]"]
+    state, _ = refined(of(LONG, 0, 1), of(LONG, 5, 2), relevant=["yy", "nnnnny"], drafts=drafts)
     assert ids(state["documents"]) == ["2"]
 
 
@@ -138,6 +126,6 @@ def test_strips_that_stand_beside_each_other_grow_together_again():
 
 
 def test_pages_of_the_web_stay_as_they_were_selected_beside_what_is_left_of_the_files():
-    state, engine = refined({"relevant": ["yn", "y", "nny"]}, [of(LONG), passage(2)], web=True)
+    state, engine = refined(of(LONG), passage(2), relevant=["yn", "y", "nny"], web=True)
     assert sorted(ids(state["documents"])) == ["1", "90"]
     assert state["usage"].calls == len(engine.asked), "the cost is counted"

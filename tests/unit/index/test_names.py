@@ -8,12 +8,12 @@ import pytest
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.index import names
 from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
 from local_rag.index.filters import matching
-from local_rag.index.names import document_header, passage_header
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import LEAST, Pace
+from local_rag.text import names
+from local_rag.text.names import document_header, passage_header
 
 # --- names and headers
 
@@ -121,14 +121,17 @@ def base(tmp_path):
 @pytest.mark.parametrize(
     ("here", "roots", "labels"),
     [
-        ("c", ["a/notes", "c", "c/single.txt"], {0: "notes/lease.pdf", 3: "c/合同/租约.pdf", 4: "c/single.txt"}),
+        ("c", ["a/notes", "c", "c/single.txt"], {0: "{}/a/notes/lease.pdf", 3: "合同/租约.pdf", 4: "single.txt"}),
         (".", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
-        ("b", ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),  # another notes/lease.pdf is here
+        ("b", ["b", "a/notes"], {1: "notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),
+        (None, ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "notes/lease.pdf"}),  # at a page nobody is anywhere
     ],
 )
-def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):
-    monkeypatch.chdir(base / here)
-    label = PathLabels(str(base / root) for root in roots)
+def test_a_label_opens_its_file_at_a_terminal_and_else_begins_with_the_indexed_folder(
+    base, monkeypatch, here, roots, labels
+):
+    monkeypatch.chdir(base)
+    label = PathLabels((str(base / root) for root in roots), base / here if here else None)
     expected = {number: text.format(base) for number, text in labels.items()}
     assert {number: label(str(base / FILES[number])) for number in labels} == expected
     assert [label(other) for other in ("https://a.test/lease", "/else/x.md")] == ["https://a.test/lease", "/else/x.md"]
@@ -138,7 +141,8 @@ def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatc
 @pytest.mark.parametrize("roots", [("a/notes", "b/notes", "c"), ("a", "b/notes", "c/合同", "c/single.txt"), ("",)])
 def test_a_label_typed_after_in_means_its_file_from_any_folder(base, monkeypatch, here, roots):
     monkeypatch.chdir(base / here)
-    labels, paths = PathLabels(str(base / root) for root in roots), [str(base / name) for name in FILES]
+    labels = PathLabels((str(base / root) for root in roots), base / here)
+    paths = [str(base / name) for name in FILES]
     assert all(path in matching(paths, [labels(path)]) for path in paths)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from support.asking import opened
 
 from local_rag.core.answer import Answer, Citation, Conflict, Position
 
@@ -25,7 +26,8 @@ TAGS |= {f'{tag} class="{kind}"' for tag, kind in (("p", "soft"), ("span", "soft
     ids=["answered", "silent"],
 )
 def test_it_shows_what_was_said_and_no_string_is_markup(answer):
-    html = answer._repr_html_()
+    with opened():  # a program that has an answer has asked a Rag
+        html = answer._repr_html_()
     tags = set(re.findall("<(.*?)>", html))
     assert {tag for tag in tags if not tag.startswith("/")} <= TAGS
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "/blockquote" in tags

@@ -19,14 +19,11 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.trace_lines import trace_line, usage_line
-from local_rag.terminal.answer_text import answer_text
-from local_rag.terminal.answers import answer_parts, citation_text, passages_table, sources_table
+from local_rag.terminal.answers import answer_parts, passages_table, sources_table
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.index import report_parts
 from local_rag.terminal.questions import QuestionDisplay
 from local_rag.text.display import short_path
-
-HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
 
 
 def citation(number=1, quote="The valve holds.", **about):
@@ -39,6 +36,7 @@ def answer(text="The valve holds. [1]", status="grounded", **about):
 
 
 EVENTS = [
+    Started("begin", ""),
     Started("retrieve", "retrieving"),
     Started("generate", "writing"),
     Token("A first draft", 1),
@@ -82,15 +80,14 @@ def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be
 
 
 def cited(**about):
-    (line,) = shown(citation_text(citation(**about)))
-    return line
+    return lines(answer(citations=(citation(**about),)))[2].removeprefix("[1] ")
 
 
 def test_a_citation_names_file_page_and_words_and_opens_on_a_click():
     assert cited() == '/notes/plan.pdf, p. 4, "The valve holds."'
-    (linked,) = shown(citation_text(citation()), width=80, colour=True)
+    *_, linked = shown(*answer_parts(answer()), width=80, colour=True)
     opened, closed = "\x1b]8;id=0;file:///notes/plan.pdf#page=4\x1b\\", "\x1b]8;;\x1b\\"
-    assert re.sub(r"id=\d+", "id=0", linked).startswith(f"{opened}/notes/plan.pdf{closed}, p. 4, ")
+    assert f"[1] {opened}/notes/plan.pdf{closed}, p. 4, " in re.sub(r"id=\d+", "id=0", linked)
     assert cited(verified=False).endswith("(not verified)")
     marked = "## Price\n\nThe **rent** is `900` euros."
     assert cited(quote=marked).endswith('"Price The rent is 900 euros."')
@@ -121,20 +118,11 @@ def test_a_search_shows_which_words_named_the_document():
     assert "named by “rule 17”" in line and "named" not in plain
 
 
-def test_nothing_that_was_read_drives_the_terminal():
-    hostile = answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))
-    assert lines(hostile)[0].startswith("The \ufffd[31mred"), "what is left of an escape sequence is harmless text"
-    coloured = "\n".join(shown(*answer_parts(hostile), HOSTILE, width=60, colour=True))
-    own = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;(?:id=\d+;file:[^\x1b\x07]*|;)\x1b\\")
-    for text in ("\n".join(lines(hostile)), own.sub("", coloured)):
-        assert not re.search("[\x1b\x07\u202e]", text)
-
-
 @pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
 def test_no_colour_and_no_link_where_they_are_not_wanted(monkeypatch, name):
     monkeypatch.setenv(name, "dumb")
     out = io.StringIO()
-    SafeConsole(out, force_terminal=True, width=80).print(citation_text(citation()))
+    SafeConsole(out, force_terminal=True, width=80).print(*answer_parts(answer()))
     assert "\x1b" not in out.getvalue()
 
 
@@ -170,7 +158,7 @@ def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
         sentences.append(Sentence(part, len(text), len(text + part), support))
         text += part
     doubted = answer(text, sentences=tuple(sentences), highlights=(Highlight(text.index("red"), text.index(" [2]")),))
-    (marked,) = answer_text(doubted)
+    marked, *_ = answer_parts(doubted)
     assert marked.plain == "".join(part + mark for part, _, mark in parts)
     assert [marked.plain[span.start : span.end] for span in marked.spans if span.style == "bold"] == ["red"]
 
@@ -196,12 +184,17 @@ def test_markdown_of_a_model_is_drawn():
     ]
 
 
+def test_sides_of_a_comparison_stand_apart():
+    compared = "Lease:\n\n- 900 euros [1]\n- 3 months\n\nOffer:\n\n- 800 euros"
+    assert lines(answer(compared))[:6] == ["Lease:", "- 900 euros [1]", "- 3 months", "", "Offer:", "- 800 euros"]
+
+
 def test_a_side_of_a_disagreement_is_named_by_title_and_date_of_its_document():
     old, new = (citation(number, f"It is {price}.", title=f"Lease {price}") for number, price in ((1, 900), (2, 950)))
     sides = (Position("950", "2024-03-01", (new,), "document"), Position("900", "2020-01-01", (old,), "document"))
     rows = [line.split(maxsplit=3) for line in lines(answer(conflicts=(Conflict(sides),))) if line.startswith(" ")]
     assert [row[:3] for row in rows] == [["2024-03-01", "950", "[2]"], ["2020-01-01", "900", "[1]"]]
-    assert rows[0][3] == 'Lease 950 (/notes/plan.pdf, p. 4), "It is 950."'
+    assert rows[0][3] == '/notes/plan.pdf, p. 4 (Lease 950), "It is 950."'
 
 
 def test_sentences_that_were_taken_out_are_named():
@@ -239,10 +232,13 @@ def test_an_abstention_says_why_and_what_comes_nearest(about, shown_):
 
 def test_sources_are_shown_whole_with_where_they_stand():
     long = "The valve holds. " * 20
-    both = answer(citations=(citation(2, located="exact"), citation(1, long, verified=False)))
+    quoted = (citation(2, located="exact"), citation(1, long, verified=False), citation(1, "Next.", start=9, end=15))
+    both = answer(citations=quoted)
     assert shown(sources_table(both)) == [
         "[1] /notes/plan.pdf, p. 4, characters 0 to 1 (not verified)",
         f'    "{long.strip()}"',
+        "[1] /notes/plan.pdf, p. 4, characters 9 to 15 (by the words that they share)",
+        '    "Next."',
         "[2] /notes/plan.pdf, p. 4, characters 0 to 1 (word for word)",
         '    "The valve holds."',
     ]

@@ -23,7 +23,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.store.values import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept import KeptRun, RunPassages, Turn
+from local_rag.runtime.kept import AnsweredTurn, KeptRun, RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, TerminalDisplay, write_error, write_json, write_traceback
@@ -75,48 +75,21 @@ def filled(kind, text):
     return {int: 1, float: 0.5, bool: True, type(None): None}.get(kind, text)
 
 
-def check(shown):
-    rest = OWN.sub("", shown)
-    assert not UNSAFE.search(rest), ascii(shown)
-    assert "PWNED" not in "".join(OWN.findall(shown)), ascii(shown)
+def an_answer(console, text):
+    for status in ("partial", "abstained"):
+        answer = dataclasses.replace(filled(Answer, text), status=status, tries={})
+        turn = AnsweredTurn("k3x7", "2026-01-01T00:00:00+00:00", answer)
+        yield from (*answer_parts(answer, str), sources_table(answer), turns_table([turn]))
 
 
-def consoles_of(out):
-    return (SafeConsole(out), SafeConsole(out, force_terminal=True, width=80, color_system="truecolor"))
-
-
-@given(hostile, st.sampled_from(typing.get_args(typing.get_type_hints(Answer)["status"])))
-def test_no_string_of_an_answer(text, status):
-    answer = dataclasses.replace(filled(Answer, text), status=status, tries={})
-    out = io.StringIO()
-    turn = Turn("k3x7", "2026-01-01T00:00:00+00:00", answer)
-    for console in consoles_of(out):
-        for part in (*answer_parts(answer, lambda path: str(path)), sources_table(answer)):
-            console.print(part)
-        console.print(turns_table([turn]))
-    check(out.getvalue())
-
-
-@given(hostile)
-def test_no_string_of_a_report_of_a_sync_a_status_or_a_search(text):
-    report, status = filled(SyncReport, text), filled(IndexStatus, text)
+def a_sync_a_status_and_a_search(console, text):
+    report = filled(SyncReport, text)
     keys = ("source", "title", "heading", "chunk_id", "origin", "url")
-    passage = Document(
-        text, metadata=dict.fromkeys(keys, text) | {"page": None, "start": 0, "end": 1, "score": 0.5, "rank_score": 0.1}
-    )
-    out = io.StringIO()
-    for console in consoles_of(out):
-        report_of_all = report_parts(report, all_warnings=True)
-        files = file_lines([filled(IndexedFile, text)], lambda path: path)
-        for part in (
-            *report_parts(report),
-            *report_of_all,
-            *files,
-            status_table(status, text),
-            passages_table([passage]),
-        ):
-            console.print(part)
-    check(out.getvalue())
+    scores = {"page": None, "start": 0, "end": 1, "score": 0.5, "rank_score": 0.1}
+    yield from (*report_parts(report), *report_parts(report, all_warnings=True))
+    yield from file_lines([filled(IndexedFile, text)], str)
+    yield status_table(filled(IndexStatus, text), text)
+    yield passages_table([Document(text, metadata=dict.fromkeys(keys, text) | scores)])
 
 
 def run_of(text):
@@ -139,21 +112,15 @@ def run_of(text):
     return KeptRun(text, text, "failed", text, text, asked, lines, error=text, hint=text)
 
 
-@given(hostile)
-def test_no_string_of_a_run(text):
+def a_run(console, text):
     run = run_of(text)
-    passages = RunPassages(None, lambda path: path, text)
-    out = io.StringIO()
-    for console in consoles_of(out):
-        for part in (*run_parts(run, passages, whole=True), runs_table([run.summary()])):
-            console.print(part)
-    check(out.getvalue())
+    yield from (*run_parts(run, RunPassages(None, str, text), whole=True), runs_table([run.summary()]))
 
 
-@given(hostile)
-def test_no_string_of_an_event(text):
+def events(console, text):
     passage = Document("x", metadata={"source": text, "chunk_id": text, "score": 0.5, "url": ""})
-    events = (
+    happened = (
+        WebQuery(text, text),
         Started(text, text),
         Step(text, 0.5),
         Retrieved(text, (passage,)),
@@ -163,38 +130,41 @@ def test_no_string_of_an_event(text):
         Token(text, 1),
         Done(dataclasses.replace(filled(Answer, text), tries={})),
     )
-    out = io.StringIO()
-    for console in consoles_of(out):
-        shown = QuestionDisplay(console, trace=True)
-        shown.follow(iter((WebQuery(text, text), *events)))
-    check(out.getvalue())
+    QuestionDisplay(console, trace=True).follow(iter(happened))
+    return ()
 
 
-@given(hostile)
-def test_no_string_of_progress(text):
-    out = io.StringIO()
-    for console in consoles_of(out):
-        display = TerminalDisplay(console)
-        display.say(text)
-        with sync_progress(display) as show:
-            show(Progress(1, 2, 3, text, 4.0, 0.5))
-        with display.progress(text) as progress:
-            progress(None, text)
-    check(out.getvalue())
+def progress(console, text):
+    display = TerminalDisplay(console)
+    display.say(text)
+    with sync_progress(display) as show:
+        show(Progress(1, 2, 3, text, 4.0, 0.5))
+    with display.progress(text) as show:
+        show(None, text)
+    return ()
 
 
-@given(hostile)
-def test_no_string_of_an_error(text):
-    out = io.StringIO()
+def an_error(console, text):
     with pytest.MonkeyPatch.context() as patch:
-        for console in consoles_of(out):
-            patch.setattr(consoles, "stderr", lambda console=console: console)
-            write_error(f"error: {text}", text)
-            try:
-                raise ValueError(text)
-            except ValueError as error:
-                write_traceback(error)
-    check(out.getvalue())
+        patch.setattr(consoles, "stderr", lambda: console)
+        write_error(f"error: {text}", text)
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            write_traceback(error)
+    return ()
+
+
+@pytest.mark.parametrize("drawn", [an_answer, a_sync_a_status_and_a_search, a_run, events, progress, an_error])
+@given(text=hostile)
+def test_no_string_of_what_is_shown(drawn, text):
+    out = io.StringIO()
+    for console in (SafeConsole(out), SafeConsole(out, force_terminal=True, width=80, color_system="truecolor")):
+        for part in drawn(console, text):
+            console.print(part)
+    shown = out.getvalue()
+    assert not UNSAFE.search(OWN.sub("", shown)), ascii(shown)
+    assert "PWNED" not in "".join(OWN.findall(shown)), ascii(shown)
 
 
 @given(hostile)

@@ -107,7 +107,7 @@ def test_highlights_are_code_points_of_the_text(markdown, wanted):
 
 def test_a_line_that_only_looks_like_a_row_or_an_item_keeps_its_marks_and_highlights():
     for quote in ("| `a: b` | rewrite it | | [1]", "- [1]", "12) 12 euros [1]", "# 5 [1]"):
-        nodes = answer_tree(Answer("?", quote, "grounded", citations=(citation(1),), engine="extractive"))
+        nodes = answer_tree(Answer("?", quote, "grounded", citations=(citation(1),), quotes_only=True))
         assert cited(nodes) == [1], quote
     row = "| the rent is 100 euros | [1]"
     assert marked(tree(row, {1}, [(row.index("100"), row.index("100") + 3)])) == ["100"]
@@ -152,11 +152,11 @@ def test_control_characters_are_replaced_without_moving_anything():
 def test_quotes_of_the_extractive_engine_keep_their_words_and_none_of_their_markup():
     quotes = "The file x_y_z says 2*3*4, `code` and **bold** &amp; # more [1]."
     bold = Highlight(quotes.index("bold"), quotes.index("bold") + 4)
-    answer = Answer("?", quotes, "grounded", citations=(citation(1),), engine="extractive", highlights=(bold,))
+    answer = Answer("?", quotes, "grounded", citations=(citation(1),), quotes_only=True, highlights=(bold,))
     nodes = answer_tree(answer)
     assert plain_text(nodes) == "The file x_y_z says 2*3*4, code and bold &amp; # more."
     assert [plain_text(each["c"]) for each in nodes[0]["c"] if each["t"] == "mark"] == ["bold"]
-    listed = Answer("?", "- one *a* [1]\n- two", "grounded", citations=(citation(1),), engine="extractive")
+    listed = Answer("?", "- one *a* [1]\n- two", "grounded", citations=(citation(1),), quotes_only=True)
     assert answer_tree(listed)[0]["t"] == "ul" and cited(answer_tree(listed)) == [1]
 
 

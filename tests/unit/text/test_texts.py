@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.core.answer import Conflict, Position
+from local_rag.core.answer import Answer, Conflict, Position
 from local_rag.core.documents import Catalog
-from local_rag.runtime.export import conflict_line, position_date
+from local_rag.text.blocks import blocks
 from local_rag.text.display import local_iso, local_time, summary, those_there, waiting_line
 from local_rag.text.document_questions import document_question
 from local_rag.text.markup import as_read, closed, markup, plain, view_of
@@ -25,17 +25,21 @@ def test_the_kinds_that_are_not_named_are_counted():
     assert summary(Catalog(1, 1, files=1, kinds=(".md 1",))) == "1 file (.md 1)"
 
 
+def disagreement(*sides):
+    return blocks(Answer("?", "x", "partial", conflicts=(Conflict(sides),)))[-1]
+
+
 def test_a_moment_is_shown_by_the_clocks_of_this_machine(clocks_in_berlin):
     assert local_time("2025-03-03T09:00Z") == "2025-03-03 10:00 CET"
     assert local_iso("2025-07-03T23:30Z") == "2025-07-04T01:30+02:00"
     assert [local_time(date) for date in ("2025-03", "2025-03-03", "")] == ["2025-03", "2025-03-03", ""]
-    assert position_date(Position("x", "2025-07-03T23:30Z", (), "document")) == "2025-07-04"
+    assert disagreement(Position("x", "2025-07-03T23:30Z", (), "document")).sides[0].when == "2025-07-04"
 
 
 @pytest.mark.parametrize(("other", "ordered"), [("2024-06-01", False), ("2024-06-01T08:00Z", False), ("2023", True)])
 def test_sides_of_the_same_day_are_in_no_order(other, ordered):
-    line = conflict_line(Conflict((Position("a", "2024-06-01T09:00Z", ()), Position("b", other, ()))))
-    assert ("the newest first" in line) == ordered
+    shown = disagreement(Position("a", "2024-06-01T09:00Z", ()), Position("b", other, ()))
+    assert ("the newest first" in shown.title) == ordered
 
 
 def test_what_there_is_instead_is_said_of_any_number():

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+from local_rag.index.store import words as shared
 from local_rag.index.store.postgres.schema import literal
 from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.values import Filter
 from local_rag.index.store.words import CONTENT, COUNTED, FIELDS, FOLDERS, LIMIT, NAMES, Ranking, Term, Words
+from local_rag.text.identifiers import searchable
 from local_rag.text.words import stem, words
 
 PREFIXES = dict(zip(FIELDS, ("", "n/", "f/"), strict=True))
@@ -38,7 +40,7 @@ def lexemes(*texts: str, field: str = CONTENT) -> str:
     positions: dict[str, list[int]] = {}
     start = 1
     for text in texts:
-        spelled = words(text)
+        spelled = words(searchable(text))
         for place, word in enumerate(spelled, start):
             positions.setdefault(PREFIXES[field] + _lexeme(word), []).append(place)
         start += len(spelled) + _GAP
@@ -55,17 +57,15 @@ def _lexeme(word: str) -> str:
 
 
 def query_of(text: str, field: str = CONTENT) -> str:
-    """Words that stand together as PostgreSQL reads a `tsquery`, "" for none."""
+    """Words that stand together as PostgreSQL reads a `tsquery`, "" for none; a star behind them takes longer ones."""
+    if text.endswith("*"):
+        return f"{literal(PREFIXES[field] + text[:-1])}:*"
     parts = [literal(PREFIXES[field] + _lexeme(word)) for word in words(text)]
     return f"({' <-> '.join(parts)})" if len(parts) > 1 else "".join(parts)
 
 
 def any_of(queries: Iterable[str]) -> str:
     return " | ".join(filter(None, queries))
-
-
-LISTED = 20_000
-"""Chunks up to which a filter is so narrow that all of them are compared; pgvector looks at as many, at most."""
 
 
 def bm25(queries: Sequence[str], weights: Sequence[float], length: str) -> str:
@@ -135,10 +135,10 @@ class FullText(Store):
         where, values = self._passing(Filter(filter.conditions))
 
         def count() -> int:
-            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {LISTED + 1}) AS passing"
+            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {shared.LISTED + 1}) AS passing"
             return int(self._execute(sql, *values)[0][0])
 
-        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= LISTED
+        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= shared.LISTED
 
     def _best(self, query: Words, needed: int, limit: int, where: str, *values: object) -> Ranking:
         """The chunks with one of the first `needed` terms that meet a condition with these values, by all terms."""

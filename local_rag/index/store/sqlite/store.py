@@ -32,6 +32,7 @@ from local_rag.index.store.sqlite.vectors import VectorFile, VectorIndex
 from local_rag.index.store.sqlite.words import FullText
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
 from local_rag.text.display import plural
+from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -143,7 +144,7 @@ class SqliteStore(FullText):
             if about[0] not in titles:  # the pages of a file share one row
                 titles.add(about[0])
                 sql = "INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES"
-                self._execute(f"{sql} ($1, $2, $3, $4, $5, $6, $7)", numbers[-1], document.called, *about)
+                self._execute(f"{sql} ($1, $2, $3, $4, $5, $6, $7)", numbers[-1], document.called, *map(spaced, about))
             headers = self._headers([chunk.header for chunk in document.chunks])
             sql = 'INSERT INTO chunks (document, key, digest, start, "end", heading, header) VALUES'
             rows = [(numbers[-1], *chunk[:5], headers.get(chunk.header)) for chunk in document.chunks]

@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from local_rag.index.store import words as shared
 from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.sqlite.connection import Connection
 from local_rag.index.store.values import Conditions, Filter
 from local_rag.index.store.words import CONTENT, COUNTED, FIELDS, Ranking, Term, Words
+from local_rag.text.identifiers import searchable
 from local_rag.text.words import WORD, stem, words
 
 if TYPE_CHECKING:
@@ -29,13 +31,11 @@ _COLUMNS_OF = dict(zip(FIELDS, ("text heading title", "name author date subject"
 
 def expression(terms: Iterable[Term]) -> str:
     """An FTS5 query for any of these terms."""
-    return " OR ".join(f'{{{_COLUMNS_OF[term.field]}}} : "{term.text}"' for term in terms)
+    quoted = ((term.field, f'"{term.text.rstrip("*")}"{"*" * term.text.endswith("*")}') for term in terms)
+    return " OR ".join(f"{{{_COLUMNS_OF[field]}}} : {text}" for field, text in quoted)
 
 
 _MARKS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
-
-LISTED = 20_000
-"""Chunks up to which a filter is so narrow that all vectors, and all words, are compared for what passes it."""
 
 
 class Passing(NamedTuple):
@@ -113,7 +113,7 @@ class FullText(Store):
             held = np.zeros_like(mask)
             held[chunks] = True
             mask &= held
-        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= LISTED else None)
+        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= shared.LISTED else None)
 
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
         """In how many of so many chunks terms occur; of a frequent one about."""
@@ -226,5 +226,6 @@ class FullText(Store):
             chunks = self._execute(
                 'SELECT id, start, "end", heading FROM chunks WHERE document = $1 ORDER BY id', number
             )
+            about = [searchable(each) for each in about]
             for chunk, start, end, heading in chunks:
-                self._execute(sql, chunk, text[start:end], heading, *about)
+                self._execute(sql, chunk, searchable(text[start:end]), searchable(heading), *about)

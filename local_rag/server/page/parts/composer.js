@@ -4,7 +4,7 @@ import { FilePicker } from "./file_picker.js";
 import { Icon } from "./icon.js";
 import { Settings } from "./settings.js";
 
-const SETTINGS = ["index", "within", "types", "authors", "after", "before", "graph", "model", "web", "k"];
+const SETTINGS = ["index", "conditions", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
 // While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).

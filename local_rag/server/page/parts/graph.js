@@ -2,7 +2,7 @@
 import { get, path as to } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { Facts } from "./reply.js";
-import { nodeName, plain } from "./verdicts.js";
+import { plain } from "./verdicts.js";
 
 const graphs = new Map();
 
@@ -15,7 +15,7 @@ export function Graph({ name, ...way }) {
     graphs.get(name).then(setGraph, () => graphs.delete(name));
   }, [name]);
   if (!graph) return null;
-  const steps = graph.nodes.filter(({ about }) => about).map(({ id, about }) => [nodeName(id), about]);
+  const steps = graph.nodes.filter(({ about }) => about).map((node) => [node.name, node.about]);
   return html`<div class="stack-tight"><${Drawing} graph=${graph} ...${way} />
     ${graph.about && html`<${Facts} title="What the steps do" facts=${[[graph.name, graph.about], ...steps]} />`}
   </div>`;
@@ -23,11 +23,12 @@ export function Graph({ name, ...way }) {
 
 function Drawing({ graph, path, running, ended }) {
   const { nodes, edges, box } = laidOut(graph);
-  const known = path.filter((id) => nodes.some((node) => node.id === id));
+  const names = new Map(nodes.map(({ id, name }) => [id, name]));
+  const known = path.filter((id) => names.has(id));
   const way = known.length ? ["__start__", ...known, ...(ended ? ["__end__"] : [])] : [];
   const steps = new Set(way.slice(1).map((id, at) => `${way[at]} ${id}`));
   const taken = ({ from, to }) => steps.has(`${from} ${to}`);
-  const spoken = `${known.map(nodeName).join(", then ") || "not begun"}${running ? "; working" : ""}`;
+  const spoken = `${known.map((id) => names.get(id)).join(", then ") || "not begun"}${running ? "; working" : ""}`;
   const kindOf = ({ id }) => (id === running ? "running" : way.includes(id) ? "taken" : "");
   return html`<div class="scroll" tabindex="0" role="group" aria-label="The way through the graph">
     <svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img" aria-label=${spoken}>
@@ -43,9 +44,9 @@ function Drawing({ graph, path, running, ended }) {
     </svg></div>`;
 }
 
-function Box({ node: { text, y, width, height, isEnd } }) {
+function Box({ node: { name, y, width, height, isEnd } }) {
   return html`<rect x=${-width / 2} y=${y - height / 2} width=${width} height=${height} rx=${isEnd ? 15 : 8} />
-    <text x="0" y=${y}>${text}</text>`;
+    <text x="0" y=${y}>${name}</text>`;
 }
 
 // Pixels: of a box, between boxes without and with a label there, between the ends of edges at a box, between lanes.
@@ -64,9 +65,8 @@ const SIDES = [1, -1];
 // up at the left, where every box that edges lead to has a lane of its own. Between the boxes and the lanes is room for
 // the labels: so nothing lies over anything but an edge over an edge that it crosses.
 function laidOut(graph) {
-  const texts = graph.nodes.map(({ id }) => nodeName(id));
-  const width = Math.max(...texts.map((text) => text.length * SIGN + 24));
-  const nodes = graph.nodes.map(({ id }, row) => ({ id, row, text: texts[row], width, isEnd: id.startsWith("__") }));
+  const width = Math.max(...graph.nodes.map(({ name }) => name.length * SIGN + 24));
+  const nodes = graph.nodes.map((node, row) => ({ ...node, row, width, isEnd: node.id.startsWith("__") }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to)).map((edge) => {
     const [a, b] = [byId.get(edge.from), byId.get(edge.to)];

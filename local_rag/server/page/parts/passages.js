@@ -5,8 +5,8 @@ import { joined } from "./texts.js";
 import { toneOf, Verdict } from "./verdicts.js";
 
 // The place of a passage or citation in words: "lease.pdf, p. 3" or "notes.md § Prices".
-export const placeOf = ({ label, where, page, heading }) =>
-  joined([label, where || (page ? `p. ${page}` : heading && `§ ${heading}`)], ", ");
+export const placeOf = ({ place, label, page, heading }) =>
+  place || joined([label, page ? `p. ${page}` : heading && `§ ${heading}`], ", ");
 
 export function Passages({ passages, verdicts = [], onOpen }) {
   const [detailed, setDetailed] = useState(false);
@@ -27,6 +27,7 @@ function Passage({ passage, scores, graded, onOpen }) {
       ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
     <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.read}</p>
+    ${passage.also_in?.length > 0 && html`<p class="small">Also in <bdi>${passage.also_in.join(", ")}</bdi></p>`}
   </li>`;
 }
 

@@ -28,8 +28,7 @@ function nameOfModel(value, { engine, model }) {
   return value || (engine === "auto" ? "automatic" : model || engine);
 }
 
-// name: label, and either what a text is to look like (several with commas), or the attributes of an input, or the
-// values of a choice, the usual one, and how each is called.
+// name: label, and either the attributes of an input, or the values of a choice, the usual one, and how each is called.
 const FIELDS = {
   index: ({ indexes, defaults }) => ({
     label: "Index",
@@ -37,11 +36,6 @@ const FIELDS = {
     values: [...new Set([oneIndex(defaults), ...indexes])],
     text: (value) => value || defaults.index.join(" + "),
   }),
-  within: () => ({ label: "Files by pattern", input: { placeholder: "all, or *.pdf" } }),
-  types: () => ({ label: "File types", input: { placeholder: "all, or pdf, mail" } }),
-  authors: () => ({ label: "Author or sender", input: { placeholder: "anybody" } }),
-  after: (_, { before }) => ({ label: "Dated since", input: { type: "date", max: before } }),
-  before: (_, { after }) => ({ label: "Dated before", input: { type: "date", min: after } }),
   k: ({ defaults }) => ({
     label: "Passages to read",
     about: () => "A passage is a stretch of a file; to read more of them takes longer.",
@@ -62,15 +56,21 @@ const FIELDS = {
   }),
   web: ({ web, defaults }) => ({ label: "Web", usual: defaults.web, values: web, text: (value) => WEB[value] }),
 };
-const LISTS = ["within", "types", "authors"];
+// A condition that is a date; the others are texts, several with commas.
+const DATES = {
+  after: ({ before }) => ({ type: "date", max: before }),
+  before: ({ after }) => ({ type: "date", min: after }),
+};
 
 export function Settings({ names, settings, onChange }) {
   const known = useChoices();
   const [open, setOpen] = useState(false);
   const button = useRef(null);
   if (!known) return null;
+  const condition = ({ example, ...of }) => ({ ...of, input: DATES[of.name]?.(settings) ?? { placeholder: example } });
   const fields = names
-    .map((name) => ({ name, text: (value) => value, ...FIELDS[name](known, settings) }))
+    .flatMap((name) => (name === "conditions" ? known.conditions.map(condition) : { name, ...FIELDS[name](known) }))
+    .map((field) => ({ text: (value) => value, ...field }))
     .filter(({ values }) => !values || values.length > 1);
   const set = (name, value, usual = "") => {
     const { [name]: _, ...others } = settings;
@@ -104,14 +104,10 @@ function Field({ name, label, usual, values, text, input, value = usual ?? "", o
     : html`<input value=${value} ...${input} onInput=${change} />`}</label>`;
 }
 
-const listed = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
-
 // What a request says of settings.
 export function requested({ k, model, web, files, ...others }) {
-  const lists = LISTS.filter((name) => others[name]).map((name) => [name, listed(others[name])]);
   return {
     ...others,
-    ...Object.fromEntries(lists),
     ...(files?.length && { files: files.map(({ file_id }) => file_id) }),
     ...(k && { k: Number(k) }),
     ...(model && (model === "extractive" ? { engine: model } : { engine: "ollama", model })),

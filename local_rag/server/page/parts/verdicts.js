@@ -25,33 +25,6 @@ const KINDS = {
   grade_generation: "The draft",
   discard_documents: "Without passages",
 };
-// The steps of the graphs; what is not known here is called as the graph calls it.
-const NODES = {
-  __start__: "question",
-  __end__: "answer",
-  standalone_question: "Understand the question",
-  route_question: "Choose where to look",
-  decide_retrieval: "Decide whether to look",
-  retrieve: "Search your files",
-  retrieve_step: "Search for the next step",
-  reason: "Think a step further",
-  grade_documents: "Check the passages",
-  discard_documents: "Set passages aside",
-  refine_documents: "Cut to what matters",
-  transform_query: "Reword the question",
-  web_search: "Search the web",
-  web_search_node: "Search the web",
-  generate: "Write the answer",
-  rank_candidates: "Choose the best draft",
-  grade_generation: "Check the answer",
-  grade_generation_v_documents: "Check its support",
-  grade_generation_v_question: "Check that it answers",
-  grade_segment: "Check the new part",
-  prepare_for_final_grade: "Go on to the last check",
-  llm_fallback: "Answer from memory",
-  give_up: "Stop trying",
-  remember: "Keep it for follow-ups",
-};
 // What is said otherwise than the graphs name it.
 const LABELS = {
   unparsed: "no clear verdict",
@@ -80,16 +53,11 @@ const TONES = {
   irrelevant: "bad", no: "bad", refused: "bad", "not supported": "bad", "not useful": "bad",
 };
 
-export const nodeName = (id) => NODES[id] || sentence(id);
-
 export const plain = (label) => LABELS[label] || label;
 
 export const toneOf = (verdict) => TONES[verdict] || "";
 
-const kindOf = (kind) => KINDS[kind] || sentence(kind);
-
-// "grade_documents" as a person reads it: "Grade documents".
-const sentence = (name) => capital(name.replace(/_/g, " ").trim());
+const kindOf = (kind) => KINDS[kind] || capital(kind.replace(/_/g, " "));
 
 export function Verdict({ verdict, bare = false }) {
   const { kind, verdict: label, why, score, source } = verdict;

@@ -104,11 +104,10 @@ function useJoining(asking, name, thread, setThread) {
     const next = thread.running.find(({ job }) => job !== asking.id);
     if (!free || !next || thread.name !== name || isLost(asking)) return;
     const { phase, id, question, error, drafts } = asking;
-    if (phase !== "none" && phase !== "answered" && asking.thread === name) {
-      const ended = { question, at: now(), state: phase, error, draft: drafts.at(-1)?.text };
-      const running = thread.running.filter(({ job }) => job !== id);
-      setThread({ ...thread, unanswered: [...thread.unanswered, ended], running });
-    }
+    const isOver = phase !== "none" && phase !== "answered" && asking.thread === name;
+    const ended = isOver ? [{ question, at: now(), state: phase, error, draft: drafts.at(-1)?.text }] : [];
+    const running = thread.running.filter(({ job }) => job !== id && job !== next.job); // each is joined once
+    setThread({ ...thread, unanswered: [...thread.unanswered, ...ended], running });
     join(next, name);
   }, [free, thread]);
 }

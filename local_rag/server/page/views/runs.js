@@ -10,7 +10,7 @@ import { Hint } from "../parts/problem.js";
 import { beginning, Question } from "../parts/question.js";
 import { Facts, Paged, Reply, useFilter } from "../parts/reply.js";
 import { duration, many, Time } from "../parts/texts.js";
-import { nodeName, Verdict } from "../parts/verdicts.js";
+import { Verdict } from "../parts/verdicts.js";
 import { go, to } from "../router.js";
 
 const TONES = { sure: "", "in doubt": "bad", failed: "bad" };
@@ -86,7 +86,8 @@ function Run({ value }) {
 function Answer({ answer, run, open }) {
   const cite = (number) => open(answer.citations.find((each) => each.number === number) || {});
   return html`<div class="card stack">
-    <div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} /></div>
+    <div class="answer" lang=${answer.language}>
+      <${Blocks} nodes=${answer.blocks.flatMap(({ nodes = [] }) => nodes)} onCite=${cite} /></div>
     <p class="small">${answer.status_text}</p>
     <div class="actions"><${Feedback} run=${run.id} /></div></div>`;
 }
@@ -123,17 +124,17 @@ function Replay({ value }) {
   };
   return html`<div class="row"><button onClick=${play}>${playing ? "Pause" : "Replay"}</button>
       <input class="fill" type="range" min="1" max=${count} value=${at} aria-label="Step"
-        aria-valuetext=${nodeName(path.at(-1) || "")} onInput=${choose} />
+        aria-valuetext=${steps[at - 1]?.name} onInput=${choose} />
       <span class="small">${at} of ${count}</span></div>
     <div class="split">
       <div><${Graph} name=${value.run.graph} path=${path} running=${now} ended=${!now && value.answer} /></div>
       <ol class="stack">${steps.slice(0, at).map((step) => html`<${Step} step=${step} />`)}</ol></div>`;
 }
 
-function Step({ step: { node, at, seconds, events } }) {
+function Step({ step: { name, at, seconds, events } }) {
   const time = `${seconds === null ? "" : `${duration(seconds)}, `}began at ${duration(at)}`;
   return html`<li class="stack-tight">
-    <span class="row"><strong>${nodeName(node)}</strong><span class="small">${time}</span></span>
+    <span class="row"><strong>${name}</strong><span class="small">${time}</span></span>
     ${events.map((event) => (event.event === "graded"
       ? html`<${Verdict} verdict=${event} />`
       : html`<bdi class="small">${happened(event)}</bdi>`))}</li>`;

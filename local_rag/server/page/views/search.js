@@ -8,7 +8,7 @@ import { requested, Settings } from "../parts/settings.js";
 import { Notes } from "../parts/texts.js";
 import { replace } from "../router.js";
 
-const SETTINGS = ["index", "mode", "within", "types", "authors", "after", "before"];
+const SETTINGS = ["index", "mode", "conditions"];
 const MOST = 50;
 
 export default function Search({ route: { query: { q = "", ...given } } }) {

@@ -75,7 +75,7 @@ def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
     prompt_file(settings).parent.mkdir(parents=True, exist_ok=True)
     prompt_file(settings).write_text("rewriter: Write a query.\nrewriter_web: Write three words.\n")
     texts = prompt_texts(settings)
-    assert texts.own == {"rewriter": "Write one query.", "rewriter_web": "Write three words."}
+    assert texts.replacements == {"rewriter": "Write one query.", "rewriter_web": "Write three words."}
     assert texts.origin == {"rewriter": "prompts", "rewriter_web": str(prompt_file(settings))}
     with pytest.raises(ConfigError, match=r"prompts: generator lacks \{shape\}"):
         Rag.open(prompts={"generator": "Answer."}, engine="extractive")

@@ -14,8 +14,7 @@ from support.ollama_engine import QUESTION, answered, engine_on
 from support.ollama_server import tokens
 
 from local_rag.config.settings import Settings
-from local_rag.core import question_memory
-from local_rag.core.question_memory import QuestionMemory
+from local_rag.core.protocols import Attempt
 from local_rag.engines.language_model.passages import Passages
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -83,23 +82,17 @@ def test_a_mark_of_a_rejected_passage_cites_nothing(ollama):
 
 def test_a_mark_that_comes_in_pieces_is_renumbered(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
-    ollama.script(words("nyyy"), "It costs 200 [2], 300 [3] or 400 euros [2, 4].")
-    with question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        pieces, text = answered(engine, documents[1:])
+    ollama.script("It costs 200 [2], 300 [3] or 400 euros [2, 4].")
+    pieces, text = answered(engine, documents[1:], Attempt(graded=tuple(documents)))
     assert text == "It costs 200 [1], 300 [2] or 400 euros [1, 3]."
     assert len(pieces) > 5, "it still comes word by word"
 
 
-def test_other_passages_and_another_question_are_shown_as_they_are(ollama, engine):
+def test_other_passages_than_those_that_were_graded_are_shown_as_they_are(ollama, engine):
     documents = [passage(number) for number in range(1, 5)]
-    ollama.script(words("nyyy"))
-    with question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        answered(engine, [*documents[1:], passage(9)])
-    with question_memory.scope(QuestionMemory()):
-        answered(engine, documents[1:])
-    assert [len(shown(body)) for body in ollama.chats] == [4, 4, 3]
+    answered(engine, [*documents[1:], passage(9)], Attempt(graded=tuple(documents)))
+    answered(engine, documents[1:])
+    assert [len(shown(body)) for body in ollama.chats] == [4, 3]
     assert not any(task(body).startswith("Use only") for body in ollama.chats)
 
 
@@ -107,11 +100,9 @@ def test_where_the_window_is_small_what_was_rejected_goes_first_and_in_silence(o
     documents = [
         passage(number, f"Passage {number}. " + "The plan costs a few hundred euros. " * 22) for number in range(1, 5)
     ]
-    ollama.script(words("nyyy"))
-    with engine_on(ollama, num_ctx=1500) as engine, question_memory.scope(QuestionMemory()):
-        engine.relevance(QUESTION, documents)
-        pieces, _ = answered(engine, documents[1:])
-    assert shown(ollama.chats[1]) == [2, 3, 4]
+    with engine_on(ollama, num_ctx=1500) as engine:
+        pieces, _ = answered(engine, documents[1:], Attempt(graded=tuple(documents)))
+    assert shown(ollama.chats[0]) == [2, 3, 4]
     assert not pieces[-1].usage.notes
 
 
@@ -123,7 +114,7 @@ def test_however_an_answer_is_split_its_marks_are_the_same(text, cuts):
     passages = Passages(tuple(passage(number) for number in range(1, 5)), (2, 4))
     places = sorted({min(cut, len(text)) for cut in cuts})
     bits = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
-    assert "".join(passages.own_stream(iter(bits))) == passages.own_marks(text)
+    assert "".join(passages.renumbered_stream(iter(bits))) == passages.renumbered(text)
     own = {2: 1, 4: 2}
     before = [own.get(number, 4 + number) for _, cited in marks(text) for number in cited]
-    assert [number for _, cited in marks(passages.own_marks(text)) for number in cited] == before
+    assert [number for _, cited in marks(passages.renumbered(text)) for number in cited] == before

@@ -11,7 +11,7 @@ from support.ollama_engine import QUESTION, answered, engine_on, labels, passage
 from support.ollama_server import OllamaServer, Reply, raw, recordings, replay
 
 from local_rag.core.errors import LocalRagError
-from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.server import OllamaApi
 
 NEW, OLD = VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}
@@ -192,7 +192,7 @@ def test_a_recorded_cut_in_silence_is_noticed(servers, engines, version, name):
 def test_whatever_is_said_about_models_is_a_result_or_an_error(servers, monkeypatch, version, name):
     paths = ("version", "status", "tags", "ps", "show", "pull")
     monkeypatch.setattr(servers[version], "instead", {f"/api/{path}": replay(CASES[version, name]) for path in paths})
-    with closing(Server(servers[version].host)) as server:
+    with closing(OllamaApi(servers[version].host)) as server:
         for ask in (
             server.version,
             server.cloud,
@@ -215,7 +215,7 @@ def saying(monkeypatch, served, version, said):
     """A client of a server that says what was recorded."""
     replies = {f"/api/{path}": replay(CASES[version, name]) for path, name in said.items()}
     monkeypatch.setattr(served, "instead", replies)
-    return closing(Server(served.host))
+    return closing(OllamaApi(served.host))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -18,7 +18,7 @@ from local_rag.core.errors import NotLocal, ServerDown
 from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.calls import ChatRequest
 from local_rag.engines.ollama.calls import OllamaCalls
-from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.server import OllamaApi
 from local_rag.engines.ollama.transport import GuardedTransport
 
 
@@ -45,8 +45,8 @@ def every_task(engine):
 
 def test_another_machine_is_refused_without_a_look_up():
     with pytest.raises(NotLocal, match="is not this machine, so nothing was sent to it"):
-        Server("box.test")
-    Server("box.test", ("other.test", "box.test")).close()
+        OllamaApi("box.test")
+    OllamaApi("box.test", ("other.test", "box.test")).close()
 
 
 def test_the_transport_asks_its_one_address(ollama, elsewhere):
@@ -82,7 +82,7 @@ def test_localhost_needs_no_resolver(ollama):
         assert engine.describe.endswith(f"at localhost:{port}, Ollama 0.33.0-rc2")
     ollama.close()
     with pytest.raises(ServerDown, match="no Ollama server answers at localhost"):
-        Server(f"localhost:{port}").version()
+        OllamaApi(f"localhost:{port}").version()
 
 
 @pytest.mark.parametrize("host", ["[::1]", "localhost"])
@@ -101,7 +101,7 @@ def test_a_server_that_listens_on_ipv6_only(host):
     thread = threading.Thread(target=answer)
     thread.start()
     with listener:
-        server = Server(f"{host}:{listener.getsockname()[1]}")
+        server = OllamaApi(f"{host}:{listener.getsockname()[1]}")
         assert server.version() == "0.6"
         server.close()
         thread.join()

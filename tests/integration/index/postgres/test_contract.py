@@ -12,6 +12,7 @@ from support.fakes_index import HashingEmbedder, add, indexed, markdown
 
 from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import FileSkipped, IndexMismatch, IndexMissing, LocalRagError, UsageError
+from local_rag.index.exact_words import typed_query
 from local_rag.index.index import Index
 from local_rag.index.prepare import chunks_of
 from local_rag.index.store.opening import opened as opened_store
@@ -106,6 +107,35 @@ def test_both_stores_answer_alike(tmp_path, on_server):
 def test_a_filter_leaves_what_it_says(index, narrowing, found):
     documents = index.search("tax and the lamp number in the room", 30, within=Narrowing(**narrowing))
     assert {*sources(documents)} == found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    """DE12500105170648489890 | DE1250010517 | 7KX9QQ2MPL45 | 7KX9-QQ2M-PL45 | 030 5550117 | CLI581XXL
+    | "DE12500105170648489890" | "佐藤" | Q-4471 | "김민수" | "ค่าเช่า" | "悬空引用" """.split("|"),
+)
+def test_identifiers_and_scripts_without_blanks_are_found(place, asked):
+    """Without the blanks and hyphens of the text, by their beginning, and in a sentence without blanks."""
+    own = "IBAN DE12 5001 0517 0648 4898 90, phone +49 (0)30 555-01 17, key 7KX9-QQ2M-PL45, ink CLI-581XXL."
+    other = "IBAN DE45 5001 0517 5407 3249 31, phone +49 (0)30 555-09 44, key 3AA1-QQ2M-ZZ45, ink CLI-581 PB."
+    texts = {
+        "/own.md": f"{own} 担当は佐藤さんで、見積番号はQ-4471です。담당자는 김민수입니다. ค่าเช่าห้อง 后50条悬空引用清零",
+        "/other.md": other,
+    }
+    query = typed_query(asked.strip())
+    with indexed(place, {name: LoadedDocument(text) for name, text in texts.items()}) as index:
+        found = index.search(query.text, 2, within=query.narrow(Narrowing()), mode="words")
+    assert found[0].metadata["source"] == "/own.md"
+
+
+def test_a_text_that_several_files_hold_comes_once_with_all_of_them(place):
+    texts = {f"/leases/{name}.md": LoadedDocument("Pets need the landlord's consent.") for name in "abcde"}
+    with indexed(place, texts | TEXTS) as index:
+        first, *rest = index.search("pets", 9, mode="words")
+        (within,) = index.search("pets", 9, mode="words", within=["/leases/[ab].md", "/leases/b.md", "/leases/e.md"])
+    assert (first.metadata["source"], rest) == ("/leases/a.md", [])
+    assert first.metadata["also_in"] == [f"/leases/{name}.md" for name in "bcde"]
+    assert (within.metadata["source"], within.metadata["also_in"]) == ("/leases/b.md", ["/leases/e.md"])
 
 
 def test_what_leaves_nothing_is_said(index):

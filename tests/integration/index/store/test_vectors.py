@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.fakes_index import HashingEmbedder, add, indexed
 
 from local_rag.index.index import Index
-from local_rag.index.names import HEADER_WEIGHT, document_header
 from local_rag.index.store.sqlite import vectors
+from local_rag.text.names import HEADER_WEIGHT, document_header
 
 QUERY = "w1 w2 w3 w5 w8"
 WAYS = {

@@ -22,6 +22,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import Stopped, UsageError
 from local_rag.index.index import Index
+from local_rag.index.parse import loaders
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser
 from local_rag.index.sync import read, text
@@ -221,6 +222,9 @@ STEPS = {
         ["remove", "a.txt", "sub"],
         ["keep_out", "a.txt", "sub"],
         ["sync", "unchanged 1"],
+        ["sync", "new sub/c.txt, parsed 1", "sub"],
+        ["remove", "sub"],
+        ["sync", "new sub/c.txt, unchanged 1, parsed 1"],
     ],
     # --- what a walk leaves out
     "ignore files nest, and the inner one decides": [
@@ -480,6 +484,16 @@ def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_ch
         sync("removed plan.xyz, skipped plan.xyz, parsed 1", prune=True, retry=True)
     notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
     sync("new plan.xyz, parsed 1")
+
+
+def test_a_later_version_of_a_loader_reads_its_files_once_more(notes, monkeypatch):
+    """Also what lies in other files; a text that comes out the same keeps its vectors."""
+    notes.write("d.md", "Markdown is read by another loader.")
+    notes.zip("old.zip", "e.txt")
+    notes.sync("new a.txt b.txt d.md old.zip sub/c.txt, parsed 5", ".")
+    monkeypatch.setitem(loaders.VERSIONS, loaders.load_text, 2)
+    notes.sync("updated a.txt b.txt old.zip sub/c.txt, unchanged 1, reused 4, parsed 4")
+    notes.sync("unchanged 5")
 
 
 def test_what_lies_inside_of_a_file_is_found_under_its_name_and_goes_with_it(notes):

@@ -13,7 +13,8 @@ from support.shipped_evaluator import document, files_of
 from tokenizers import Tokenizer
 
 from local_rag.core.readings import Calibration, ReadSpan
-from local_rag.engines.evaluator.inputs import LENGTH, MOST, Inputs, Window, best_spans, header_of, without_overlap
+from local_rag.engines.evaluator.inputs import LENGTH, MOST, Inputs, Window, best_spans, without_overlap
+from local_rag.text.names import header_of
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,20 @@ from support.fakes import passage
 
 from local_rag.core.protocols import Attempt, Shape, Turn
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
-from local_rag.engines.evaluator.verdicts import explained, question_to_read
+from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.engines.extractive.questions import (
+from local_rag.engines.extractive.queries import standalone
+from local_rag.engines.extractive.reader import ExtractiveReader, labels
+from local_rag.text.answer_texts import ENGLISH, GERMAN
+from local_rag.text.document_questions import question_to_read
+from local_rag.text.questions import (
     asked_number,
     complexity,
     holds_sides,
     kind_of,
     sides,
-    standalone,
     stem_weights,
 )
-from local_rag.engines.extractive.reader import Reader, labels
-from local_rag.text.answer_texts import ENGLISH, GERMAN
 from local_rag.text.support import sentence_supports
 
 # --- readings
@@ -68,7 +69,7 @@ DOCUMENTS = [passage(1, BREAD), passage(2, MILL_TOO), passage(3, MILL)]
 
 
 def quoted(question, *, table=SCRIPT, failed="", most=3, documents=DOCUMENTS):
-    return Reader(Script(table)).chosen(question, documents, failed, most)
+    return ExtractiveReader(Script(table)).chosen(question, documents, failed, most)
 
 
 def test_the_sentence_around_the_best_span_of_all_passages_answers():
@@ -96,7 +97,7 @@ def test_another_attempt_takes_the_next_best_sentence_and_then_refuses():
 def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_within_its_passage():
     unsure = {"The mill": (0.3, {"Ada Quill": 30.0, "sons": 1.0})}
     assert quoted("Who built the mill?", table=unsure) == []
-    assert Reader(Script(unsure), answers=0.2).chosen("Who built the mill?", DOCUMENTS, "", 3)
+    assert ExtractiveReader(Script(unsure), answers=0.2).chosen("Who built the mill?", DOCUMENTS, "", 3)
     assert quoted("Hello, how are you?", table={"The mill": (0.99, {"Ada Quill": 9.0})}) == []
 
 
@@ -108,7 +109,7 @@ def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_wit
     ],
 )
 def test_a_short_answer_over_the_end_of_a_sentence_is_quoted_whole_and_useful(text, short):
-    reader, page = Reader(Script({text[:4]: (0.9, {short: 9.0})})), passage(1, text)
+    reader, page = ExtractiveReader(Script({text[:4]: (0.9, {short: 9.0})})), passage(1, text)
     assert reader.chosen("Who won?", [page], "", 3) == [(" ".join(text.split()), 0)]
     assert reader.usefulness("Who won?", [page], f"{' '.join(text.split())} [1]", {})[0] == 5
 
@@ -172,7 +173,7 @@ def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, wh
     ],
 )
 def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(text, chance, usefulness):
-    reader = Reader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
+    reader = ExtractiveReader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
     level, score, why = reader.usefulness("Who built the mill?", DOCUMENTS, text, {})
     assert level == usefulness
     assert score == (pytest.approx(chance) if level > 1 else 0.0)
@@ -192,7 +193,7 @@ def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(
     ],
 )
 def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_names(sentence, judged, support):
-    judge = Reader(Script({}, supported=judged)).supports
+    judge = ExtractiveReader(Script({}, supported=judged)).supports
     assert sentence_supports(f"{sentence} [1]", [MILL], judge) == [(sentence, support)]
 
 
@@ -207,14 +208,14 @@ def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_
 )  # fmt: skip
 def test_a_text_is_doubtful_where_its_passage_lacks_what_the_question_names(question, level, why):
     text, weights = "Ada Quill built it again in 1911, of stone.", stem_weights(question, None)
-    found, _, said = Reader(Script(SCRIPT)).usefulness(question, DOCUMENTS, text, weights)
+    found, _, said = ExtractiveReader(Script(SCRIPT)).usefulness(question, DOCUMENTS, text, weights)
     assert found >= 4 if level == 4 else found == level
     assert why in said
 
 
 def test_of_a_table_only_the_row_counts():
     table = passage(1, "name | paid\nAda | paid: 1,295\nBen | paid: 57")
-    reader = Reader(Script({"name": (0.9, {"57": 5.0})}))
+    reader = ExtractiveReader(Script({"name": (0.9, {"57": 5.0})}))
     weights = stem_weights("How much has Ada paid?", None)
     assert reader.usefulness("What has Ada paid?", [table], "Ben | paid: 57", weights)[0] == 2
     assert reader.usefulness("What has Ben paid?", [table], "Ben | paid: 57", weights)[0] >= 4
@@ -228,7 +229,7 @@ def test_a_comparison_with_one_of_its_sides_is_told_from_a_whole_one():
 
 def test_an_improbable_answer_that_lacks_something_of_the_question_is_none():
     question = "Who built the mill of Lorne?"
-    reader = Reader(Script({"The mill": (0.15, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.1)))
+    reader = ExtractiveReader(Script({"The mill": (0.15, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.1)))
     text = "Ada Quill built it again in 1911, of stone."
     assert reader.usefulness(question, DOCUMENTS, text, stem_weights(question, None))[0] == 2
 

@@ -230,7 +230,7 @@ def test_the_thoughts_so_far_are_in_the_task():
 def test_our_own_texts_pass_their_checks():
     ours = {name: text.text for name, text in TEXTS.items()}
     texts = of_person(ours, "prompts.yaml")
-    assert texts.own == ours
+    assert texts.replacements == ours
     assert texts.changed == {} and texts.fingerprint == ""
 
 

@@ -284,11 +284,12 @@ def test_pages_of_a_pdf_are_numbered_and_the_missing_ones_named(tmp_path):
 @pytest.mark.parametrize(
     "said",
     """Microsoft Word - draft7.docx|Administrator;untitled|root;draft7.pdf|python-docx;Book1|;
-    0001018724-18-000005|https://example.org/ada;https://example.org/lamps|""".split(";"),
+    0001018724-18-000005|https://example.org/ada;https://example.org/lamps|;|LAMPWRITER""".split(";"),
 )
 def test_a_title_or_an_author_that_a_program_gave_is_none(tmp_path, said):
     title, author = said.strip().split("|")
-    path = make_pdf(tmp_path / "a.pdf", ["Text."], {"Title": title, "Author": author, "CreationDate": "D:00010101"})
+    known = {"Title": title, "Author": author, "CreationDate": "D:00010101", "Producer": "LAMPWRITER PDF 2.1"}
+    path = make_pdf(tmp_path / "a.pdf", ["Text."], known)
     assert shown(document_of(path)) == "[page 1]Text."
 
 

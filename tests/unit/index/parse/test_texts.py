@@ -37,6 +37,23 @@ Chapter one.
         "#+TITLE: Lamps\n#+AUTHOR: Ada Keeper\n#+DATE: <2023-03-31 Fri>\n* Night\n",
         "[title Lamps][author Ada Keeper][date 2023-03-31]",
     ),
+    ("a.txt", "Author: Ada Keeper\nDate: 3 May 2021\n\nThe roof leaks.\n", "[author Ada Keeper][date 2021-05-03]"),
+    ("a.txt", "We met at noon. The plan:\n\nDate: 3 May 2021\n", ""),
+    (
+        "a.md",
+        "# Minutes\n\n**Date:** 28 August 2023\n- Author: Ada Keeper\n\nWe met.\n",
+        "[title Minutes][author Ada Keeper][date 2023-08-28]<1 Minutes>",
+    ),
+    (
+        "a.txt",
+        "12 Pier Road\n\n28 August 2023\n\nDear Mr Stone,\n\nI move out.\n\nYours sincerely,\n\nAda Keeper\n",
+        "[author Ada Keeper][date 2023-08-28]",
+    ),
+    (
+        "a.txt",
+        "Graz, den 28. August 2023\n\nSehr geehrte Frau Huber,\n\nich gehe.\n\nMit freundlichen Grüßen\nAda Keeper\n",
+        "[author Ada Keeper][date 2023-08-28]",
+    ),
     ("a.lampnotes", "Text.", ""),
     ("Makefile", "all: lamp\n", ""),
     ("a.py", "Title = 1\n\n# Author: Ada\n", ""),

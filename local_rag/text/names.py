@@ -178,6 +178,13 @@ def _sentences(first: str, second: str) -> str:
     return f"{first}{'' if first[-1] in '.!?…:' else '.'} {second}"
 
 
+def header_of(document: Document) -> str:
+    """What a passage is read with: the words of its file's name, its title and its heading; "" where there are none."""
+    known = document.metadata
+    header = document_header(str(known.get("source") or known.get("url") or ""), str(known.get("title") or ""))
+    return passage_header(header, str(known.get("heading") or ""))
+
+
 def head(document: Document) -> str:
     """What a passage belongs to, in one line: the words of its file's name, title and headings, author and date."""
     named = name_words(str(document.metadata.get("source") or ""))

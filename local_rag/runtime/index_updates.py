@@ -12,17 +12,19 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.indexing import Request, index_files
-from local_rag.runtime.opening import SEE, open_index
+from local_rag.runtime.opening import PYTHON_DOCS, open_index
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.documents import SyncReport
+    from local_rag.core.protocols import Corpus
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
+    from local_rag.index.joint import JointIndex
 
 
-class Changing:
+class IndexUpdates:
     """The part of a Rag that changes its index; questions go on meanwhile, and the next one knows what changed.
 
     Every method raises UsageError where several indexes or a corpus are asked, IndexBusy while another one writes,
@@ -30,8 +32,19 @@ class Changing:
     """
 
     settings: Settings
+    corpus: Corpus
     folders: tuple[str, ...]
     embedder: SentenceTransformerEmbedder | None
+
+    @property
+    def index(self) -> Index | JointIndex:
+        """The index that is asked, or several as one. Raises UsageError for a corpus of a program."""
+        from local_rag.index.index import Index
+        from local_rag.index.joint import JointIndex
+
+        if isinstance(self.corpus, Index | JointIndex):
+            return self.corpus
+        raise UsageError("a corpus of a program is asked, and no index", hint="rag.corpus is what was given")
 
     def sync(self, *paths: str | Path, display: Display | None = None) -> SyncReport:
         """Take in what is new or changed in the indexed files and folders, or in these, which are indexed from now on.
@@ -39,7 +52,7 @@ class Changing:
         Documents of `add` stay. Raises UsageError for a path that is not there.
         """
         self._check_own()
-        return index_files(self.settings, _request(paths), display or Silent())[0]
+        return index_files(self.settings, Request([*map(Path, paths)]), display or Silent())[0]
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
         """Take in documents of LangChain, each in place of what was added under its `id` before.
@@ -69,15 +82,15 @@ class Changing:
             index.keep_out([path for path in chosen if isinstance(path, Path) and str(real_path(path)) not in roots])
             return removed
 
-    @contextmanager
-    def _writing(self) -> Iterator[Index]:
+    def _writing(self) -> Index:
         self._check_own()
-        with open_index(self.settings, self.embedder) as index:
-            yield index
+        return open_index(self.settings, self.embedder)
 
     def _check_own(self) -> None:
         if self.folders != (*self.settings.folders[:1],):
-            raise UsageError("only a Rag of one index can change it, not one of several or of a corpus", hint=SEE)
+            raise UsageError(
+                "only a Rag of one index can change it, not one of several or of a corpus", hint=PYTHON_DOCS
+            )
 
 
 @contextmanager
@@ -89,11 +102,8 @@ def indexed(
         folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
         settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
         if paths:
-            index_files(settings, _request([paths] if isinstance(paths, str | Path) else paths), display or Silent())
+            given = [paths] if isinstance(paths, str | Path) else paths
+            index_files(settings, Request([*map(Path, given)]), display or Silent())
         else:
             open_index(settings, create=True).close()
         yield settings
-
-
-def _request(paths: Iterable[str | Path]) -> Request:
-    return Request([Path(path) for path in paths])

@@ -1,18 +1,17 @@
-"""Questions: what kind they are of, what they are about, other words to search with, follow-ups made standalone."""
+"""Questions: what kind they are of, what they are about, and what of it a text holds."""
 
 from __future__ import annotations
 
 import math
 import re
 from calendar import month_name
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.core.protocols import Turn
 from local_rag.core.verdicts import Complexity
+from local_rag.text.identifiers import SHORTEST, identifiers
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
-from local_rag.text.words import content_stems, content_words, fold, query_key, stem, words
+from local_rag.text.words import content_stems, content_words, fold, stem, words
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus
@@ -77,26 +76,18 @@ _ASKING = frozenset(
 )
 _ASKS = frozenset("what which who whom whose where when why how is are was were does did".split())
 """First words of a question that wants to know something, whatever words it has else."""
-_POINTING = frozenset(
-    "it its itself they them their theirs he him his he she her hers this these those former latter".split()
-)
-_OPENING = re.compile(r"\s*(?:and|but|so|also|then|what about|how about|what else|why not|which one|which ones)\b")
 _CLAUSE = re.compile(r"\S\s+(?:who|whom|whose|which|that|where|in which|of the|by the)\s+\w+", re.IGNORECASE)
 _COMPARED = re.compile(
     r"\b(?:both|same|older|younger|earlier|later|first|more|less|larger|smaller|longer|between)\b.*\b(?:or|and|than)\b",
     re.IGNORECASE,
 )
 
-MAX_WEB_WORDS = 6
 SHORT = 4
 """Words up to which a remark without a subject is small talk, whoever it is put to."""
-WHOLE_QUESTION = 4
-"""Words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
 LEAST_WORDS = 6
 """Subject words from which a question with a clause in it may need two passages."""
 LEAST_WEIGHT = 0.1
 """Weight of a word that every passage holds."""
-_NEW_NAMES = 6
 HELD = 0.5
 """Share of a question's weight that a passage with its header must hold to answer it without a doubt."""
 
@@ -184,7 +175,9 @@ def lacking(named: set[str], text: str) -> list[str]:
     """Which of a question's names and numbers a text does not hold, inflection aside."""
     held = {*words(text), *numbers(text), *months(text)}
     stems = {stem(word) for word in held}
-    return sorted(name for name in named if name not in held and stem(name) not in stems)
+    absent = [name for name in named if name not in held and stem(name) not in stems]
+    pieces = " ".join(identifiers(text)) if absent else ""
+    return sorted(name for name in absent if len(name) < SHORTEST or f" {name}" not in f" {pieces}")
 
 
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
@@ -245,84 +238,3 @@ def asked_number(text: str) -> int:
     """How many things a text speaks of, "five approaches"; 0 where it does not say."""
     match = _COUNTED.search(fold(text))
     return int(NUMBER_WORDS.get(match["number"], match["number"])) if match else 0
-
-
-def next_query(question: str, sentence: str, before: Sequence[str]) -> str:
-    """What to look for after a sentence that leads on: whom or what it names anew, and what is not covered yet.
-
-    The idea of IRCoT (arXiv 2212.10509) with quoted sentences in place of written ones; `before` are the sentences
-    before it. Empty where nothing new is named, or nothing is left to look for.
-    """
-    known, named = set(content_stems(" ".join([question, *before]))), names(sentence)
-    new = [
-        word for word in written_words(sentence) if named & set(words(word)) and not known & set(content_stems(word))
-    ][:_NEW_NAMES]
-    left = uncovered(question, " ".join([*before, sentence]))
-    return " ".join([*new, *left]) if new and left else ""
-
-
-# --- other words for a question -------------------------------------------------------------------------------------
-
-
-def another_query(question: str, tried: Sequence[str], most: int | None = None) -> str:
-    """A query of the question's own words that nobody has tried, of at most `most` words, names and numbers first.
-
-    Case and white space make no difference.
-    """
-    seen, kept = set(map(query_key, tried)), _subject(question)
-    named = names(question) | numbers(question)
-    first = sorted(range(len(kept)), key=lambda position: (not named & set(words(kept[position])), position))
-    queries = _fewer(question, [kept[position] for position in sorted(first[:most])])
-    return next(query for query in queries if query.strip() and query_key(query) not in seen)
-
-
-def _fewer(question: str, kept: list[str]) -> Iterator[str]:
-    """All words, then without one of them (the last first), then again and again in another order."""
-    kept = kept or WORD.findall(question)[:MAX_WEB_WORDS] or [question.strip() or "?"]
-    yield " ".join(kept)
-    if len(kept) > 2:
-        for left_out in reversed(range(len(kept))):
-            yield " ".join(kept[:left_out] + kept[left_out + 1 :])
-    turned = kept
-    while True:
-        for _ in kept:
-            turned = [*turned[1:], turned[0]]
-            yield " ".join(turned)
-        turned = [*turned, kept[0]]
-
-
-def _subject(question: str) -> list[str]:
-    asking = set(content_words(question)) - set(subject_words(question))
-    return [word for word in written_words(question) if fold(word) not in asking]
-
-
-# --- follow-ups -----------------------------------------------------------------------------------------------------
-
-
-def depends(question: str) -> bool:
-    """Whether a follow-up cannot be understood alone: it points back, opens with "and", or has hardly a word.
-
-    "How long?" has hardly one; "What is ReAct?" has a name, and "What is the rent?" is whole. A pronoun after two
-    content words points at one of them ("When did Tesla finish his degree?").
-    """
-    content = content_words(question)
-    bare = len(content) <= 1 and not names(question) and len(words(question)) < WHOLE_QUESTION
-    if not content or bare or _OPENING.match(fold(question)):
-        return True
-    before = re.split(rf"\b(?:{'|'.join(_POINTING)}|that$)\b", fold(question).rstrip(" ?!."), maxsplit=1)
-    return len(before) > 1 and len(content_words(before[0])) <= 1
-
-
-def standalone(question: str, history: Sequence[Turn]) -> str:
-    """A follow-up with the content words of the question that it follows; unchanged where it stands alone."""
-    if not history or not depends(question):
-        return question
-    known = set(content_stems(question))
-    added: list[str] = []
-    for turn in reversed(history):
-        new = [word for word in written_words(turn.question) if not known.issuperset(content_stems(word))]
-        known.update(stem for word in new for stem in content_stems(word))
-        added += new
-        if not depends(turn.question):
-            break
-    return f"{question.strip()} ({' '.join(added)})" if added else question

@@ -1,0 +1,240 @@
+"""The last node of every graph, and the only maker of an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.documents import Document
+from langgraph.runtime import Runtime
+
+from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
+from local_rag.core.errors import LocalRagError, Stopped
+from local_rag.core.events import Called, Event, Note, Started
+from local_rag.core.verdicts import Grade, Graded, Support, Usage
+from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
+from local_rag.graphs.deps import Deps, deps_of, texts_of
+from local_rag.graphs.messages import push_answer
+from local_rag.graphs.nodes.node import Emit
+from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
+from local_rag.graphs.state import State, standalone_of
+from local_rag.text import answer_values, citations
+from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
+from local_rag.text.document_questions import question_to_read
+from local_rag.text.marks import claims
+from local_rag.text.metadata import chunk_id
+from local_rag.text.names import head
+from local_rag.text.questions import lacking, named
+
+TITLES = 5
+"""Titles by which an abstention says what the index is about."""
+
+SURE_OCR = 0.95
+"""Confidence of OCR below which a line is not taken for certain: docs/measurements.md."""
+
+_LESS: Mapping[Certainty, Certainty] = {"sure": "probably", "probably": "in doubt", "in doubt": "in doubt", "": ""}
+
+
+def finish(state: State, runtime: Runtime[Deps]) -> State:
+    """Make the answer of what the other nodes have left, and keep it as a turn of its thread.
+
+    It works also when the time is up. Raises Stopped, and EngineError where no grader gave a usable verdict.
+    """
+    deps = deps_of(runtime)
+    if deps.cancel.stopped:
+        raise Stopped("stopped")
+    emit: Emit = runtime.stream_writer
+    emit(Started("finish", ""))
+    texts = texts_of(state, deps)
+    with deps.scope():
+        outcome = outcome_of(state, deps, texts)
+    checked = _checked(state, deps, outcome, texts)
+    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
+    notes = (*map(Note, outcome.usage.notes), *checked.notes)
+    events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
+    for event in events:
+        emit(event)
+    push_answer(answer)
+    update: State = {
+        "answer": answer,
+        "generation": answer.text,
+        "documents": checked.documents,
+        "decisions": list(checked.verdicts),
+        "usage": outcome.usage,
+        "path": ["finish"],
+    }
+    if not ran_out_of_time(answer.reason):
+        update["turns"] = [*state.get("turns", []), _turn(state, deps, answer)]
+    return update
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
+
+    written: citations.Checked
+    documents: list[Document]
+    status: Status
+    reason: str
+    grade: Grade | None
+    conflicts: tuple[Conflict, ...]
+    verdicts: tuple[Graded, ...]
+    notes: Sequence[Note]
+
+
+def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> _Checked:
+    """What the citations and the files say of an outcome, its marks numbered in the order of the text."""
+    draft = outcome.draft
+    documents, grade = [*draft.documents], draft.grade
+    written = citations.check(draft.text or texts.refusal, documents)
+    written = replace(written, dropped=written.dropped + draft.dropped)
+    status = status_of(outcome, written)
+    reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
+    is_compared = status not in ("abstained", "direct") and not state.get("failed")
+    sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
+    if sides:
+        reason = "; ".join(filter(None, (texts.files_disagree, reason)))
+        status = "partial" if status == "grounded" else status
+        if (quoted := quotes_of(sides, written, documents)) is not written:
+            written, grade = quoted, _all_supported(grade, quoted.text)
+    order = citations.order(written)
+    others = [document for number, document in enumerate(documents, start=1) if number not in order]
+    documents = [*(documents[number - 1] for number in order), *others]
+    conflicts, verdicts = conflicts_of(sides, documents)
+    numbered = citations.renumbered(written)
+    return _Checked(numbered, documents, status, reason, grade, conflicts, verdicts, notes)
+
+
+def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
+    question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
+    certainty = certainty_of(status, checked.grade)
+    if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.written.citations):
+        status, certainty = "partial" if status == "grounded" else status, _LESS[certainty]
+        reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
+    silent = status == "abstained"
+    highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
+    searched = state.get("tries", {}).get("web_searches", 0) > 0
+    return Answer(
+        question=state["question"],
+        text=text,
+        status=status,
+        certainty=certainty,
+        reason=reason,
+        citations=checked.written.citations,
+        dropped_citations=checked.written.dropped,
+        nearest=_nearest(state, question, texts) if silent else (),
+        used_web=searched and not deps.fallback_corpus,
+        graph=deps.graph,
+        engine=deps.engine.name,
+        quotes_only=not deps.engine.writes,
+        path=(*state.get("path", ()), "finish"),
+        decisions=(*state.get("decisions", ()), *checked.verdicts),
+        tries={kind: count for kind, count in state.get("tries", {}).items()},
+        usage=state.get("usage", Usage()) + outcome.usage,
+        seconds=time.monotonic() - deps.began,
+        sentences=() if silent else _sentences(text, checked.grade),
+        removed=outcome.draft.removed,
+        lacks=_lacks(question, checked, deps) if texts.code == "en" else (),
+        about=deps.index.catalog().titles[:TITLES] if silent else (),
+        thread=deps.thread,
+        asked=state.get("asked", ""),
+        language=texts.code,
+        fallback_corpus=deps.fallback_corpus if searched else "",
+        short=" ".join(text[highlights[0].start : highlights[0].end].split()) if highlights else "",
+        highlights=highlights,
+        conflicts=checked.conflicts,
+    )
+
+
+def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
+    """Say of the files that an answer cites what became of them since they were indexed; it is not sure then."""
+    changed = deps.index.changed({cited.source for cited in answer.cited})
+    if not changed:
+        return answer
+
+    def marked(cited: tuple[Citation, ...]) -> tuple[Citation, ...]:
+        return tuple(replace(each, changed=changed.get(each.source, "")) for each in cited)
+
+    conflicts = (
+        Conflict(tuple(replace(side, citations=marked(side.citations)) for side in conflict.positions))
+        for conflict in answer.conflicts
+    )
+    return replace(
+        answer,
+        status="partial" if answer.status == "grounded" else answer.status,
+        certainty=_LESS[answer.certainty],
+        reason="; ".join(filter(None, (answer.reason, texts.cites_changed))),
+        citations=marked(answer.citations),
+        conflicts=tuple(conflicts),
+    )
+
+
+def _all_supported(grade: Grade | None, text: str) -> Grade | None:
+    """The grade of a text that is nothing but quotes."""
+    quoted: Support = "fully"
+    return replace(grade, sentences=(quoted,) * len(claims(text))) if grade and grade.sentences else grade
+
+
+def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
+    """The sentences of an answer with what the grader said of each; none where it did not look at them one by one."""
+    sentences = claims(text)
+    if grade is None or len(sentences) != len(grade.sentences):
+        return ()
+    pairs = zip(sentences, grade.sentences, strict=True)
+    return tuple(Sentence(claim.text, claim.span.start, claim.span.end, support) for claim, support in pairs)
+
+
+def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tuple[Highlight, ...]:
+    """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
+    highlights, documents = answer_values.highlights_of(text, checked.conflicts), checked.documents
+    if highlights or deps.evaluator is None or not documents:
+        return highlights
+    try:
+        with deps.scope():
+            readings = deps.evaluator.read(question_to_read(question, documents), documents)
+    except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
+        return ()
+    return answer_values.highlights(text, [document.page_content for document in documents], readings)
+
+
+def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
+    """The names and numbers of a question in English that no cited passage mentions, of what a model wrote.
+
+    An engine that only quotes looks for them itself, and says so in the reason.
+    """
+    cited = {citation.chunk_id for citation in checked.written.citations}
+    if not deps.engine.writes or not cited:
+        return ()
+    texts = [f"{head(each)} {each.page_content}" for each in checked.documents if chunk_id(each) in cited]
+    return tuple(lacking(named(question), " ".join(texts)))
+
+
+def _nearest(state: State, question: str, texts: AnswerTexts) -> tuple[Citation, ...]:
+    """The passages that came closest: the better graded first, and else as they were retrieved.
+
+    So those of the question come before those of its rewrites. Similarities to two queries cannot be compared; grades
+    can, in tenths, below which they differ by chance.
+    """
+    graded = [decision for decision in state.get("decisions", ()) if decision.kind == "relevance"]
+    grades: dict[str | None, int] = {}
+    for each in graded:
+        score = float(each.verdict == "relevant") if each.score is None else each.score
+        grades[each.chunk_id] = max(int(10 * score), grades.get(each.chunk_id, 0))
+    passages = {chunk_id(passage): passage for passage in state.get("nearest", ())}
+    best_first = sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
+    whys = {each.chunk_id: each.why for each in graded if each.chunk_id and each.why}
+    return citations.nearest(best_first, question, whys, texts)
+
+
+def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
+    """What the next question of the thread needs to know of this one."""
+    return {
+        "question": state["question"],
+        "asked": standalone_of(state),
+        "answer": answer.text,
+        "language": answer.language,
+        "shown": state.get("prompt_order", []),
+        "indexes": list(deps.folders),
+        "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
+    }

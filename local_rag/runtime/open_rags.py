@@ -1,0 +1,92 @@
+"""The Rags of a server: each is opened for the first question about its index, and kept open for the next ones."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError
+
+if TYPE_CHECKING:
+    from local_rag.runtime.rag import Rag
+
+KEPT = 4
+"""Indexes with their settings that stay open for the next question."""
+
+
+class OpenRags:
+    """One Rag per index and settings, whose models are loaded once. Serves several threads; nobody else closes them."""
+
+    def __init__(self) -> None:
+        self._rags: dict[Hashable, Rag] = {}  # used last stands last
+        self._uses: Counter[Rag] = Counter()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+
+    @contextmanager
+    def using(self, settings: Settings) -> Iterator[Rag]:
+        """The Rag under these settings. Raises what `Rag.open` raises."""
+        from local_rag.runtime.rag import Rag
+
+        key = settings.values, settings.data_folder, settings.models
+        rag = self._taken(key)
+        if rag is None:
+            with self._opening:
+                rag = self._taken(key) or self._taken(key, Rag.open(settings))
+        assert rag is not None
+        try:
+            yield rag
+        finally:
+            with self._lock:
+                self._uses[rag] -= 1
+                self._close_oldest()
+
+    def warm(self, settings: Settings, first: Callable[[Rag], object]) -> None:
+        """Open what the first question needs, and do something first, on a thread; what fails that question says."""
+
+        def work() -> None:
+            with suppress(LocalRagError), self.using(settings) as rag:
+                first(rag)
+
+        threading.Thread(target=work, name="local-rag-warm", daemon=True).start()
+
+    def _taken(self, key: Hashable, opened: Rag | None = None) -> Rag | None:
+        with self._lock:
+            rag = self._rags.pop(key, opened)
+            if rag is not None:
+                self._rags[key] = rag
+                self._uses[rag] += 1
+                self._close_oldest()
+            return rag
+
+    def _close_oldest(self) -> None:
+        """Close what was opened or taken longest ago and nobody uses, as far as there is too much."""
+        idle = [key for key, rag in list(self._rags.items())[:-1] if not self._uses[rag]]
+        for key in idle[: max(0, len(self._rags) - KEPT)]:
+            self._close(key)
+
+    def let_go(self, folder: Path) -> bool:
+        """Close what has the index in a folder open, which is about to go; False while it is asked."""
+        with self._opening, self._lock:
+            keys = [key for key, rag in self._rags.items() if str(folder.resolve()) in rag.folders]
+            if any(self._uses[self._rags[key]] for key in keys):
+                return False
+            for key in keys:
+                self._close(key)
+            return True
+
+    def _close(self, key: Hashable) -> None:
+        rag = self._rags.pop(key)
+        del self._uses[rag]
+        rag.close()
+
+    def close(self) -> None:
+        """Close all of them; what fails to close keeps no other open."""
+        with ExitStack() as opened:
+            for rag in self._rags.values():
+                opened.callback(rag.close)
+            self._rags.clear()
