@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.index.index import Index
@@ -64,10 +66,13 @@ def kept(settings: Settings) -> list[Kept]:
 
 
 def about(
-    everything: Iterable[Kept], files: Iterable[str] = (), folders: Sequence[str] = (), index: Path | None = None
+    everything: Iterable[Kept],
+    files: Iterable[str] = (),
+    folders: Sequence[str] = (),
+    index: IndexAddress | None = None,
 ) -> list[Kept]:
     """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
-    names, asked = set(files), str(index.resolve()) if index else ""
+    names, asked = set(files), full_name(index) if index else ""
     below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
     return [item for item in everything if asked in item.indexes or item.name in names or _quotes(item, names, below)]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import UsageError
 from local_rag.index.catalog import ABOUT
 from local_rag.index.prepare import digest
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, created, opened
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE, StoredDocument
 from local_rag.index.sync.embed import Embedding
 from local_rag.index.sync.report import Pace, Progress
@@ -31,7 +31,7 @@ AT_ONCE = 500
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
 
-def copy(source: Path, target: Path, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
     """Copy the index in one place into another, where it is made; files copied, and files that were there already.
 
     What a stop leaves is gone on with. Raises UsageError where the target holds other files, IndexMismatch where
@@ -53,14 +53,14 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
     states, known = ours.states(), theirs.states()
     if others := known.keys() - states.keys():
         raise UsageError(
-            f"the index at {theirs.folder} holds other files, such as {min(others)}",
+            f"the index at {theirs.address} holds other files, such as {min(others)}",
             hint="copy into an index that is not there yet",
         )
     todo = [path for path, state in states.items() if known.get(path) != state]
     if waiting := len(ours.pending()):
         raise UsageError(
-            f"{plural(waiting, 'passage')} of the index at {ours.folder} have no vector yet",
-            hint=f"local-rag index --index {index_name(ours.folder)}",
+            f"{plural(waiting, 'passage')} of the index at {ours.address} have no vector yet",
+            hint=f"local-rag index --index {index_name(ours.address)}",
         )
     pace, done = Pace(len(todo)), 0
     for batch in _batches(todo, states):

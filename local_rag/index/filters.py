@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from local_rag.core.documents import MEMBER, Narrowing, first_day
 from local_rag.core.errors import UsageError
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import Conditions
 from local_rag.text.display import composed, is_page, is_url, joined, normal, shorten, those_there
 from local_rag.text.words import words
@@ -59,7 +59,7 @@ def conditions(store: Store, wanted: Narrowing) -> Conditions:
             if not store.any_document(asked):
                 raise NothingLeft(f"{named} is {part.described()}")
         except NothingLeft as error:
-            raise NothingLeft(str(error), hint=f"local-rag files --index {index_name(store.folder)}") from None
+            raise NothingLeft(str(error), hint=f"local-rag files --index {index_name(store.address)}") from None
         named += f" {part.described()}"
     return replace(asked, phrases=wanted.phrases)
 

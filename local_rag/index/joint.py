@@ -9,12 +9,13 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.sqlite.folder import index_name
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.values import IndexedFile, Stored
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class JointIndex:
         self._indexes = list(indexes.values())
 
     @property
-    def path(self) -> Path:
-        """The folder of the first."""
+    def path(self) -> IndexAddress:
+        """Where the first is."""
         return self._indexes[0].path
 
     def close(self) -> None:

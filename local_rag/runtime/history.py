@@ -17,9 +17,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 from typing import Any, Literal
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
@@ -236,8 +237,10 @@ class History(HistoryFile):
 
     # --- runs
 
-    def runs(self, *, index: Path | None = None, status: str = "", last: int | None = None) -> Sequence[RunSummary]:
-        """The recorded questions, the last one first: those that asked the index in a folder, with a status, only so
+    def runs(
+        self, *, index: IndexAddress | None = None, status: str = "", last: int | None = None
+    ) -> Sequence[RunSummary]:
+        """The recorded questions, the last one first: those that asked an index, with a status, only so
         many.
 
         Raises UsageError for a status that there is none of.
@@ -253,7 +256,7 @@ class History(HistoryFile):
             coalesce(json_extract(answer, '$.certainty'), '')
             FROM questions WHERE conditions IS NOT NULL AND (? = '' OR status = ?)
             AND (? = '' OR ? IN (SELECT value FROM json_each(indexes))) ORDER BY at DESC, rowid DESC LIMIT ?"""
-        folder = "" if index is None else str(index.resolve())
+        folder = "" if index is None else full_name(index)
         rows = self._rows(sql, status, status, folder, folder, -1 if last is None else last)
         return [RunSummary(*row) for row in rows]
 
@@ -360,10 +363,10 @@ class History(HistoryFile):
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # nothing is left of it in the write-ahead log
         return sorted(recorded - left)
 
-    def delete_of_index(self, folder: Path) -> int:
-        """Delete the records of the questions that asked the index in a folder, and judgements; how many records."""
+    def delete_of_index(self, index: IndexAddress) -> int:
+        """Delete the records of the questions that asked an index, and judgements; how many records."""
         sql = "SELECT id FROM questions WHERE ? IN (SELECT value FROM json_each(indexes))"
-        ids = [row[0] for row in self._rows(sql, str(folder.resolve()))]
+        ids = [row[0] for row in self._rows(sql, full_name(index))]
         return len(self.delete(runs=ids, judgements=ids))
 
     # --- rows

@@ -181,7 +181,8 @@ class Watching:
         root = next((Path(root) for root in roots if changed.is_relative_to(root)), None)
         if root is None or changed.name in _IGNORE_FILES:
             return root is not None
-        ours = (self._settings.data_folder, self._settings.cache_folder, self._settings.index_path)
+        index = self._settings.index_path
+        ours = [self._settings.data_folder, self._settings.cache_folder, *([index] if isinstance(index, Path) else [])]
         if any(changed.is_relative_to(own) and own.is_relative_to(root) for own in ours):
             return False
         return not any(is_hidden(part, True) for part in changed.relative_to(root).parts)

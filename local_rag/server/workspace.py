@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.config.settings import Settings
 from local_rag.core.errors import ConfigError, Stopped, UsageError
 from local_rag.runtime.history import History
@@ -50,7 +51,7 @@ class Workspace:
         self.jobs, self.files, self.pages = Jobs(self.limits.waiting), FileListings(), PagePictures()
         self.unfinished = Unfinished(settings.data_folder)
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self.watched: dict[Path, Watching] = {}
+        self.watched: dict[IndexAddress, Watching] = {}
         self.closing = threading.Event()
         self.rags = OpenRags()
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0

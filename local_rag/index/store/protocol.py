@@ -11,13 +11,15 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.core.errors import EarlierIndex, IndexMismatch
 from local_rag.index.store.cache import Cache
-from local_rag.index.store.files import Files
+from local_rag.index.store.commands import anew
+from local_rag.index.store.files import VERSION, Files
 from local_rag.index.store.passages import Passages
-from local_rag.index.store.values import FileRow, Filter
+from local_rag.index.store.values import FileRow, Filter, IndexSettings
 from local_rag.index.store.words import Frequencies, Term, Words
 
 if TYPE_CHECKING:
@@ -33,10 +35,39 @@ class Store(Files, Passages):
     Every method raises IndexDamaged, those that write IndexBusy and DiskFull; what was committed by then stays.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, address: Any) -> None:
+        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
+        self.address: IndexAddress = address
         self._threads = threading.local()
         self._cache = Cache()
+
+    @classmethod
+    @abstractmethod
+    def create(cls, address: Any, settings: IndexSettings) -> Self:
+        """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
+
+    @staticmethod
+    @abstractmethod
+    def is_there(address: Any) -> bool:
+        """Whether there is an index."""
+
+    @staticmethod
+    @abstractmethod
+    def destroy(address: Any) -> None:
+        """Delete an index, damaged or not, and nothing else. Raises IndexMissing and IndexBusy."""
+
+    def _check_version(self) -> None:
+        made_with = int(self.meta().get("schema", 0))
+        if made_with > VERSION:
+            raise IndexMismatch(
+                f"the index at {self.address} was made by a newer version", hint="pip install --upgrade local-rag"
+            )
+        if made_with < VERSION:
+            raise EarlierIndex(
+                f"the index at {self.address} was made by an earlier version",
+                hint=f"{anew(self.address)}   makes it again",
+            )
+        self.settings()
 
     def close(self) -> None:
         """Let go of the memory and of all connections; the next call opens new ones."""

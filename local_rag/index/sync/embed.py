@@ -8,8 +8,8 @@ from collections.abc import Callable
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
 from local_rag.core.protocols import Embedder
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
 from local_rag.index.sync.report import Pace, Progress
 
@@ -103,5 +103,5 @@ def _check_passages(store: Store, embedder: Embedder) -> None:
                 raise IndexMismatch(
                     f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
                     hint=f"local-rag index … --embedder {embedder.name} --chunk-size {embedder.window}"
-                    f" --index {index_name(store.folder)}-{embedder.window}",
+                    f" --index {index_name(store.address)}-{embedder.window}",
                 )

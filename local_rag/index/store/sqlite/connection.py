@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.files import VERSION
 from local_rag.index.store.sqlite.folder import (
     DATABASE,
     DRAFT,
     LOCK,
     has_database,
-    index_name,
     our_files,
     sides,
 )

@@ -174,7 +174,7 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_pat
 
     def made_of_all():
         sql = "SELECT count(*)::int FROM pg_indexes WHERE schemaname = '{}' AND indexdef LIKE '%hnsw%'"
-        return server.execute(sql.format(on_server.server.schema)) == [(1,)]
+        return server.execute(sql.format(on_server.schema)) == [(1,)]
 
     with pytest.raises(UsageError):
         copy(tmp_path / "ours", on_server, stop)

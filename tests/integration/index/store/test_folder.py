@@ -30,7 +30,7 @@ def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
     with store.locked():
         for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
             with pytest.raises(IndexBusy, match="another process is writing"):
-                act(store.folder)
+                act(store.address)
     with store.writing(), pytest.raises(IndexBusy), other.writing():
         pass
     with other.locked(), pytest.raises(IndexBusy), store.locked():
