@@ -244,6 +244,11 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
             end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+        if isinstance(piece, ParsedFile):
+            total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
+            if piece.documents or piece.scans:
+                yield checked(piece)
+            continue
         if isinstance(piece, LoadedDocument):
             documents.append(piece)
             total += len(piece.text)
