@@ -23,13 +23,13 @@ from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import Inside, ParsedFile, Piece, Properties, clean, document
 from local_rag.index.parse.pdf_forms import MANY, Filled
-from local_rag.index.parse.pdf_text import BREAK, page_text
+from local_rag.index.parse.pdf_text import BREAK, PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
 from local_rag.text.words import BULLET
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfAttachment, PdfDocument, PdfPage, PdfTextPage
+    from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
 
 FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""
@@ -106,7 +106,7 @@ def _read(file: PdfDocument, filled: Filled) -> ParsedFile:
     properties = _properties(file.get_metadata_dict())
     if not properties.title and pages[:1] and pages[0].text:
         properties = replace(properties, title=_shown_title(file[0]))
-    known = {word.lower() for page in pages for word in _WHOLE_WORD.findall(page.text)}
+    known = {word for page in pages for word in _WHOLE_WORD.findall(page.text.lower())}
     texts = [_page_text(page.text, known) for page in pages]
     scans = tuple(number for number, page in enumerate(pages, 1) if page.is_picture)
     documents = (
@@ -146,13 +146,13 @@ def _raw_page(file: PdfDocument, number: int, filled: Filled) -> _Page:
         page = file[number]
         shape = page_text(page, page.get_textpage())
         noted = list(filled.on(page, shape))
-        written = BREAK.join([shape.written(), *noted])
-        text = clean(_LIGATURE.sub(lambda match: LIGATURES[ord(match[0])], written))
-        marks = "".join(shape.text.split())
+        text = clean(_LIGATURE.sub(lambda match: LIGATURES[ord(match[0])], shape.written()))
+        marks = "".join(text.split())
         foreign = re.findall(r"[^\x00-\x7f]", marks)
         unreadable = sum(unicodedata.category(mark) in ("Co", "Cn") or mark == "\ufffd" for mark in foreign)
         drawn = () if len(marks) >= _FEW else [each.type for each in page.get_objects(max_depth=1)]
         is_picture = pypdfium2.raw.FPDF_PAGEOBJ_IMAGE in drawn if marks else bool(drawn)
+        text = BREAK.join([text, *map(clean, noted)])
         return _Page(text, is_picture or unreadable > _NOISE * len(marks))
     except (pypdfium2.PdfiumError, ValueError):
         return _Page()
@@ -222,33 +222,20 @@ def _shown_title(page: PdfPage) -> str:
     It is certain where only one line, or up to _TITLE_LINES that follow each other, has the largest letters, and it is
     words.
     """
-    lines, sizes = list(_lines(page.get_textpage())), Counter[float]()
-    for _, size, letters in lines:
-        sizes[size] += letters
+    shown, sizes, lines = PageText(page.get_textpage()), Counter[float](), list[tuple[str, float]]()
+    for start, end, *_ in shown.lines:
+        letters = [at for at in range(start, min(end, _LOOKED_AT)) if shown.text[at].isalpha()]
+        if letters:
+            size = round(shown.size(letters[len(letters) // 2]), 1)
+            sizes[size] += len(letters)
+            lines.append((shown.text[start:end], size))
     largest = max(sizes, default=0.0)
     if not sizes or largest < _LARGER * sizes.most_common(1)[0][0] or sizes.total() - sizes[largest] < _BODY:
         return ""
     first, *others = (list(run) for size, run in itertools.groupby(lines, lambda line: line[1]) if size == largest)
-    text = " ".join(" ".join(line for line, _, _ in first).replace("_", " ").split())
+    text = " ".join(" ".join(line for line, _ in first).replace("_", " ").split())
     is_words = 4 <= sum(map(str.isalpha, text)) >= 0.6 * len(text) and "://" not in text
     return stated(text).title if is_words and not others and len(first) <= _TITLE_LINES else ""
-
-
-def _lines(shown: PdfTextPage) -> Iterator[tuple[str, float, int]]:
-    """The upright lines of a page that have letters: the size of the middle one, as the page shows it, in points, and
-    the number of letters. arXiv's stamp at the margin is no title.
-    """
-    import pypdfium2.raw as pdfium
-
-    codes = (pdfium.FPDFText_GetUnicode(shown, at) for at in range(min(shown.count_chars(), _LOOKED_AT)))
-    for line in re.finditer(r"[^\r\n]+", "".join(chr(min(code, 0xFFFD)) for code in codes)):
-        letters = [line.start() + at for at, character in enumerate(line[0]) if character.isalpha()]
-        middle = letters[len(letters) // 2] if letters else 0
-        if letters and abs(math.sin(pdfium.FPDFText_GetCharAngle(shown, middle))) <= 0.1:
-            matrix = pdfium.FS_MATRIX()
-            pdfium.FPDFText_GetMatrix(shown, middle, ctypes.byref(matrix))
-            size = pdfium.FPDFText_GetFontSize(shown, middle) * math.hypot(matrix.a, matrix.b)
-            yield line[0], round(size, 1), len(letters)
 
 
 def _page_headings(texts: Sequence[str]) -> Iterator[tuple[Heading, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.parse.pdf_text import PageText, strike
+from local_rag.index.parse.pdf_text import PageText
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
@@ -38,7 +38,7 @@ class Filled:
         self.file.init_forms()  # does nothing where there is no form
 
     def on(self, page: PdfPage, text: PageText) -> Iterator[str]:
-        """Write what is filled in behind its label in the text, and give a line for what has none, and for each note."""
+        """Write what is filled in behind its label in the text; a line for what has none, and for each note."""
         from pypdfium2 import PdfAttachment, raw
 
         count = raw.FPDFPage_GetAnnotCount(page.raw)
@@ -98,12 +98,12 @@ def _strike(note: Any, text: PageText) -> None:
     corners = raw.FS_QUADPOINTSF()
     for number in range(min(raw.FPDFAnnot_CountAttachmentPoints(note), MANY)):
         raw.FPDFAnnot_GetAttachmentPoints(note, number, ctypes.byref(corners))
-        strike(text, min(corners.x1, corners.x3), max(corners.x2, corners.x4), (corners.y1 + corners.y3) / 2)
+        text.strike(min(corners.x1, corners.x3), max(corners.x2, corners.x4), (corners.y1 + corners.y3) / 2)
 
 
 def _write(text: PageText, sides: Any, value: str, *, is_box: bool) -> bool:
-    """Write a value behind the text to the left of its field, else behind the line above; a box before that to its right
-    if this is nearer. False where nothing is near.
+    """Write a value behind the text to the left of its field, else behind the line above; a box before what is to its
+    right if this is nearer. False where nothing is near.
     """
     em, left, right = text.em, list[tuple[float, int]](), list[tuple[float, int]]()
     for line in text.lines_at(sides.bottom - 0.3 * em, sides.top):

@@ -149,7 +149,7 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int
     read = page_text(page, shown)
     order = list(range(count))
     if len(read.text) == count:
-        order = [at for first, last, _ in read.in_order() for at in range(first, last)]
+        order = [at for _, first, last in read.in_order() for at in range(first, last)]
     letters, places = _letters(chr(raw.FPDFText_GetUnicode(shown, at)) for at in order)
     stored, origins = _letters(text)
     before, last = (bisect_left(origins, origin) for origin in (start, end))
