@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 BREAK = "\uffff"
 """Stands where no sentence goes on: between columns."""
 
-_DIGITS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(\d)(?!\d)|(?<=[^\W\d])(\d)")
-"""The last digit of each number, but of one whose groups of three say that nothing is raised in it; the first behind a
-letter."""
-
+_DIGITS = re.compile("[0-9]+")
 _RAISED = str.maketrans("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 
@@ -167,8 +164,7 @@ def _mark_raised(text: PageText) -> None:
     """Write digits that stand higher or lower than their line as such."""
     lines, starts = text.lines, [line.start for line in text.lines]
     for match in _DIGITS.finditer(text.text) if lines else ():
-        if match.lastindex:
-            at = match.end() - 1
+        for at in {match.start(), match.end() - 1}:
             line = lines[bisect_right(starts, at) - 1]
             if line.start <= at < line.end and abs(text.origin(at)[1] - line.y) > _SHIFT * text.em:
                 _mark(text, line, at)
