@@ -84,7 +84,9 @@ class PageText:
             (x, y), (last, low) = self.origin(start), self.origin(end - 1)
             before = lines[-1] if lines else None
             if before and 0 < x - before.last < 1.2 * self.size(before.start) > 2 * abs(y - before.y):
-                self.edits[before.end] = start, " " * (x - before.last > 0.6 * self.size(before.end - 1))
+                box = self._raw.FS_RECTF()
+                self._raw.FPDFText_GetLooseCharBox(self._shown, before.end - 1, box)
+                self.edits[before.end] = start, " " * (x - box.right > 0.15 * self.size(before.start))
                 lines[-1] = before._replace(end=end, last=last)
             elif abs(low - y) <= max(0.2 * (last - x), 8):
                 lines.append(Span(start, end, x, y, last))
@@ -143,7 +145,7 @@ class PageText:
         """Leave out what a line at this height goes through, if it begins and ends as that does."""
         for line in self.lines_at(y - self.em, y):
             start, end = self.before(line, left - 0.3 * self.em), self.before(line, right - 0.15 * self.em)
-            if start < end and 0.12 < (y - line.y) / self.size(start) < 0.5:
+            if self.text[start:end].strip() and 0.12 < (y - line.y) / self.size(start) < 0.5:
                 first, last = self.origin(start)[0], self.origin(end - 1)[0]
                 if first - left < 0.4 * self.em and right - last < 1.3 * self.em:
                     self.edits[start] = end, ""
