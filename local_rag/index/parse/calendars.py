@@ -92,7 +92,7 @@ def _repeats(rule: Any) -> str:
     words += [f"on {_ORDER.get(str(place), f'{place}.')} of them" for place in said.get("BYSETPOS", ())]
     words += [f"{count} times" for count in said.get("COUNT", ())]
     words += [f"until {_shown(until)}" for until in said.get("UNTIL", ())]
-    return ", ".join(words)
+    return ", ".join(words) if unit else ""
 
 
 def _weekday(day: str) -> str:

@@ -148,7 +148,7 @@ class PageText:
             if self.text[start:end].strip() and 0.12 < (y - line.y) / self.size(start) < 0.5:
                 first, last = self.origin(start)[0], self.origin(end - 1)[0]
                 if first - left < 0.4 * self.em and right - last < 1.3 * self.em:
-                    self.edits[start] = end, ""
+                    self.edits[start] = end, " "
 
 
 _height = attrgetter("y")
