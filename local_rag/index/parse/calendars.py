@@ -131,7 +131,7 @@ def _dates(entry: Any, moved: list[Any]) -> Iterator[str]:
         near = [day for day in days if now - year <= day <= now + year]
         for day in sorted(near or [day for day in days if day <= start + year])[:_LISTED_DAYS]:
             time = f", {day:%H:%M}" if isinstance(entry.start, datetime) else ""
-            yield f"{_day(day)}{time}: {_summary(entry)}"
+            yield f"{_day(day)}{time}: {_summary(entry)}."
 
 
 def _local(moment: Any, zone: tzinfo | None) -> datetime:

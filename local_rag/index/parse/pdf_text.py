@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
-from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,17 +98,13 @@ class PageText:
 
     def in_order(self) -> list[tuple[str, int, int]]:
         """The parts of the text as they are read: what stands before each, and its characters [start, end)."""
-        parts, at, breaks = list[tuple[str, int, int]](), 0, ""
+        parts, at, before = list[tuple[str, int, int]](), 0, ""
         for columns in _columns(self):
-            parts.append((breaks, at, min(column[0].start for column in columns)))
+            parts.append((before, at, min(column[0].start for column in columns)))
             for column in columns:
-                before = breaks = BREAK
-                for cell in column:
-                    goes_on = before != BREAK and self.text[cell.start].islower() and before not in "-\ufffe"
-                    parts.append((BREAK if before == BREAK else " " if goes_on else "\n", cell.start, cell.end))
-                    before = self.text[cell.end - 1]
-            at = max(column[-1].end for column in columns)
-        return [*parts, (breaks, at, len(self.text))]
+                parts += [("\n" if place else BREAK, *cell[:2]) for place, cell in enumerate(column)]
+            at, before = max(column[-1].end for column in columns), BREAK
+        return [*parts, (before, at, len(self.text))]
 
     def written(self) -> str:
         """The text in order, with what the edits say."""
@@ -130,12 +125,7 @@ class PageText:
 
     def lines_at(self, low: float, high: float) -> list[Span]:
         """The lines whose baseline lies between two heights."""
-        first = bisect_left(self._by_height, low, key=_height)
-        return self._by_height[first : bisect_right(self._by_height, high, first, key=_height)]
-
-    @cached_property
-    def _by_height(self) -> list[Span]:
-        return sorted(self.lines, key=_height)
+        return [line for line in self.lines if low <= line.y <= high]
 
     def before(self, line: Span, x: float) -> int:
         """How many characters of the page come before those of a line that begin at x or behind."""
@@ -149,9 +139,6 @@ class PageText:
                 first, last = self.origin(start)[0], self.origin(end - 1)[0]
                 if first - left < 0.4 * self.em and right - last < 1.3 * self.em:
                     self.edits[start] = end, " "
-
-
-_height = attrgetter("y")
 
 
 def page_text(page: PdfPage, shown: PdfTextPage) -> PageText:

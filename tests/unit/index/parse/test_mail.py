@@ -160,15 +160,15 @@ When: 2021-03-02 19:00 Europe/Berlin
 Repeats: every 2 weeks, on Tuesday, until 2021-04-13 21:59 UTC
 Not on: Tuesday 30 March 2021
 
-Tuesday 2 March 2021, 19:00: Choir
-Saturday 20 March 2021, 10:00: Choir
-Tuesday 13 April 2021, 19:00: Choir
+Tuesday 2 March 2021, 19:00: Choir.
+Saturday 20 March 2021, 10:00: Choir.
+Tuesday 13 April 2021, 19:00: Choir.
 
 Choir
 When: 2021-03-17 20:00 Europe/Berlin
 Instead of: Tuesday 16 March 2021
 
-Wednesday 17 March 2021, 20:00: Choir"""
+Wednesday 17 March 2021, 20:00: Choir."""
     )
 
 

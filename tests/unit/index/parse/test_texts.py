@@ -355,10 +355,10 @@ Organizer: Bo <bo@example.org>
 With: Ada Quill <ada@example.org>, cy@example.org
 Bring oil
 and a wick.
-Friday 31 March 2023, 09:30: Trim, and fill
-Wednesday 5 April 2023, 09:30: Trim, and fill
-Monday 10 April 2023, 09:30: Trim, and fill
-Wednesday 12 April 2023, 09:30: Trim, and fill
+Friday 31 March 2023, 09:30: Trim, and fill.
+Wednesday 5 April 2023, 09:30: Trim, and fill.
+Monday 10 April 2023, 09:30: Trim, and fill.
+Wednesday 12 April 2023, 09:30: Trim, and fill.
 
 <1 Leave>Leave
 When: 2023-04-01 to 2023-04-02
