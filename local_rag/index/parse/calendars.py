@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,8 +17,10 @@ from local_rag.index.parse.parsed_file import ParsedFile, document, joined
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import read
 
-_MANY = 300
-"""Events of a calendar of which each day is listed; a rule that never comes true takes up to 50 ms to follow."""
+_SECONDS = 10.0
+"""After which the days of further events are not listed: a rule that never comes true takes seconds to follow."""
+
+_LATE = "the days of some events that repeat were not listed: their rules took too long"
 
 _LONGEST = 50_000
 """Days of an event that are looked at, the earliest first."""
@@ -54,15 +57,14 @@ def load_ics(path: Path) -> ParsedFile:
     entries = [entry for calendar in calendars for entry in calendar.walk() if entry.name in _ENTRIES]
     moved = defaultdict[str, list[Any]](list)
     for entry in entries:
-        if "RECURRENCE-ID" in entry:
-            moved[str(entry.get("UID"))].append(entry["RECURRENCE-ID"].dt)
-    repeated = [entry for entry in entries if {"RRULE", "RDATE", "RECURRENCE-ID"} & set(entry)]
-    dated = {id(entry): _dates(entry, moved[str(entry.get("UID"))]) for entry in repeated[:_MANY]}
-    blocks = ((*_details(entry), *dated.get(id(entry), ())) for entry in entries)
+        moved[str(entry.get("UID"))] += _moments(entry, "RECURRENCE-ID")
+    until = time.monotonic() + _SECONDS
+    blocks = ((*_details(entry), *_dates(entry, moved[str(entry.get("UID"))], until)) for entry in entries)
     text, headings = joined((1, lines[0], "\n".join(lines)) for lines in blocks)
     name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
     title, date = (_summary(entries[0]), _when(entries[0])) if len(entries) == 1 else ("", "")
-    return ParsedFile((document(text, title, headings=headings, properties=stated(name, date=date)),))
+    found = document(text, title, headings=headings, properties=stated(name, date=date))
+    return ParsedFile((found,), (_LATE,) if time.monotonic() > until else ())
 
 
 def _summary(entry: Any) -> str:
@@ -73,7 +75,7 @@ def _details(entry: Any) -> Iterator[str]:
     """The title of an event, lines "Name: value", and its description."""
     yield _summary(entry)
     lines = {"Due" if entry.name == "VTODO" else "When": _when(entry)}
-    lines["Instead of"] = _day(entry["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in entry else ""
+    lines["Instead of"] = ", ".join(map(_day, _moments(entry, "RECURRENCE-ID")))
     lines["Repeats"] = _repeats(entry["RRULE"]) if isinstance(entry.get("RRULE"), dict) else ""
     lines["Not on"] = ", ".join(map(_day, _moments(entry, "EXDATE")))
     lines |= {shown: " ".join(_shown(entry.get(name, "")).split()) for name, shown in _LINES.items()}
@@ -102,17 +104,25 @@ def _weekday(day: str) -> str:
 
 
 def _moments(entry: Any, name: str) -> list[Any]:
+    """The moments of a property, of a period its start; none that is malformed."""
     lists = entry.get(name, [])
-    found = [each.dt for dates in (lists if isinstance(lists, list) else [lists]) for each in getattr(dates, "dts", ())]
-    return [each[0] if isinstance(each, tuple) else each for each in found[:_LONGEST]]
+    dates = [
+        each for found in (lists if isinstance(lists, list) else [lists]) for each in getattr(found, "dts", [found])
+    ]
+    moments = [getattr(each, "dt", None) for each in dates[:_LONGEST]]
+    return [
+        each for each in (each[0] if isinstance(each, tuple) else each for each in moments) if isinstance(each, date)
+    ]
 
 
-def _dates(entry: Any, moved: list[Any]) -> Iterator[str]:
+def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
     """A line for each day on which an event takes place, in the year behind and the year ahead; where it does in
     neither, in its first year. What was moved has an entry of its own.
     """
     from dateutil.rrule import rrulestr
 
+    if time.monotonic() > deadline or not {"RRULE", "RDATE", "RECURRENCE-ID"} & set(entry):
+        return
     with suppress(AttributeError, KeyError, ValueError, TypeError, OverflowError):
         start, zone = _local(entry.start, None), getattr(entry.start, "tzinfo", None)
         now = datetime.now()
@@ -130,8 +140,8 @@ def _dates(entry: Any, moved: list[Any]) -> Iterator[str]:
         }
         near = [day for day in days if now - year <= day <= now + year]
         for day in sorted(near or [day for day in days if day <= start + year])[:_LISTED_DAYS]:
-            time = f", {day:%H:%M}" if isinstance(entry.start, datetime) else ""
-            yield f"{_day(day)}{time}: {_summary(entry)}."
+            clock = f", {day:%H:%M}" if isinstance(entry.start, datetime) else ""
+            yield f"{_day(day)}{clock}: {_summary(entry)}."
 
 
 def _local(moment: Any, zone: tzinfo | None) -> datetime:

@@ -36,6 +36,9 @@ _HEADER = re.compile(rb"[!-9;-~]+:")
 _ESCAPED = re.compile(rb">+From ")
 _ENCODED = re.compile(r"=\?([^?*\s]{1,40})\?")
 _QUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
+_DEEP = 20
+"""Quotes in quotes of a page that are told apart."""
+
 _MARK = re.compile(r"(?:> ?)+")
 _FORWARDED = re.compile(
     r"^\*?(?:From|Von|De|Da|Van|Från)\*?: *(?P<name>\S.*)\n(?:.*\n){1,4}?\*?"
@@ -213,7 +216,7 @@ def _with_marks(text: str) -> str:
         if line.endswith("\ue000"):
             depth += -1 if line.startswith("/") else 1
         else:
-            lines.append("> " * depth + line)
+            lines.append("> " * min(depth, _DEEP) + line)
     return "\n".join(lines)
 
 

@@ -25,6 +25,9 @@ _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉�
 _SHIFT = 0.12
 """Times the size of the letters that a baseline is above or below that of its line to mean something."""
 
+_LONG = 20
+"""Characters of a raised text to both sides of a digit; what is longer is a line of its own."""
+
 _GAP = 1.6
 """Times the size of the letters from a letter to the next from which they stand in two columns, if those below do."""
 
@@ -166,8 +169,8 @@ def _mark(text: PageText, line: Span, at: int) -> None:
     def stands(near: int) -> bool:
         return not text.text[near].isspace() and abs(text.origin(near)[1] - y) < 0.05 * text.em
 
-    start = at - len(list(takewhile(stands, range(at - 1, line.start - 1, -1))))
-    end = at + 1 + len(list(takewhile(stands, range(at + 1, line.end))))
+    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONG), -1))))
+    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONG)))))
     base = line.start + len(text.text[line.start : start].rstrip()) - 1
     (x, low), size = text.origin(max(base, line.start)), text.size(max(base, line.start))
     shift, least = y - low, (_SHIFT if text.size(at) < 0.9 * size else 2 * _SHIFT) * size

@@ -63,6 +63,11 @@ def test_parts_without_a_name_are_files_of_their_own(path, kind):
     }
 
 
+def test_quotes_in_quotes_without_end_are_read(path):
+    quotes = "".join(f"<blockquote><p>{number}</p>" for number in range(3_000))
+    assert "2999" in body(mail(path, PAGE + quotes))
+
+
 WHO = "<1 Kit Marlow, quoted in Re: Pump>"
 BACK = "<1 Nadia Oduya <nadia@example.org>>"
 
@@ -176,11 +181,11 @@ Wednesday 17 March 2021, 20:00: Choir."""
     ("rule", "said"),
     [
         ("FREQ=MONTHLY;BYDAY=2TH,-1FR;COUNT=2", "every month, on the second Thursday, the last Friday, 2 times"),
-        ("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=5", "every day, on day 30, in 2, 5 times"),
+        ("FREQ=MONTHLY;BYMONTH=2;BYMONTHDAY=30;COUNT=5", "every month, on day 30, in 2, 5 times"),
         ("FREQ=SECONDLY;COUNT=100000000", "every second, 100000000 times"),
         ("FREQ=DAILY;INTERVAL=0", "every 0 days"),
         ("FREQ=WEEKLY;BYDAY=TU;BYSETPOS=-1;UNTIL=00010101", "every week"),
-        ("RUBBISH", ""),
+        ("RUBBISH\nRECURRENCE-ID:rubbish\nEXDATE:rubbish\nRDATE:20269999", ""),
     ],
 )
 def test_a_rule_is_said_in_words_and_one_without_an_end_does_no_harm(tmp_path, rule, said):

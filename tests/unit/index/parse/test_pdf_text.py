@@ -147,6 +147,11 @@ def test_notes_are_read_and_attached_files_are_files_of_their_own(path):
 # --- made to harm
 
 
+def test_a_line_of_raised_letters_takes_no_quadratic_time(path):
+    drawn(path, line(("x", 0, 12), ("1a" * 5_000, 5, 7)))
+    assert len(document_of(path).text) >= 10_000
+
+
 def test_a_form_of_a_hundred_thousand_fields_is_read_in_part(path):
     form(path, [(field("Tx", "f", "x"), (160, 700, 170, 710))], text_at(60, 760, SENTENCE), times=100_000)
     file = load(path)
