@@ -105,14 +105,11 @@ def _weekday(day: str) -> str:
 
 def _moments(entry: Any, name: str) -> list[Any]:
     """The moments of a property, of a period its start; none that is malformed."""
-    lists = entry.get(name, [])
-    dates = [
-        each for found in (lists if isinstance(lists, list) else [lists]) for each in getattr(found, "dts", [found])
-    ]
-    moments = [getattr(each, "dt", None) for each in dates[:_LONGEST]]
-    return [
-        each for each in (each[0] if isinstance(each, tuple) else each for each in moments) if isinstance(each, date)
-    ]
+    found = entry.get(name, [])
+    known = [getattr(each, "__dict__", {}) for each in (found if isinstance(found, list) else [found])]
+    dates = [vars(one).get("dt") for each in known for one in each.get("dts", ())]
+    moments = [each[0] if isinstance(each, tuple) else each for each in [*dates, *(each.get("dt") for each in known)]]
+    return [each for each in moments if isinstance(each, date)][:_LONGEST]
 
 
 def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
