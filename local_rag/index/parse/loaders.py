@@ -22,6 +22,7 @@ from types import MappingProxyType
 from local_rag import __version__
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError, reason_of
+from local_rag.index.parse.calendars import load_ics
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
@@ -42,7 +43,7 @@ from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.parse.properties import iso_date, of_letter, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
+from local_rag.index.parse.records import load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
 from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
@@ -155,7 +156,7 @@ VERSIONS: dict[Loader, int] = {}
 the next sync reads what an older version read once more, and what came out the same keeps its vectors.
 """
 
-HOLDERS = (".zip", ".eml", ".msg", ".mbox")
+HOLDERS = (".zip", ".eml", ".msg", ".mbox", ".pdf")
 """Suffixes of files that hold others, which any loader may read."""
 
 
@@ -198,7 +199,8 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-dateutil
+    python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 
@@ -268,6 +270,11 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
             end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+        if isinstance(piece, ParsedFile):
+            total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
+            if piece.documents or piece.scans:
+                yield checked(piece)
+            continue
         if isinstance(piece, LoadedDocument):
             documents.append(piece)
             holder = piece

@@ -82,8 +82,8 @@ class Inside:
     open: Callable[[], IO[bytes]]
 
 
-Piece = LoadedDocument | Inside
-"""What a mail, a mailbox or a zip file is made of."""
+Piece = LoadedDocument | ParsedFile | Inside
+"""What a file that holds others is made of."""
 
 
 def clean(text: str) -> str:
