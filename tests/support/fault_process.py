@@ -21,6 +21,7 @@ from local_rag.cli import main
 from local_rag.core import process
 from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.index.parse.parser import Parser
 from local_rag.index.store.sqlite import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
@@ -102,12 +103,13 @@ def serve(replies):
 def prepare():
     """Import what commands need, and let constants be as of a large index and vectors bags of words, without a model.
 
-    A file of vectors is written for a few, too, and transactions are small.
+    A file of vectors is written for a few, too, transactions are small, and a parser is not waited for as long.
     """
     process.prepare_own_process()
     for name in IMPORTED.split():
         importlib.import_module(name)
     encoders.import_openvino()
+    Parser.__init__.__defaults__ = (20.0, {})
     vectors.FEW = 0
     text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
