@@ -153,11 +153,8 @@ class Answer(TuplesFromLists):
     def __str__(self) -> str:
         return self.text
 
-    as_html: ClassVar[Callable[[Answer], str] | None] = None
+    _repr_html_: ClassVar[Callable[[Answer], str] | None] = None
     """What a notebook shows, made by what lies above this package: `Rag` sets it."""
-
-    def _repr_html_(self) -> str | None:
-        return Answer.as_html(self) if Answer.as_html else None
 
     @property
     def cited(self) -> list[Citation]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from local_rag.core.errors import UsageError
 from local_rag.core.verdicts import Source
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 Origin = Literal["files", "web"]
 

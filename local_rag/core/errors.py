@@ -2,6 +2,7 @@
 
 LocalRagError                 exit 1
 ├── UsageError                exit 2   the command or a value on it cannot be used
+│   └── NotFound              exit 2   there is nothing of that name
 ├── ConfigError               exit 2   config.yaml, models.yaml or a LOCAL_RAG_* variable is wrong
 │   └── ConfigUnreadable      exit 1   one of these files is there and cannot be read
 ├── IndexMissing              exit 1   there is no index of that name or path
@@ -40,6 +41,10 @@ class LocalRagError(Exception):
 
 class UsageError(LocalRagError):
     exit_code = 2
+
+
+class NotFound(UsageError):
+    pass
 
 
 class ConfigError(LocalRagError):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from local_rag.core.answer import Answer
 from local_rag.core.verdicts import Call, Graded
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class Reranker(Protocol):
 
 class Evaluator(Protocol):
     """Reads question and passage together (a cross-encoder). It serves several threads, looks at `core.cancel` between
-    two batches, and remembers within one question what it has read (`question_memory.current()`).
+    two batches, and remembers within one question what it has read (`cancel.current().memory`).
     """
 
     @property

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from langgraph.runtime import Runtime
 
 from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values
-from local_rag.core import cancel as cancellation
-from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, Shape, WebSearch
-from local_rag.core.question_memory import QuestionMemory
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
 
@@ -68,11 +64,11 @@ def none_kept(folder: str) -> bool:
 
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock.
+    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock, and the memory.
 
     `may_search` is the consent to a web query, which `nodes.web_search` alone reads.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
+    `strict` takes sentences without support out of an answer.
     `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
     as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
     messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
@@ -96,7 +92,6 @@ class Deps:
     answer: AnswerShape = field(default_factory=AnswerShape)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
-    memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""
     others: tuple[str, ...] = ()
     kept_from_web: Callable[[str], bool] = none_kept
@@ -107,12 +102,6 @@ class Deps:
     graph: str = ""
     thread: str = ""
     began: float = field(default_factory=time.monotonic)
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
-        with cancellation.scope(self.cancel), question_memory.scope(self.memory):
-            yield
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from local_rag.core.answer import Answer
-from local_rag.core.errors import UsageError, reason_of
+from local_rag.core.errors import NotFound, UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, HistoryFile, not_ours
 from local_rag.runtime.kept import (
@@ -170,7 +170,7 @@ class History(HistoryFile):
         for thread in self.threads(begun=True):
             if thread.name == name:
                 return thread
-        raise UsageError(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
+        raise NotFound(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
 
     def unanswered(self) -> dict[str, list[Unanswered]]:
         """By chat the questions that have no answer and were not asked again, the oldest first."""
@@ -272,7 +272,7 @@ class History(HistoryFile):
         """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""
         known = [run.id for run in self.runs()]
         if not known:
-            raise UsageError("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
+            raise NotFound("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
         return list(dict.fromkeys(_matching(name, known) for name in names))
 
     # --- judgements
@@ -399,5 +399,5 @@ def _matching(name: str, ids: Sequence[str]) -> str:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise UsageError(f"{name!r} begins {len(matching)} IDs", hint=f"local-rag runs show {matching[0]}")
-    raise UsageError(f"there is no run {name!r}", hint="local-rag runs")
+        raise NotFound(f"{name!r} begins {len(matching)} IDs", hint=f"local-rag runs show {matching[0]}")
+    raise NotFound(f"there is no run {name!r}", hint="local-rag runs")

@@ -82,7 +82,7 @@ class Rag(IndexUpdates):
     ) -> None:
         from local_rag.web.search import Off
 
-        Answer.as_html = answer_html  # a notebook shows it
+        Answer._repr_html_ = answer_html  # a notebook shows it
         self.settings = settings
         self.corpus = corpus
         self.choice = choice

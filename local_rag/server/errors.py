@@ -42,6 +42,7 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
     errors.IndexMismatch: ("index_mismatch", 409),
     errors.IndexMissing: ("index_missing", 404),
     errors.ConfigError: ("config", 500),
+    errors.NotFound: ("not_found", 404),
     errors.UsageError: ("usage", 400),
     LocalRagError: ("error", 500),
 }
@@ -81,13 +82,6 @@ class Refused(ApiError):
         said = api_error(error)
         super().__init__(said.status, said.code, str(said), said.hint, said.headers)
         self.thread = thread
-
-
-class NotFound(ApiError):
-    """What was named is not there."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(404, "not_found", message, hint)
 
 
 def api_error(error: Exception) -> ApiError:

@@ -16,12 +16,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from local_rag.core.cancel import Cancel, scope
-from local_rag.core.errors import DeadlineExceeded, IndexMissing, reason_of
+from local_rag.core.errors import DeadlineExceeded, IndexMissing, NotFound, reason_of
 from local_rag.index.store.schema import Root
 from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace

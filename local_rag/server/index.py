@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import IndexMissing
+from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
@@ -22,7 +22,7 @@ from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Job, JobEvent

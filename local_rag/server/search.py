@@ -18,7 +18,6 @@ from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.models import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
-from local_rag.server.originals import Segment
 from local_rag.server.responses import Narrowed
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
@@ -66,14 +65,14 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
     return {"passages": views, "notes": notes}
 
 
-def _cut(text: str, stems: Sequence[str]) -> list[Segment]:
+def _cut(text: str, stems: Sequence[str]) -> list[dict[str, Any]]:
     """A text with the words of these stems marked."""
-    segments, last = list[Segment](), 0
+    segments, last = list[dict[str, Any]](), 0
     for word in WORD.finditer(text):
         if stem(fold(word.group())) in stems:
-            segments += (Segment(text[last : word.start()]), Segment(word.group(), mark=True))
+            segments += ({"text": text[last : word.start()], "mark": False}, {"text": word.group(), "mark": True})
             last = word.end()
-    return [segment for segment in (*segments, Segment(text[last:])) if segment.text]
+    return [segment for segment in (*segments, {"text": text[last:], "mark": False}) if segment["text"]]
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:

@@ -15,14 +15,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.errors import LocalRagError, NotFound, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import AnsweredTurn, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
-from local_rag.server.errors import ApiError, NotFound, error_object, for_page
+from local_rag.server.errors import ApiError, error_object, for_page
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.workspace import Here, Workspace
 
@@ -97,7 +97,7 @@ def threads(workspace: Here) -> dict[str, list[ThreadView]]:
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     """A thread with its answers, the questions that ended without one, and those that run or wait."""
-    name = _named(workspace, thread)
+    name = workspace.history.thread(thread).name
     running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
     turns = workspace.history.turns(name)
     labels = _labels(turns)
@@ -152,7 +152,7 @@ def export(
     format: Literal["md", "html"] = "md",
 ) -> Response:
     """A thread as Markdown; or one of its answers, as that or as one HTML file with its quotes in their passages."""
-    name = _named(workspace, thread)
+    name = workspace.history.thread(thread).name
     turns = workspace.history.turns(name)
     if (turn or 1) > len(turns):
         raise NotFound(f"the thread {name!r} has no turn {turn or 1}")
@@ -166,16 +166,8 @@ def export(
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _named(workspace: Workspace, thread: str) -> str:
-    """The name of a thread as it is stored. Raises NotFound."""
-    try:
-        return workspace.history.thread(thread).name
-    except UsageError as error:
-        raise NotFound(str(error), error.hint) from error
-
-
 def _idle(workspace: Workspace, thread: str) -> str:
     """The stored name of a thread whose questions are all answered. Raises NotFound, ApiError."""
     if workspace.jobs.in_thread(thread):
         raise ApiError(409, "conflict", "a question of this thread is not answered yet", "stop it first")
-    return _named(workspace, thread)
+    return workspace.history.thread(thread).name

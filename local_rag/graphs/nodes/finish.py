@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
+from local_rag.core.cancel import scope
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.verdicts import Grade, Graded, Support, Usage
@@ -47,7 +48,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     emit: Emit = runtime.stream_writer
     emit(Started("finish", ""))
     texts = texts_of(state, deps)
-    with deps.scope():
+    with scope(deps.cancel):
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
     answer = _answer(state, deps, outcome, checked, texts)
@@ -168,7 +169,7 @@ def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tupl
     if highlights or deps.evaluator is None or not documents:
         return highlights
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             readings = deps.evaluator.read(question_to_read(question, documents), documents)
     except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
         return ()

@@ -239,7 +239,7 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
     spread = {
         "file_id": "f2", "label": "notes.md", "title": "", "kind": "text", "document": 0, "documents": 1, "page": None,
         "blocks": [{"t": "mark", "c": [{"t": "text", "s": "The roof was mended in May."}]}], "before": None,
-        "pages": None, "after": None, "image": None, "rectangles": [], "placed": True, "changed": False,
+        "after": None, "image": None, "placed": True, "changed": False,
         "original": "text", "why": "",
     }  # fmt: skip
     server.answers["documents/f2/place"] = (200, spread)
