@@ -28,7 +28,7 @@ _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]*)(?::\d*)?", re.A
 _FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Address:
     """Where a server listens."""
 

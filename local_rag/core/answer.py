@@ -27,7 +27,7 @@ ENGINE_FAILED = "the engine failed"
 """How the reason of an answer begins that stands, though the engine failed after it was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Citation:
     """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
 
@@ -62,7 +62,7 @@ class Citation:
     ocr: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sentence:
     """A sentence of an answer, code points [start, end) of its text, marks included, and what a grader says of it."""
 
@@ -72,7 +72,7 @@ class Sentence:
     support: Support
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Position(TuplesFromLists):
     """What one side of a disagreement says: a short answer as its newest file writes it, and where it stands.
 
@@ -87,14 +87,14 @@ class Position(TuplesFromLists):
     dated: Literal["document", "file", ""] = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conflict(TuplesFromLists):
     """Files that disagree about one fact: what they say, two positions or more, the newest first."""
 
     positions: tuple[Position, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Highlight:
     """The answering words of an answer: code points [start, end) of its text, without marks."""
 
@@ -102,7 +102,7 @@ class Highlight:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer(TuplesFromLists):
     """An answer, where it stands, and how it came about.
 

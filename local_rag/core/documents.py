@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Origin = Literal["files", "web"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalog:
     """What a router may know of the index, all of it read from the index itself.
 
@@ -52,7 +52,7 @@ PLACE = 9
 """The level of a heading that only names a place in its section, such as a row of a sheet: no passage is cut at it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heading:
     """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""
 
@@ -76,7 +76,7 @@ class ReadLine(NamedTuple):
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedDocument:
     """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
 
@@ -97,7 +97,7 @@ class LoadedDocument:
     lines: tuple[ReadLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Skipped:
     """A file, or pages of a file, that could not be indexed. `new`: no earlier sync reported the same."""
 
@@ -106,7 +106,7 @@ class Skipped:
     new: bool = field(default=True, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
@@ -142,7 +142,7 @@ class SyncReport:
     images: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WebResults:
     """What a web search brought, one document per page, and in one line each what to know of it."""
 
@@ -197,7 +197,7 @@ CONDITIONS = {
 """Those that people set, by their names in a `Narrowing`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Narrowing:
     """Which passages a search may bring. All conditions hold; of several values of a condition, any.
 

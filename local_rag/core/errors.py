@@ -16,7 +16,6 @@ LocalRagError                 exit 1
 ├── NotLocal                  exit 2   a host or a model that is not on this machine, and that nobody allowed
 ├── EngineError               exit 1   the engine failed to do one of its tasks
 │   └── ServerDown            exit 1   no Ollama server answers
-├── ContextMissing            exit 1   a graph was run without the Deps of local_rag
 └── Stopped                   exit 130 the run was told to stop
     └── DeadlineExceeded      -        the wall clock ran out; graphs turn it into `give_up`
 """
@@ -108,10 +107,6 @@ class EngineError(LocalRagError):
 
 
 class ServerDown(EngineError):
-    pass
-
-
-class ContextMissing(LocalRagError):
     pass
 
 

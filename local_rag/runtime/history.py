@@ -50,9 +50,6 @@ LONGEST = 2000
 LETTERS = "23456789bcdfghjkmnpqrstvwxz"
 """Of an ID: no vowels, so that it is no word, and nothing that looks like another letter."""
 
-_THREAD_OF = "(SELECT thread FROM turns WHERE question = questions.id ORDER BY rowid LIMIT 1)"
-"""The chat that a question was asked in; a fork has it later."""
-
 _UNUSED = """DELETE FROM questions WHERE conditions IS NULL AND state <> 'running'
     AND id NOT IN (SELECT question FROM turns) AND id NOT IN (SELECT question FROM judgements)"""
 """What no chat, record or judgement needs any more."""
@@ -246,10 +243,11 @@ class History(HistoryFile):
             raise UsageError(
                 f"a status is {joined(STATUSES, 'or')}, not {status!r}", hint="local-rag runs --status failed"
             )
-        sql = f"""SELECT id, at, question, json_extract(conditions, '$.graph'),
+        sql = """SELECT id, at, question, json_extract(conditions, '$.graph'),
             json_extract(conditions, '$.engine.name'), index_name,
             coalesce(json_extract(answer, '$.status'), state) AS status, seconds,
-            coalesce(json_extract(answer, '$.reason'), error), coalesce({_THREAD_OF}, ''),
+            coalesce(json_extract(answer, '$.reason'), error),
+            coalesce((SELECT thread FROM turns WHERE question = questions.id ORDER BY rowid LIMIT 1), ''),
             coalesce(json_extract(answer, '$.certainty'), '')
             FROM questions WHERE conditions IS NOT NULL AND (? = '' OR status = ?)
             AND (? = '' OR ? IN (SELECT value FROM json_each(indexes))) ORDER BY at DESC, rowid DESC LIMIT ?"""
@@ -260,13 +258,12 @@ class History(HistoryFile):
     def run(self, name: str) -> KeptRun:
         """The run with an ID, or one that begins so and no other does; `last` is the last one. Raises UsageError."""
         (id_,) = self.ids([name])
-        sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds
-            FROM questions WHERE id = ?"""
-        ((at, state, question, thread, conditions, answer, error, hint, seconds),) = self._rows(sql, id_)
+        summary = {run.id: run for run in self.runs()}[id_]
+        ((conditions, answer, hint),) = self._rows("SELECT conditions, answer, hint FROM questions WHERE id = ?", id_)
         lines = self._rows("SELECT line FROM records WHERE question = ? ORDER BY rowid", id_)
         record = [json.loads(line) for (line,) in lines]
-        kept = self._answer(answer, id_, thread) if answer else None
-        return KeptRun(id_, at, state, question, thread, json.loads(conditions), record, kept, error, hint, seconds)
+        kept = self._answer(answer, id_, summary.thread) if answer else None
+        return KeptRun(**vars(summary), conditions=json.loads(conditions), lines=record, answer=kept, hint=hint)
 
     def ids(self, names: Collection[str]) -> Sequence[str]:
         """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""

@@ -53,7 +53,7 @@ class Draft(Body):
     text: str = Field(max_length=LONGEST_DRAFT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileList:
     """Of `total` files those that match, `matching` in all; `cursor` asks for the next, None after the last."""
 
@@ -151,7 +151,7 @@ def original(id: str, workspace: Here, index: str | None = None) -> Response:
     return file_response(file.path, "application/octet-stream", file_headers(name, policy=ORIGINAL_POLICY))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuotePlace(Window):
     """A quote in its document, marked in the text around it.
 

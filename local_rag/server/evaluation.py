@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RightAnswers:
     """Of so many cases with expected answers (`of`) the answers that contain one."""
 
@@ -38,7 +38,7 @@ class RightAnswers:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EvaluationSummary:
     """An evaluation in a list. `contained` has each graph that was asked cases with expected answers."""
 

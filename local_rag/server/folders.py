@@ -68,7 +68,7 @@ class Below(Body):
     index: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FolderView:
     """A folder and its path in the root: the index holds files below it (`indexed`), or an indexed folder around it
     takes it in with the next update (`coming`).
@@ -80,7 +80,7 @@ class FolderView:
     coming: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Folders:
     """The folders in a folder, by name; `more` were left out."""
 
@@ -90,7 +90,7 @@ class Folders:
     more: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FolderFiles:
     """What is read of a folder that is indexed: how many files, and of which kinds, such as "20 .pdf and 3 .md".
 

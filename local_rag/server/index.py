@@ -61,7 +61,7 @@ FIXES = (
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SkippedView:
     """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
 
@@ -71,7 +71,7 @@ class SkippedView:
     partly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RootView:
     """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
 
@@ -88,7 +88,7 @@ class RootView:
     not_read: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllowedRoot:
     """A folder below which the page may index."""
 
@@ -96,7 +96,7 @@ class AllowedRoot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WatchView:
     """What `serve --watch` does for an index, and what it changed last, each in a line.
 
@@ -108,7 +108,7 @@ class WatchView:
     changed_at: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 

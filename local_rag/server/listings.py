@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileView:
     """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
 

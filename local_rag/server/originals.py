@@ -50,7 +50,7 @@ NEAR = 500
 """Code points within which the text is rather cut at the end of a line or a word."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Original:
     """A file by its real path, and whether its content is another than when it was indexed."""
 
@@ -173,7 +173,7 @@ class Spot(NamedTuple):
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """A part of a document as it is read, a tree like that of an answer.
 

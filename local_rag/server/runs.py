@@ -60,7 +60,7 @@ class IntoCases(Body):
     index: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunList:
     """Runs, the last one first. `next` is the cursor of those that follow, None behind the last.
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from local_rag.config.values import GraphName
 from local_rag.core.documents import CONDITIONS
@@ -85,7 +84,7 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
         return opened.enter_context(open_indexes(workspace.settings_of(name)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphChoice:
     """A graph, and in a line what it does."""
 
@@ -93,7 +92,7 @@ class GraphChoice:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choices:
     """What a question can set, and what holds where it does not.
 
@@ -144,11 +143,7 @@ def choices(workspace: Here) -> Choices:
     )
 
 
-EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
-"""An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeView:
     """A node, what people call it, and what it does."""
 
@@ -157,14 +152,17 @@ class NodeView:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphView:
-    """A graph and what it does; its nodes stand from the question to the answer."""
+    """A graph and what it does; its nodes stand from the question to the answer.
+
+    An edge has the IDs of its nodes (`source`, `target`), `label`, when it is taken, and whether it is `conditional`.
+    """
 
     name: str
     about: str
     nodes: Sequence[NodeView]
-    edges: Sequence[EdgeView]
+    edges: Sequence[Any]
 
 
 @router.get("/api/graphs/{name}")
@@ -175,10 +173,7 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
     nodes, edges = column(name, Options.of(workspace.settings.values))
     views = [NodeView(node, *words_of(node)) for node in nodes]
-    arrows: list[EdgeView] = [
-        {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
-    ]
-    return GraphView(name, OF_GRAPHS[name], views, arrows)
+    return GraphView(name, OF_GRAPHS[name], views, edges)
 
 
 @router.get("/api/doctor", dependencies=HEAVY)

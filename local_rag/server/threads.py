@@ -19,7 +19,7 @@ from local_rag.core.errors import LocalRagError, NotFound, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
-from local_rag.runtime.kept import AnsweredTurn, thread_name
+from local_rag.runtime.kept import AnsweredTurn, Thread, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
 from local_rag.server.errors import ApiError, error_object, for_page
@@ -41,18 +41,14 @@ class Rename(OfThread):
     to: str = Field(max_length=200)
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadView:
-    """A chat in a list. `at` is when its last question was asked; `unanswered`: there is no answer to it."""
+@dataclass(frozen=True)
+class ThreadView(Thread):
+    """A chat in a list; `unanswered`: there is no answer to its last question."""
 
-    name: str
-    turns: int
-    first: str
-    at: str
     unanswered: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Running:
     """The job of a question that is not answered yet."""
 
@@ -60,7 +56,7 @@ class Running:
     question: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ended:
     """A question without an answer: `stopped`, `failed`, `refused`, or `cut off` by the end of the server.
 
@@ -74,7 +70,7 @@ class Ended:
     draft: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ThreadTurns:
     """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait."""
 
@@ -90,7 +86,7 @@ def threads(workspace: Here) -> dict[str, list[ThreadView]]:
     ended = _ended(workspace)
     listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
     last = {name: questions[-1].at for name, questions in ended.items()}
-    views = [ThreadView(each.name, each.turns, each.first, each.at, each.at == last.get(each.name)) for each in listed]
+    views = [ThreadView(**vars(each), unanswered=each.at == last.get(each.name)) for each in listed]
     return {"threads": views}
 
 

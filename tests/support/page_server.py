@@ -42,7 +42,7 @@ STEPS = ("__start__", *PATH, "__end__")
 GRAPH = {
     "nodes": [{"id": name, "name": words_of(name)[0], "about": ""} for name in STEPS],
     "edges": [
-        {"from": begin, "to": end, "label": label, "conditional": bool(label)}
+        {"source": begin, "target": end, "label": label, "conditional": bool(label)}
         for begin, end, label in (
             *((begin, end, "") for begin, end in pairwise(STEPS)),
             ("grade_generation", "generate", "not supported"),

@@ -19,6 +19,7 @@ from local_rag.graphs.deps import Deps, deps_of, texts_of
 from local_rag.graphs.messages import push_answer
 from local_rag.graphs.nodes.node import Emit
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
+from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
@@ -70,7 +71,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     return update
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Checked:
     """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
 
@@ -98,7 +99,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
         status = "partial" if status == "grounded" else status
         if (quoted := quotes_of(sides, written, documents)) is not written:
-            written, grade = quoted, _all_supported(grade, quoted.text)
+            written, supported = quoted, list[Support](["fully"]) * len(claims(quoted.text))
+            grade = replace(grade, sentences=tuple(supported)) if grade and grade.sentences else grade
     order = citations.order(written)
     others = [document for number, document in enumerate(documents, start=1) if number not in order]
     documents = [*(documents[number - 1] for number in order), *others]
@@ -115,7 +117,7 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
     silent = status == "abstained"
     highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
-    searched = state.get("tries", {}).get("web_searches", 0) > 0
+    searched = web_searched(state)
     return Answer(
         question=state["question"],
         text=text,
@@ -146,12 +148,6 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         highlights=highlights,
         conflicts=checked.conflicts,
     )
-
-
-def _all_supported(grade: Grade | None, text: str) -> Grade | None:
-    """The grade of a text that is nothing but quotes."""
-    quoted: Support = "fully"
-    return replace(grade, sentences=(quoted,) * len(claims(text))) if grade and grade.sentences else grade
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
@@ -214,5 +210,5 @@ def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
         "language": answer.language,
         "shown": state.get("prompt_order", []),
         "indexes": list(deps.folders),
-        "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
+        "web_never": any(deps.folders) and any(map(deps.kept_from_web, deps.folders)),
     }

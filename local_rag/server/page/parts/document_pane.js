@@ -120,7 +120,8 @@ function Sheet({ spread: { image, label, page, file_id }, onError }) {
     <img src=${useSigned(path("documents", file_id, "pages", page))} width=${image.width} height=${image.height}
       alt=${`Page ${page} of ${label}`} onError=${onError} />
     <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${image.rectangles.map(
-      ([x, y, width, height]) => html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div>`;
+      ([x, y, width, height]) => html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}
+    </svg></div>`;
 }
 
 // The stored text around the quote; what stands before and after it is fetched on request.
