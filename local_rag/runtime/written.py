@@ -23,7 +23,7 @@ FILE = "written.jsonl"
 Kind = Literal["run", "export", "cases", "bundle"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Written:
     """A file or folder, when it was begun (ISO 8601, UTC), from which index and which others, and of an export which
     files it cites.

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import IndexMissing
+from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
@@ -22,7 +22,7 @@ from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Job, JobEvent
@@ -61,7 +61,7 @@ FIXES = (
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SkippedView:
     """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
 
@@ -71,7 +71,7 @@ class SkippedView:
     partly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RootView:
     """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
 
@@ -88,7 +88,7 @@ class RootView:
     not_read: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllowedRoot:
     """A folder below which the page may index."""
 
@@ -96,7 +96,7 @@ class AllowedRoot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WatchView:
     """What `serve --watch` does for an index, and what it changed last, each in a line.
 
@@ -108,7 +108,7 @@ class WatchView:
     changed_at: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 

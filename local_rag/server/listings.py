@@ -26,7 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileView:
     """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.core.documents import ReadLine
-from local_rag.core.errors import reason_of
+from local_rag.core.errors import NotFound, reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
@@ -21,9 +21,9 @@ from local_rag.index.parse.prose import load_code, load_text
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing
-from local_rag.text.display import for_terminal, is_page, is_url
+from local_rag.text.display import is_page, is_url
 from local_rag.text.encoding import decode
 from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
@@ -50,7 +50,7 @@ NEAR = 500
 """Code points within which the text is rather cut at the end of a line or a word."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Original:
     """A file by its real path, and whether its content is another than when it was indexed."""
 
@@ -173,22 +173,13 @@ class Spot(NamedTuple):
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Text of a document; `mark`: it is the quote."""
-
-    text: str
-    mark: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
-    """A part of a document: where it begins and ends, None where the document does, too.
+    """A part of a document as it is read, a tree like that of an answer.
 
-    `segments` are its text as it is stored, `blocks` the same as it is read, a tree like that of an answer.
+    `before` and `after` are where it begins and ends in the stored text, None where the document does, too.
     """
 
-    segments: tuple[Segment, ...]
     blocks: Sequence[Node]
     before: int | None
     after: int | None
@@ -246,11 +237,5 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)
     kind = "code" if loader is load_code else "text" if loader is load_text else suffix
-    start, end = max(0, start), min(len(text), end)
-    whole = rendered(text, kind, document.headings, start, end, [mark])
-    first, last = max(whole.start, min(mark[0], whole.end)), min(whole.end, max(mark[1], whole.start))
-    if mark[0] == mark[1]:
-        first = last = whole.start
-    parts = ((text[whole.start : first], False), (text[first:last], True), (text[last : whole.end], False))
-    segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
-    return Window(segments, whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)
+    whole = rendered(text, kind, document.headings, max(0, start), min(len(text), end), [mark])
+    return Window(whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)

@@ -15,12 +15,12 @@ from fastapi import Depends, Request
 
 from local_rag.config.server_index import IndexAddress
 from local_rag.config.settings import Settings
-from local_rag.core.errors import ConfigError, Stopped, UsageError
+from local_rag.core.errors import ConfigError, NotFound, Stopped, UsageError
 from local_rag.runtime.history import History
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.opening import indexes_of
 from local_rag.server.auth import Access, Limits
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.jobs import Jobs
 from local_rag.server.listings import FileListings
 from local_rag.server.originals import PagePictures

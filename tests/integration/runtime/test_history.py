@@ -72,7 +72,7 @@ def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
     )
     run, answer = asked(engine=engine)
     assert len(run.id) == 4 and set(run.id) <= set(LETTERS)
-    assert (run.status, run.state, run.question, run.graph) == ("grounded", "done", QUESTION, "self-rag")
+    assert (run.status, run.question, run.graph) == ("grounded", QUESTION, "self-rag")
     assert run.answer == answer and run.path == list(answer.path)
     assert run.decisions == list(answer.decisions) and run.calls == list(answer.usage.log)
     assert run.prompts == {"relevance": "0123456789ab"}
