@@ -25,7 +25,7 @@ from local_rag.core.errors import FileSkipped, UsageError, reason_of
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
-from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.office import load_pptx, load_rtf
 from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
@@ -43,6 +43,7 @@ from local_rag.index.parse.properties import iso_date, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
+from local_rag.index.parse.word import load_docx
 from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
 
@@ -181,7 +182,7 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml markdown-it-py pypdfium2 python-calamine python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, parse_xml, tag_of, text_of
-from local_rag.index.parse.office import deck, properties_of, xml_of
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, headed, measured
+from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, attribute, parse_xml, tag_of, text_of
+from local_rag.index.parse.marks import mark
+from local_rag.index.parse.office import deck
+from local_rag.index.parse.package import properties_of, xml_of
+from local_rag.index.parse.parsed_file import ParsedFile, Piece, Properties, headed, measured
 from local_rag.index.parse.properties import dublin_core
 
 _LEFT_OUT = frozenset("tracked-changes annotation table-of-content note-citation forms notes".split())
@@ -41,14 +43,14 @@ def load_odt(path: Path) -> ParsedFile:
     return ParsedFile((headed(*text_of(body, _LEFT_OUT), properties),))
 
 
-def load_odp(path: Path) -> ParsedFile:
+def load_odp(path: Path) -> Iterator[Piece]:
     """Slides: each is a page, with its notes at the end."""
     body, properties = _opened(path)
-    return deck(map(_slide, body.iter("{*}page")), properties)
+    yield from deck(map(_slide, body.iter("{*}page")), properties)
 
 
 def _slide(page: Any) -> tuple[str, list[str]]:
-    frames = [(_attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
+    frames = [(attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
     title = next((text for kind, text in frames if kind == "title"), "")
     notes = " ".join(text_of(frame, _LEFT_OUT)[0] for frame in page.iterfind("{*}notes/*"))
     return title, [*(text for kind, text in frames if kind != "title"), f"Notes: {notes}" if notes.strip() else ""]
@@ -66,7 +68,7 @@ def _opened(path: Path) -> tuple[Any, Properties]:
     for node in body.iter("{*}*"):
         tag = tag_of(node)
         if tag == "h":
-            level = _attribute(node, "outline-level")
+            level = attribute(node, "outline-level")
             node.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
         elif tag in ("s", "tab"):
             node.text = " "
@@ -76,7 +78,7 @@ def _opened(path: Path) -> tuple[Any, Properties]:
             node.tag = _HTML.get(tag, tag)
         if tag == "desc":
             node.text = f"Picture: {node.text}"
-        node.set("colspan", _attribute(node, "number-columns-repeated"))
+        node.set("colspan", attribute(node, "number-columns-repeated"))
     return body, properties
 
 
@@ -88,11 +90,6 @@ def _move_behind_paragraph(box: Any) -> None:
         stub.tail, box.tail = box.tail, None
         box.getparent().replace(box, stub)
         paragraph.addnext(box)
-
-
-def _attribute(node: Any, name: str) -> str:
-    """An attribute by its name, of whatever vocabulary."""
-    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
 
 
 def load_epub(path: Path) -> ParsedFile:
@@ -149,6 +146,7 @@ def _add_chapter(book: TextBuilder, tree: Any, label: str) -> None:
         book.add(label)
         book.close_heading(1)
         book.block(2)
+    mark(body)
     add_tree(body, book)
 
 

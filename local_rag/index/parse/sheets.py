@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any
 
 from local_rag.core.documents import MEMBER, PLACE, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.office import properties_of
+from local_rag.index.parse.package import properties_of
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
     UNKNOWN,
@@ -26,6 +25,7 @@ from local_rag.index.parse.parsed_file import (
     measured,
 )
 from local_rag.index.parse.tables import lines
+from local_rag.index.parse.workbook import Workbook
 from local_rag.text.encoding import decode
 
 PLACES = 5_000
@@ -36,23 +36,28 @@ _DEFAULT_NAME = re.compile(r"(sheet|tabelle|feuil(le)?|hoja|planilha|foglio|blad
 
 
 def load_sheets(path: Path) -> ParsedFile:
-    """A workbook of Excel or OpenDocument: the values of all sheets, of hidden ones, too; formulas as last computed."""
-    from python_calamine import CalamineWorkbook, PasswordError
+    """A workbook of Excel or OpenDocument: the values of all sheets as they are shown, of hidden ones, too; those of a
+    formula as last computed. Of an old .xls the formats are not known.
+    """
+    if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
+        return ParsedFile(tuple(_sheet(table, name) for name, table in _old_sheets(path)))
+    with measured(path) as archive:  # by content, not by suffix
+        properties, book = properties_of(archive), Workbook(archive)
+        documents = tuple(_sheet(table, name, properties) for name, table in book.sheets())
+        return ParsedFile(documents, tuple(book.warnings))
 
-    properties = UNKNOWN
-    if path.suffix.lower() != ".xls" or zipfile.is_zipfile(path):
-        with measured(path) as archive:
-            properties = properties_of(archive)
+
+def _old_sheets(path: Path) -> Iterator[tuple[str, Iterator[list[str]]]]:
+    from python_calamine import CalamineWorkbook, PasswordError, SheetVisibleEnum
+
     try:
-        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:  # by content, not by suffix
-            return ParsedFile(tuple(_sheet(_cells(book, name), name, properties) for name in book.sheet_names))
+        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
+            for sheet in book.sheets_metadata:
+                hidden = " (hidden)" * (sheet.visible != SheetVisibleEnum.Visible)
+                rows = book.get_sheet_by_name(sheet.name).iter_rows()
+                yield f"{sheet.name}{hidden}", (list(map(_shown, row)) for row in rows)
     except PasswordError as error:
         raise FileSkipped("is encrypted with a password") from error
-
-
-def _cells(book: Any, name: str) -> Iterator[list[str]]:
-    for row in book.get_sheet_by_name(name).iter_rows():
-        yield list(map(_shown, row))
 
 
 def _shown(value: object) -> str:
@@ -91,5 +96,7 @@ def _sheet(
         place = f"row {first}" if first == last else f"rows {first}-{last}"
         blocks.append((0 if at % step else PLACE, place, line))
     text, headings = joined(blocks, "\n")
-    title = MEMBER.join(filter(None, [properties.title, "" if _DEFAULT_NAME.fullmatch(name) else name]))
+    title = MEMBER.join(
+        filter(None, [properties.title, "" if _DEFAULT_NAME.fullmatch(name.removesuffix(" (hidden)")) else name])
+    )
     return document(text, title, headings=headings, properties=replace(properties, title=""))
