@@ -12,6 +12,9 @@ STRUCK = frozenset("del s strike".split())
 
 CHECKED, UNCHECKED = "☒ ", "☐ "
 
+PAGE = re.compile(r"\W*((page|seite|p|s|of|von|de|sur)?\W*\d*\W*){0,4}", re.IGNORECASE)
+"""What a footer says that has nothing but the number of the page: "Page 1 of 3"."""
+
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _NUMERIC = re.compile(r"(?!\[)[^\W\d_]{0,2}[\d+\-−=(][^[]*|[ni]")
@@ -19,6 +22,7 @@ _NUMERIC = re.compile(r"(?!\[)[^\W\d_]{0,2}[\d+\-−=(][^[]*|[ni]")
 
 _FRACTION = re.compile(r"(\d?)([⁰¹²³⁴-⁹]+)[/⁄∕]([₀-₉]+|\d{1,3}(?!\d))")
 _WHOLE = re.compile(r"-?\d{1,9}")
+_LABEL = re.compile(r"\(?(\d[\d.]*|[a-zA-Z])[.)]")
 _ROMAN = tuple(
     zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v iv i".split(), strict=True)
 )
@@ -114,5 +118,6 @@ def mark(tree: Any) -> None:
         number = int(start) if _WHOLE.fullmatch(start) else 1
         for item in items.iterchildren("{*}li"):
             number = int(item.get("value")) if _WHOLE.fullmatch(item.get("value", "")) else number
-            item.set("label", f"{numbered(number, kind)}.")
+            said = next(filter(None, map(str.strip, item.itertext())), "")
+            item.set("label", "-" if _LABEL.match(said) else f"{numbered(number, kind)}.")
             number += 1

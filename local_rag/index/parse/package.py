@@ -86,7 +86,7 @@ def chart(tree: Any) -> list[str]:
     names, columns = [""], list[dict[int, str]]()
     labels = dict[int, str]()
     for series in tree.iter("{*}ser"):
-        names.append(" ".join(series.xpath("string(*[local-name()='tx'])").split()))
+        names.append(" ".join(series.findtext("{*}tx//{*}v", "").split()))
         labels |= _points(series, "cat", "xVal")
         columns.append(_points(series, "val", "yVal"))
     at = sorted({*labels, *(number for column in columns for number in column)})[:_POINTS]
@@ -99,10 +99,9 @@ def chart(tree: Any) -> list[str]:
 def _points(series: Any, *tags: str) -> dict[int, str]:
     """The stored values of a series, as the chart shows them, by their number; labels of several levels joined."""
     points = dict[int, str]()
-    for cache in (found for tag in tags for found in series.iterfind(f"{{*}}{tag}//{{*}}pt/..")):
-        code = cache.findtext("{*}formatCode") or "General"
+    for cache in (each for tag in tags for each in series.iterfind(f"{{*}}{tag}//*") if each.find("{*}pt") is not None):
+        code = (cache.findtext("{*}formatCode") or "").replace("General", "")
         for point in cache.iterfind("{*}pt"):
-            number = int(point.get("idx") or 0)
-            text = formatted(point.findtext("{*}v") or "", point.get("formatCode", code))
+            number, text = int(point.get("idx") or 0), formatted(point.findtext("{*}v") or "", code)
             points[number] = f"{text} {points[number]}" if number in points else text
     return points

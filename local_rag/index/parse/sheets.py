@@ -32,6 +32,12 @@ PLACES = 5_000
 """Places of a sheet that a citation can name: rows, or in a longer sheet several rows at once."""
 
 _DELIMITERS = ",;\t|"
+_SEP = re.compile(r"sep=(.)\n")
+"""What Excel writes above a table, to tell the delimiter."""
+
+_LOOKED_AT = 100_000
+"""Characters in which a delimiter is sought."""
+
 _DEFAULT_NAME = re.compile(r"(sheet|tabelle|feuil(le)?|hoja|planilha|foglio|blad|arkusz) ?\d+", re.IGNORECASE)
 
 
@@ -75,12 +81,33 @@ def load_csv(path: Path) -> ParsedFile:
     """One sheet; a file that is no table is read as the text it is."""
     text = clean(decode(path.read_bytes()))
     csv.field_size_limit(MAX_CHARACTERS)
-    first = next((line for line in text.split("\n") if line.strip()), "")[:100_000]
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
+    named = _SEP.match(text)
+    text = text[named.end() :] if named else text
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _delimiter(text)
     try:
-        return ParsedFile((_sheet(csv.reader(io.StringIO(text), delimiter=delimiter), headed=True),))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+        return ParsedFile((_sheet(rows, headed=True),))
     except csv.Error:
         return ParsedFile((document(text),))
+
+
+def _delimiter(text: str) -> str:
+    """What most rows have most often, as often as each other; a comma before a blank, or beside another delimiter that
+    is in each row as often, is a part of a text or of a number.
+    """
+    sample = [f"{line}\n" for line in text[:_LOOKED_AT].split("\n")[:100] if line.strip()]
+
+    def fit(mark: str) -> tuple[bool, float]:
+        widths = [len(row) - 1 for row in csv.reader(sample, delimiter=mark, skipinitialspace=True)]
+        width = max(widths, key=lambda width: width * widths.count(width), default=0)
+        share = widths.count(width) / max(len(widths), 1)
+        plain = 1.1 - text.count(f"{mark} ", 0, _LOOKED_AT) / max(text.count(mark, 0, _LOOKED_AT), 1)
+        return mark != "," and width > 0 and share == 1, width * share * share * plain
+
+    try:
+        return max(_DELIMITERS, key=fit)
+    except csv.Error:
+        return ","
 
 
 def _sheet(

@@ -13,24 +13,21 @@ from typing import Any
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import attribute, tag_of, text_of, value
-from local_rag.index.parse.marks import CHECKED, UNCHECKED, Level, counted, mark, numbered
+from local_rag.index.parse.marks import CHECKED, PAGE, UNCHECKED, Level, counted, mark, numbered
 from local_rag.index.parse.package import Package, properties_of
 from local_rag.index.parse.parsed_file import Piece, headed, measured
 
 _LEFT_OUT = frozenset("s del movefrom".split())
 _HTML = {"tbl": "table", "tc": "td", "cr": "br"} | dict.fromkeys("txbxcontent footnote endnote comment".split(), "div")
-_TEXTS = {"tab": " ", "nobreakhyphen": "\u2011", "rad": "√"}
+_TEXTS = {"tab": " ", "nobreakhyphen": "\u2011", "rad": "√", "omath": " "}
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 _LIFTED = {"superscript": "sup", "subscript": "sub"}
 _GONE = ("strike", "dstrike", "vanish")
 _OFF = ("0", "false")
-_SIGNS = str.maketrans("\uf0fe\uf0fd\uf078\uf0a8\uf06f\uf072\uf0fc\uf0fb\uf0b7\uf0a7", "☒☒☒☐☐☐✓✗•▪")
-"""Characters of Wingdings."""
+_SIGNS = str.maketrans("\uf0fe\uf0fd\uf078\uf0a8\uf06f\uf072\uf0fc\uf0fb\uf0b7\uf0a7\u2061", "☒☒☒☐☐☐✓✗•▪ ")
+"""Characters of Wingdings, and the one between a function and what it is of."""
 
 _HEADING = re.compile(r"heading ?([1-6])")
-_PAGE = re.compile(r"\W*([^\W\d_]{0,6}\.?\W*\d*\W*){0,3}")
-"""What a footer says that has nothing but the number of the page: "Page 1 of 3"."""
-
 _INHERITED = 10
 """Styles that a style is based on, at most."""
 
@@ -72,15 +69,15 @@ class _Text:
         for kind, root, at in (("header", "hdr", 0), ("footer", "ftr", len(self.body))):
             lines = dict.fromkeys(map(self._line, self._all(kind, root)))
             for line in lines:
-                if not _PAGE.fullmatch(line):
+                if not PAGE.fullmatch(line):
                     self.body.insert(at, self._paragraph(f"{kind.title()}: {line}"))
 
     def _line(self, part: Any) -> str:
         self._rename(part)
         return " ".join(text_of(part, _LEFT_OUT)[0].split())
 
-    def _paragraph(self, text: str) -> Any:
-        paragraph = self.body.makeelement("p")
+    def _paragraph(self, text: str, tag: str = "p") -> Any:
+        paragraph = self.body.makeelement(tag)
         paragraph.append(self.body.makeelement("t"))
         paragraph[0].text = text
         return paragraph
@@ -100,7 +97,7 @@ class _Text:
             if paragraph is None:
                 continue
             if tag == "graphicdata":
-                asides += [(paragraph, self._paragraph(line)) for line in self.package.drawn(self.main, node)]
+                asides += [(paragraph, self._paragraph(line, "dd")) for line in self.package.drawn(self.main, node)]
             elif tag == "txbxcontent":
                 asides.append((paragraph, node))
             elif (note := notes.pop((kind, attribute(node, "id")), None)) is not None:
@@ -132,6 +129,8 @@ class _Text:
             elif tag == "checkbox" and tag_of(node.getparent()) == "ffdata":
                 ticks = {tag_of(each): attribute(each, "val") not in _OFF for each in node}
                 node.text = CHECKED if ticks.get("checked", ticks.get("default")) else UNCHECKED
+            elif tag == "d":  # what an equation has in brackets
+                node.text, node.tail = value(node, "dPr/begChr") or "(", value(node, "dPr/endChr") or ")"
             elif tag == "sdt" and node.find("{*}sdtPr/{*}showingPlcHdr") is not None:
                 tag = "del"
             node.tag = _HTML.get(tag, tag)
