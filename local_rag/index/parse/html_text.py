@@ -225,16 +225,19 @@ def _add_table(table: Any, builder: TextBuilder, skip: frozenset[str]) -> None:
 def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[str]]:
     """The texts of rows, as many as there are columns: that of a cell that spans rows stands in each."""
     below: dict[int, tuple[str, int]] = {}
+    cells = list[str]()
     for row in rows:
-        cells, waiting = list[str](), iter(row)
+        above, cells, waiting = cells, [], iter(row)
         while True:
             if len(cells) in below:
                 text, more = below.pop(len(cells))
                 below |= {len(cells): (text, more - 1)} if more > 1 else {}
                 cells.append(text)
             elif (cell := next(waiting, None)) is not None:
-                more = _span(cell, "rowspan") - 1
-                for text in (_spoken(cell, skip), *[""] * (_span(cell, "colspan") - 1)):
+                more, said = _span(cell, "rowspan") - 1, _spoken(cell, skip)
+                if "continued" in cell.attrib:
+                    said = above[len(cells)] if len(cells) < len(above) else ""
+                for text in (said, *[""] * (_span(cell, "colspan") - 1)):
                     below |= {len(cells): (text, more)} if more else {}
                     cells.append(text)
             else:

@@ -97,14 +97,9 @@ def counted(counts: dict[int, int], levels: Mapping[int, Level], at: int) -> str
 
 
 def mark(tree: Any) -> None:
-    """Write the marks in a tree of HTML, with those of MathML and of Office's equations, as text, in place."""
-    for node in list(tree.iter("{*}msup", "{*}msub", "{*}mfrac", "{*}num")):
-        kind, inner = node.tag.rpartition("}")[2], node[:2]
-        if kind == "num" or (kind == "mfrac" and inner):
-            (inner[0] if kind == "mfrac" else node).tail = "/"
-            (node if kind == "mfrac" else node.getparent()).text = " "
-        elif len(inner) == 2:
-            inner[1].tag = kind[1:]
+    """Write the marks in a tree of HTML, with those of Office's equations, as text, in place."""
+    for node in tree.iter("{*}num"):
+        node.getparent().text, node.tail = " ", "/"
     for node in list(tree.iter("{*}sup", "{*}sub")):
         text = "".join(node.itertext())
         del node[:]

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from functools import lru_cache
 
-BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 14: "yyyy-mm-dd", 15: "d-mmm-yy"}
-BUILT_IN |= {16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss"}
-BUILT_IN |= {22: "yyyy-mm-dd h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss"}
-BUILT_IN |= dict.fromkeys((37, 38, 41, 42), "#,##0") | dict.fromkeys((39, 40, 43, 44), "#,##0.00")
+_CODES = """0|0.00|#,##0|#,##0.00|0%|0.00%|yyyy-mm-dd|d-mmm-yy|d-mmm|mmm-yy|h:mm AM/PM|h:mm:ss AM/PM|h:mm|h:mm:ss
+|yyyy-mm-dd h:mm|#,##0|#,##0|#,##0.00|#,##0.00|#,##0|#,##0|#,##0.00|#,##0.00|mm:ss|[h]:mm:ss|mm:ss"""
+_NUMBERS = (*range(1, 5), 9, 10, *range(14, 23), *range(37, 48))
+BUILT_IN = dict(zip(map(str, _NUMBERS), _CODES.replace("\n", "").split("|"), strict=True))
 """Formats that a file names by their number alone (section 18.8.30)."""
 
 EPOCH, EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
@@ -24,9 +24,13 @@ _NOT_SHOWN = re.compile(r"_.|\*.|\[(?!\$|[hms]+\]|[<>=])[^\]]*\]|\[\$-[^\]]*\]",
 _LITERAL = re.compile(r'"([^"]*)"?|\\(.)|\[\$([^\]-]*)[^\]]*\]', re.DOTALL)
 _PLACES = re.compile(r"[0#?](?:[0#?,.]*[0#?])?")
 _TIME = re.compile(r"\[([hms])+\]|([ymdhs])\2*|AM/PM|A/P", re.IGNORECASE)
-_TIMES = {"yyyy": "%Y", "yy": "%y", "mmmm": "%B", "mmm": "%b", "mm": "%m", "dddd": "%A", "ddd": "%a", "dd": "%d"}
-_TIMES |= {"hh": "%H", "ss": "%S", "AM/PM": "%p", "A/P": "%p"}
-_NAMES = {"y": "year", "m": "month", "d": "day", "h": "hour", "s": "second"}
+_TIMES = dict(
+    zip(
+        "yyyy yy mmmm mmm mm dddd ddd dd hh ss AM/PM A/P".split(),
+        "%Y %y %B %b %m %A %a %d %H %S %p %p".split(),
+        strict=True,
+    )
+)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
@@ -109,12 +113,11 @@ def _moment(number: Decimal, section: str, epoch: datetime) -> str:
         word = part[0].upper() if letter == "a" else part[0].lower()
         if part[1]:
             text = str(abs(seconds) // _SECONDS[letter.replace("n", "m")]).zfill(len(word) - 2)
-        elif letter == "n":
-            text = f"{moment:%M}"
-        elif letter == "h" and "a" in letters:
-            text = f"{moment:%I}".removeprefix("0")
         else:
-            text = f"{moment:{_TIMES[word]}}" if word in _TIMES else str(getattr(moment, _NAMES[letter]))
+            usual = _TIMES.get(word) or _TIMES.get(word * 2, "")
+            sign = "%M" if letter == "n" else "%I" if letter == "h" and "a" in letters else usual
+            text = f"{moment:{sign}}" if sign else ""
+            text = text.removeprefix("0") if len(word) == 1 and letter != "n" else text
         shown += section[end : part.start()] + text
         end = part.end()
     return "-" * (seconds < 0 and bool(parts[0][1])) + shown + section[end:]

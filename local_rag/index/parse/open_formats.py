@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -26,7 +26,7 @@ _HTML = {
     "list-item": "li",
     "table-row": "tr",
     "table-cell": "td",
-    "covered-table-cell": "td",
+    "covered-table-cell": "del",
     "line-break": "br",
     "desc": "p",
     "note": "div",
@@ -71,7 +71,12 @@ def _opened(path: Path) -> tuple[Any, Properties]:
     for box in reversed(list(body.iter(*_BOXES))):
         _move_behind_paragraph(box)
     _number(body, trees)
-    marks = _marks(trees)
+    _rename(body, _marks(trees))
+    mark(body)
+    return body, properties
+
+
+def _rename(body: Any, marks: Mapping[str, str]) -> None:
     for node in body.iter("{*}*"):
         tag = tag_of(node)
         if tag == "span":
@@ -79,23 +84,17 @@ def _opened(path: Path) -> tuple[Any, Properties]:
         elif tag == "h":
             level = attribute(node, "outline-level")
             node.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
-        elif tag in ("s", "tab"):
-            node.text = " "
         elif tag == "p" and tag_of(node.getparent()) == "li":
             node.tag = "dd"  # on a line of its own, not apart from the other items
         else:
             node.tag = _HTML.get(tag, tag)
-        if tag == "desc":
+        if tag in ("s", "tab"):
+            node.text = " "
+        elif tag == "desc":
             node.text = f"Picture: {node.text}"
-        for name, said in (
-            ("col", "number-columns-repeated"),
-            ("col", "number-columns-spanned"),
-            ("row", "number-rows-spanned"),
-        ):
-            if attribute(node, said):
-                node.set(f"{name}span", attribute(node, said))
-    mark(body)
-    return body, properties
+        columns = attribute(node, "number-columns-repeated") or attribute(node, "number-columns-spanned")
+        node.set("colspan", columns)
+        node.set("rowspan", attribute(node, "number-rows-spanned"))
 
 
 def _marks(trees: Iterable[Any]) -> dict[str, str]:

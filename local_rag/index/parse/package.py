@@ -35,29 +35,26 @@ def properties_of(archive: zipfile.ZipFile) -> Properties:
 
 
 class Package:
-    """An opened package; `unread` tells what was found in it without a text."""
+    """An opened package."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive = archive
-        self._related: dict[str, dict[str, tuple[str, str]]] = {}
 
     def xml(self, name: str) -> Any:
         return xml_of(self.archive, name)
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
         """Kind and name of the parts that a part names, by the id that it uses for them; "" is the package."""
-        if part not in self._related:
-            folder, _, name = part.rpartition("/")
-            tree = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
-            self._related[part] = {
-                each.get("Id", ""): (
-                    each.get("Type", "").rpartition("/")[2],
-                    posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/"),
-                )
-                for each in (() if tree is None else tree.iter("{*}Relationship"))
-                if each.get("TargetMode") != "External"
-            }
-        return self._related[part]
+        folder, _, name = part.rpartition("/")
+        tree = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        return {
+            each.get("Id", ""): (
+                each.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/"),
+            )
+            for each in (() if tree is None else tree.iter("{*}Relationship"))
+            if each.get("TargetMode") != "External"
+        }
 
     def named(self, part: str, kind: str) -> Iterator[str]:
         """The parts of a kind that a part names."""
@@ -65,7 +62,7 @@ class Package:
 
     def embedded(self, part: str) -> Iterator[Piece]:
         """The files inside of a part, such as the workbook behind a table on a slide."""
-        for name in self.named(part, "package"):
+        for name in (*self.named(part, "package"), *self.named(part, "oleObject")):
             data = self.archive.read(name) if name in self.archive.namelist() else b""
             yield Inside(posixpath.basename(name), partial(io.BytesIO, data))
 

@@ -17,7 +17,10 @@ from local_rag.index.parse.marks import CHECKED, PAGE, UNCHECKED, Level, counted
 from local_rag.index.parse.package import Package, properties_of
 from local_rag.index.parse.parsed_file import Piece, headed, measured
 
-_LEFT_OUT = frozenset("s del movefrom".split())
+_LEFT_OUT = frozenset("s del movefrom fallback".split())
+_NOT_THERE = {"sdt": "{*}sdtPr/{*}showingPlcHdr", "tr": "{*}trPr/{*}del"}
+"""What shows that a content control is not filled in, and that a row is deleted."""
+
 _HTML = {"tbl": "table", "tc": "td", "cr": "br"} | dict.fromkeys("txbxcontent footnote endnote comment".split(), "div")
 _TEXTS = {"tab": " ", "nobreakhyphen": "\u2011", "rad": "√", "omath": " "}
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
@@ -84,9 +87,6 @@ class _Text:
 
     def _add_asides(self) -> None:
         """Notes, comments, text boxes and drawings, each behind the paragraph that it belongs to, and each once."""
-        for fallback in list(self.body.iter("{*}Fallback")):
-            if fallback.getprevious() is not None:
-                fallback.getparent().remove(fallback)
         kinds = ("footnote", "endnote", "comment")
         notes = {(kind, attribute(note, "id")): note for kind in kinds for note in self._all(f"{kind}s", kind)}
         count, asides = Counter[str](), list[tuple[Any, Any]]()
@@ -94,7 +94,7 @@ class _Text:
         for node in list(self.body.iter(*referring, "{*}txbxContent", "{*}graphicData")):
             tag, paragraph = tag_of(node), next(node.iterancestors("{*}p"), None)
             kind = tag.removesuffix("reference")
-            if paragraph is None:
+            if paragraph is None or next(node.iterancestors("{*}Fallback"), None) is not None:
                 continue
             if tag == "graphicdata":
                 asides += [(paragraph, self._paragraph(line, "dd")) for line in self.package.drawn(self.main, node)]
@@ -122,8 +122,11 @@ class _Text:
                 tag = self._block(node)
             elif tag == "r":
                 tag = self._inline(node)
-            elif tag == "tbl":
-                _merge(node)
+            elif tag == "tc":
+                node.set("colspan", value(node, "tcPr/gridSpan"))
+                merged = node.find("{*}tcPr/{*}vMerge")
+                if merged is not None and attribute(merged, "val") != "restart":
+                    node.set("continued", "")
             elif tag == "sym":
                 node.text = chr(int(attribute(node, "char"), 16)).translate(_SIGNS)
             elif tag == "checkbox" and tag_of(node.getparent()) == "ffdata":
@@ -131,7 +134,7 @@ class _Text:
                 node.text = CHECKED if ticks.get("checked", ticks.get("default")) else UNCHECKED
             elif tag == "d":  # what an equation has in brackets
                 node.text, node.tail = value(node, "dPr/begChr") or "(", value(node, "dPr/endChr") or ")"
-            elif tag == "sdt" and node.find("{*}sdtPr/{*}showingPlcHdr") is not None:
+            elif node.find(_NOT_THERE.get(tag, "x")) is not None:
                 tag = "del"
             node.tag = _HTML.get(tag, tag)
         mark(part)
@@ -149,7 +152,7 @@ class _Text:
             mark = next((found for each in sources if (found := each.find(f"{{*}}rPr/{{*}}{name}")) is not None), None)
             if mark is not None and attribute(mark, "val") not in _OFF:
                 return "del"
-        lifted = next(filter(None, (value(each, "rPr/vertAlign") for each in sources)), "")
+        lifted = _first(sources, "rPr/vertAlign")
         return _LIFTED.get(lifted, "span")
 
     def _block(self, paragraph: Any) -> str:
@@ -157,13 +160,13 @@ class _Text:
         style = value(paragraph, "pPr/pStyle")
         sources = [paragraph, *self._chain(style)]
         names = [value(each, "name").lower() for each in sources[1:]]
-        outline = next(filter(None, (value(each, "pPr/outlineLvl") for each in sources)), "")
+        outline = _first(sources, "pPr/outlineLvl")
         level = next(
             (match[1] for name in names if (match := _HEADING.fullmatch(name))), "1" if "title" in names else ""
         )
         if not level and outline in tuple("012345"):
             level = str(int(outline) + 1)
-        number = next(filter(None, (value(each, "pPr/numPr/numId") for each in sources)), "")
+        number = _first(sources, "pPr/numPr/numId")
         if number in self.lists and (label := self._label(number, style, sources)):
             paragraph.set("label", label)
             return f"h{level}" if level else "li"
@@ -177,12 +180,17 @@ class _Text:
             self.levels[number] = _levels(self.lists[number], self.abstracts.get(abstract))
         levels = self.levels[number]
         named = next((str(at) for at, level in levels.items() if style and level.style == style), "0")
-        at = int(next(filter(None, (value(each, "pPr/numPr/ilvl") for each in sources)), named))
+        at = int(_first(sources, "pPr/numPr/ilvl") or named)
         if at not in levels:
             return ""
         if is_new and self.lists[number].find("{*}lvlOverride/{*}startOverride") is not None:
             counts.pop(at, None)
         return counted(counts, levels, at)
+
+
+def _first(sources: list[Any], path: str) -> str:
+    """The value of a property of a paragraph or a run, else of its nearest style that has it."""
+    return next(filter(None, (value(each, path) for each in sources)), "")
 
 
 def _levels(instance: Any, abstract: Any) -> dict[int, Level]:
@@ -201,22 +209,3 @@ def _levels(instance: Any, abstract: Any) -> dict[int, Level]:
         if at in levels and start:
             levels[at] = levels[at]._replace(start=int(start))
     return levels
-
-
-def _merge(table: Any) -> None:
-    """Cells that span columns and rows, as HTML has them; a deleted row is none."""
-    above = dict[int, Any]()
-    for row in table.iterchildren("{*}tr"):
-        if row.find("{*}trPr/{*}del") is not None:
-            table.remove(row)
-            continue
-        column = 0
-        for cell in list(row.iter("{*}tc")):
-            span, merged = value(cell, "tcPr/gridSpan") or "1", cell.find("{*}tcPr/{*}vMerge")
-            if merged is not None and attribute(merged, "val") in ("", "continue") and column in above:
-                above[column].set("rowspan", str(int(above[column].get("rowspan", "1")) + 1))
-                cell.getparent().remove(cell)
-            else:
-                above[column] = cell
-                cell.set("colspan", span)
-            column += int(span) if span.isdecimal() else 1

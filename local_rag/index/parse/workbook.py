@@ -50,7 +50,7 @@ class Workbook:
 
     def _filled(self, rows: Iterable[Row]) -> Iterator[list[str]]:
         """The cells of each row from the first column on; what is merged over rows stands in each of them."""
-        below, last = dict[int, tuple[str, int]](), 0
+        below, last, width = dict[int, tuple[str, int]](), 0, 0
         for number, cells, more in rows:
             yield from repeat([], number - last - 1)
             for column, (text, end) in list(below.items()):
@@ -60,7 +60,8 @@ class Workbook:
                     del below[column]
             if self._merged:
                 below |= {at: (cells[at], end) for at in cells if (end := self._merged.get((number, at), 0)) > number}
-            yield [cells.get(column, "") for column in range(max(cells, default=-1) + 1)] + more
+            width = max(width, max(cells, default=-1) + 1)
+            yield [cells.get(column, "") for column in range(width if more else max(cells, default=-1) + 1)] + more
             last = max(number, last)
 
     def _each(self, data: bytes, *tags: str) -> Iterator[Any]:
@@ -88,10 +89,9 @@ class Workbook:
             EPOCH_1904 if any(each.get("date1904") in ("1", "true") for each in book.iter("{*}workbookPr")) else EPOCH
         )
         strings = [_said(each) for each in self._each(self._part(main, "sharedStrings"), "si")]
-        codes = {str(number): code for number, code in BUILT_IN.items()}
         formats = list[str]()
         if styles is not None:
-            codes |= {each.get("numFmtId"): each.get("formatCode") for each in styles.iter("{*}numFmt")}
+            codes = BUILT_IN | {each.get("numFmtId"): each.get("formatCode") for each in styles.iter("{*}numFmt")}
             formats = [codes.get(each.get("numFmtId"), "") for each in styles.iterfind("{*}cellXfs/{*}xf")]
 
         def shown(cell: Any) -> str:
@@ -108,8 +108,9 @@ class Workbook:
             code = formats[style] if style < len(formats) else ""
             return formatted(value, code, epoch) if kind == "n" else str(value == "1").upper() if kind == "b" else value
 
+        parts = self.package.related(main)
         for sheet in book.iter("{*}sheet"):
-            kind, name = self.package.related(main).get(attribute(sheet, "id"), ("", ""))
+            kind, name = parts.get(attribute(sheet, "id"), ("", ""))
             if kind == "worksheet":
                 hidden = " (hidden)" * (sheet.get("state", "visible") != "visible")
                 yield f"{sheet.get('name')}{hidden}", self._excel_rows(name, shown)
@@ -117,9 +118,8 @@ class Workbook:
     def _excel_rows(self, name: str, shown: Callable[[Any], str]) -> Iterator[Row]:
         data, last = self._read(name), 0
         self._merged = {(int(row), _column(first.decode())): int(end) for first, row, end in _MERGED.findall(data)}
-        notes = dict[str, str]()
-        for kind, tag in (("comments", "comment"), ("threadedComment", "threadedComment")):
-            notes |= {each.get("ref"): _said(each) for each in self._each(self._part(name, kind), tag)}
+        comments = self._each(self._part(name, "comments"), "comment")
+        notes = {each.get("ref"): _said(each).rpartition("Comment:\n")[2].strip() for each in comments}
         for row in self._each(data, "row"):
             last = min(int(row.get("r") or last + 1), 2**20)
             cells, more, column = dict[int, str](), list[str](), -1
