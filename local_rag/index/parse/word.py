@@ -128,7 +128,7 @@ class _Text:
                 if merged is not None and attribute(merged, "val") != "restart":
                     node.set("continued", "")
             elif tag == "sym":
-                node.text = chr(int(attribute(node, "char"), 16)).translate(_SIGNS)
+                node.text = chr(int(attribute(node, "char") or "20", 16)).translate(_SIGNS)
             elif tag == "checkbox" and tag_of(node.getparent()) == "ffdata":
                 ticks = {tag_of(each): attribute(each, "val") not in _OFF for each in node}
                 node.text = CHECKED if ticks.get("checked", ticks.get("default")) else UNCHECKED

@@ -95,11 +95,12 @@ class Workbook:
             formats = [codes.get(each.get("numFmtId"), "") for each in styles.iterfind("{*}cellXfs/{*}xf")]
 
         def shown(cell: Any) -> str:
-            kind, value = cell.get("t", "n"), cell.findtext("{*}v")
+            texts = {each.tag.rpartition("}")[2]: each.text for each in cell}
+            kind, value = cell.get("t", "n"), texts.get("v")
             if kind == "inlineStr":
                 return _said(cell)
             if not value:
-                is_unknown = (value is None or kind == "n") and cell.find("{*}f") is not None
+                is_unknown = "f" in texts and (kind != "str" or "v" not in texts)
                 self._uncounted += is_unknown
                 return _UNKNOWN if is_unknown else ""
             if kind == "s":
@@ -150,14 +151,18 @@ class Workbook:
                 table, last, self._merged = above, 0, {}
             name = attribute(table, "name") + " (hidden)" * (attribute(table, "style-name") in hidden)
             cells, more, column, last = dict[int, str](), list[str](), 0, last + 1
-            for cell in node.iterchildren("{*}table-cell", "{*}covered-table-cell"):
-                times = int(attribute(cell, "number-columns-repeated") or 1)
-                for note in cell.findall("{*}annotation"):
-                    said = " ".join("".join(each.itertext()) for each in note.iterfind("{*}p"))
-                    more.append(f"Note: {said}")
-                if text := self._said_in(cell):
+            space = node.tag.removesuffix("table-row")
+            for cell in node.iterchildren(f"{space}table-cell", f"{space}covered-table-cell"):
+                times = int(cell.get(f"{space}number-columns-repeated", "1"))
+                more += [f"Note: {_lines(each)}" for each in cell.iterchildren("{*}annotation")]
+                text = _lines(cell)
+                if not text and cell.get(f"{space}formula") and not attribute(cell, "value-type"):
+                    text = _UNKNOWN
+                    self._uncounted += 1
+                if text:
                     cells |= dict.fromkeys(range(column, column + min(times, _MOST_REPEATED)), text)
-                    self._merged[last, column] = last + int(attribute(cell, "number-rows-spanned") or 1) - 1
+                    if spanned := int(cell.get(f"{space}number-rows-spanned", "1")) - 1:
+                        self._merged[last, column] = last + spanned
                 column += times
             more += ["hidden row"] * (attribute(node, "visibility") in ("collapse", "filter") and bool(cells))
             times = int(attribute(node, "number-rows-repeated") or 1)
@@ -165,14 +170,18 @@ class Workbook:
                 yield (table, name), (number, dict(cells), more)
             last += times - 1
 
-    def _said_in(self, cell: Any) -> str:
-        for blank in cell.iter("{*}s"):
-            blank.text = " "
-        shown = "\n".join("".join(each.itertext()) for each in cell.iterfind("{*}p"))
-        if not shown and attribute(cell, "formula") and not any(key.endswith("value") for key in cell.attrib):
-            self._uncounted += 1
-            return _UNKNOWN
-        return shown
+
+def _lines(node: Any) -> str:
+    """The paragraphs of a cell or a note."""
+    return "\n".join(_line(each) for each in node.iterchildren("{*}p"))
+
+
+def _line(paragraph: Any) -> str:
+    if not len(paragraph):
+        return paragraph.text or ""
+    for blank in paragraph.iter("{*}s"):
+        blank.text = " "
+    return "".join(paragraph.itertext())
 
 
 def _column(letters: str) -> int:
