@@ -221,10 +221,20 @@ def test_a_flood_of_comments_costs_no_more_than_it_says(tmp_path):
     comments = "".join(
         f"<w:comment w:id='{n % 9}' w:author='A'>{docx_paragraph('oil ' * 500)}</w:comment>" for n in range(50)
     )
-    reference = "<w:p><w:r><w:commentReference w:id='1'/></w:r></w:p>" * 20_000
+    reference = "<w:p><w:r><w:commentReference w:id='1'/></w:r></w:p>" * 5_000
     loop = "<w:style w:styleId='A'><w:basedOn w:val='A'/></w:style>"
     docx(tmp_path / "a.docx", docx_paragraph("Lit.", "A") + reference, comments=comments, styles=loop)
     assert len(document_of(tmp_path / "a.docx").text) < 3_000
+
+
+def test_word_shows_diagrams_and_charts(tmp_path):
+    drawing = "<w:p><w:drawing><graphicData><{} xmlns:r='r' r:{}='{}'/></graphicData></w:drawing></w:p>".format
+    points = "<pt><t><a><t>Light</t></a></t></pt><pt type='pres'/><pt><t><a><t>Trim</t></a></t></pt>"
+    point = "<{0}><cache><pt idx='0'><v>{1}</v></pt></cache></{0}>".format
+    values = f"<ser><tx><v>Oil</v></tx>{point('cat', 'May')}{point('val', 5)}</ser>"
+    body = drawing("relIds", "dm", "diagramData") + drawing("chart", "id", "chart") + docx_paragraph("End.")
+    docx(tmp_path / "a.docx", body, diagramData=points, chart=f"<chart>{values}</chart>")
+    assert document_of(tmp_path / "a.docx").text == "- Light\n- Trim\n\nChart\nOil\nMay | Oil: 5\n\nEnd."
 
 
 # --- sheets --------------------------------------------------------------------------------------------------------
@@ -324,6 +334,19 @@ def test_a_formula_without_a_stored_value_is_no_empty_cell(tmp_path):
     file = load(make_zip(tmp_path / "b.xlsx", members))
     assert "(a formula without a value)" in file.documents[0].text
     assert file.warnings == ("1 formulas of the sheet Costs have no stored value",)
+
+
+def test_a_hostile_sheet_ends_in_time(tmp_path):
+    workbook(tmp_path / "a.xlsx", costs)
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name, merges = "xl/worksheets/sheet1.xml", b'<mergeCell ref="A2:A1048576"/>' * 10_000
+    members[name] = members[name].replace(b"<mergeCell ", merges + b"<mergeCell ", 1)
+    members[name] = members[name].replace(b'<row r="4"', b'<row r="99999999"').replace(b's="1"', b's="999999"')
+    entities = b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    members["xl/sharedStrings.xml"] = members["xl/sharedStrings.xml"].replace(b"<sst", entities + b"<sst", 1)
+    file = load(make_zip(tmp_path / "b.xlsx", members))
+    assert "North | City: Bree | Rate: 0.1" in file.documents[0].text and len(file.documents[0].text) < 1_000
 
 
 @pytest.mark.parametrize(
