@@ -249,6 +249,9 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             documents.append(piece)
             total += len(piece.text)
             continue
+        if isinstance(piece, str):
+            unread.append(piece)
+            continue
         name = _distinct(piece.name, names)
         try:
             with told():

@@ -97,9 +97,13 @@ def counted(counts: dict[int, int], levels: Mapping[int, Level], at: int) -> str
 
 
 def mark(tree: Any) -> None:
-    """Write the marks in a tree of HTML, with those of Office's equations, as text, in place."""
-    for node in tree.iter("{*}num"):
-        node.getparent().text, node.tail = " ", "/"
+    """Write the marks in a tree of HTML, with those of equations (MathML, Office's), as text, in place."""
+    for node in tree.iter("{*}num", "{*}mfrac"):
+        whole, above = (node, node[0]) if node.tag.endswith("mfrac") and len(node) else (node.getparent(), node)
+        whole.text, above.tail = " ", "/"
+    for node in list(tree.iter("{*}msup", "{*}msub")):
+        for each in node[1:2]:
+            each.tag = node.tag[-3:]
     for node in list(tree.iter("{*}sup", "{*}sub")):
         text = "".join(node.itertext())
         del node[:]

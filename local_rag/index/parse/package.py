@@ -35,10 +35,10 @@ def properties_of(archive: zipfile.ZipFile) -> Properties:
 
 
 class Package:
-    """An opened package."""
+    """An opened package; `unread` names what is drawn in it without a text."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive = archive
+        self.archive, self.unread = archive, list[str]()
 
     def xml(self, name: str) -> Any:
         return xml_of(self.archive, name)
@@ -65,6 +65,8 @@ class Package:
         for name in (*self.named(part, "package"), *self.named(part, "oleObject")):
             data = self.archive.read(name) if name in self.archive.namelist() else b""
             yield Inside(posixpath.basename(name), partial(io.BytesIO, data))
+        yield from self.unread
+        self.unread.clear()
 
     def drawn(self, part: str, drawing: Any) -> Iterator[str]:
         """What a chart or a diagram of SmartArt shows, in lines."""
@@ -72,7 +74,9 @@ class Package:
             _, name = self.related(part).get(attribute(node, "id") or attribute(node, "dm"), ("", ""))
             tree = self.xml(name)
             if tree is not None and node.tag.endswith("chart"):
-                yield from chart(tree)
+                shown = chart(tree)
+                self.unread += ["the values of a chart"] * (len(shown) == 1)
+                yield from shown
             elif tree is not None:
                 for point in tree.iter("{*}pt"):
                     yield "- " * bool(text := " ".join("".join(point.itertext("{*}t")).split())) + text
@@ -89,7 +93,7 @@ def chart(tree: Any) -> list[str]:
     at = sorted({*labels, *(number for column in columns for number in column)})[:_POINTS]
     title = "".join(text for node in tree.iterfind(".//{*}chart/{*}title") for text in node.itertext("{*}t"))
     table = [[labels.get(number, ""), *(column.get(number, "") for column in columns)] for number in at]
-    shown = rows([names, *table], headed=True) if table else ["(the file does not hold its values)"]
+    shown = rows([names, *table], headed=True) if table else []
     return [f"Chart: {title}".removesuffix(": "), *shown]
 
 

@@ -82,8 +82,8 @@ class Inside:
     open: Callable[[], IO[bytes]]
 
 
-Piece = LoadedDocument | Inside
-"""What a mail, a mailbox or a zip file is made of."""
+Piece = LoadedDocument | Inside | str
+"""What a file is made of that holds others, such as a mail, a mailbox or a zip file; a str names what was not read."""
 
 
 def clean(text: str) -> str:

@@ -44,7 +44,7 @@ class Workbook:
             found, self._uncounted = True, 0
             yield name, self._filled(rows)
             if self._uncounted:
-                self.warnings.append(f"{self._uncounted:,} formulas of the sheet {name} have no stored value")
+                self.warnings.append(f"formulas without a stored value in the sheet {name}: {self._uncounted:,}")
         if not found:
             raise FileSkipped("is damaged (no sheets inside)")
 
