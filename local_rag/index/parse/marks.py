@@ -12,15 +12,13 @@ STRUCK = frozenset("del s strike".split())
 
 CHECKED, UNCHECKED = "☒ ", "☐ "
 
-PAGE = re.compile(r"\W*((page|seite|p|s|of|von|de|sur)?\W*\d*\W*){0,4}", re.IGNORECASE)
-"""What a footer says that has nothing but the number of the page: "Page 1 of 3"."""
-
+_PAGE_WORDS = frozenset("page seite p s of von de sur".split())
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _NUMERIC = re.compile(r"(?!\[)[^\W\d_]{0,2}[\d+\-−=(][^[]*|[ni]")
 """What is written as such characters; [1] needs none, "th" and "TM" have none."""
 
-_FRACTION = re.compile(r"(\d?)([⁰¹²³⁴-⁹]+)[/⁄∕]([₀-₉]+|\d{1,3}(?!\d))")
+_FRACTION = re.compile(r"(\d?)([⁰¹²³⁴-⁹]{1,4})[/⁄∕]([₀-₉]+|\d{1,3}(?!\d))")
 _WHOLE = re.compile(r"-?\d{1,9}")
 _LABEL = re.compile(r"\(?(\d[\d.]*|[a-zA-Z])[.)]")
 _ROMAN = tuple(
@@ -51,6 +49,11 @@ def fractions(text: str) -> str:
 def plain(marked: str) -> str:
     """The digits of a superscript or a subscript, as many as it has."""
     return normalize("NFKC", marked)
+
+
+def numbers_a_page(line: str) -> bool:
+    """Whether a header or a footer has nothing but the number of the page: "Page 1 of 3"."""
+    return {*re.findall(r"[^\W\d]+", line.lower())} <= _PAGE_WORDS and len(re.findall(r"\d+", line)) < 3
 
 
 def numbered(number: int, kind: str) -> str:
@@ -98,9 +101,10 @@ def counted(counts: dict[int, int], levels: Mapping[int, Level], at: int) -> str
 
 def mark(tree: Any) -> None:
     """Write the marks in a tree of HTML, with those of equations (MathML, Office's), as text, in place."""
-    for node in tree.iter("{*}num", "{*}mfrac"):
-        whole, above = (node, node[0]) if node.tag.endswith("mfrac") and len(node) else (node.getparent(), node)
-        whole.text, above.tail = " ", "/"
+    for node in tree.iter("{*}f", "{*}mfrac"):  # its text is white space, if anything
+        above = node.find("{*}num") if node.tag.endswith("f") else node[0] if len(node) else None
+        if above is not None:
+            node.text, above.tail = " ", "/"
     for node in list(tree.iter("{*}msup", "{*}msub")):
         for each in node[1:2]:
             each.tag = node.tag[-3:]

@@ -27,7 +27,7 @@ _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}\s*){300,}")
 
 _RTF = re.compile(r"\\(?P<word>[a-z]+)(?P<number>-?\d+)? ?|\\'..|\\[^a-z]|[{}]|[^\\{}]+", re.IGNORECASE | re.DOTALL)
 _LEVELS = {"super": 1, "sub": -1, "nosupersub": 0, "plain": 0}
-_ASIDE = {"footnote": (" [Note: ", "]"), "annotation": (" [Comment: ", "]"), "pntext": ("", ""), "shptxt": ("", "")}
+_ASIDE = {"footnote": (" [Note: ", "]"), "annotation": (" [Comment: ", "]"), "pntext": ("", "")}
 _ASIDE |= {f"{name.lower()}{at}": (f"{name}: ", r"\par ") for name in ("Header", "Footer") for at in ("", *"lrf")}
 """Destinations of RTF that a reader sees, and what stands before and behind their text here."""
 
@@ -137,7 +137,7 @@ def load_rtf(path: Path) -> ParsedFile:
 
 def _marked(source: str) -> str:
     """RTF without what is struck out or deleted, with superscripts and subscripts as characters, and with the notes,
-    comments, headers, text boxes and numbers of lists that striprtf leaves out.
+    comments, headers and numbers of lists that striprtf leaves out.
     """
     parts, stack = list[str](), list[tuple[int, bool, str]]()
     level, is_struck, closing, notes = 0, False, "", 0

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, attribute, parse_xml, tag_of, text_of
-from local_rag.index.parse.marks import PAGE, Level, counted, mark
+from local_rag.index.parse.marks import Level, counted, mark, numbers_a_page
 from local_rag.index.parse.office import deck
 from local_rag.index.parse.package import properties_of, xml_of
 from local_rag.index.parse.parsed_file import ParsedFile, Piece, Properties, headed, measured
@@ -151,7 +151,7 @@ def _add_headers(body: Any, styles: Any) -> None:
     texts = body.find("{*}text")
     for kind, at in (("header", 0), ("footer", -1)):
         for said in dict.fromkeys(" ".join("".join(each.itertext()).split()) for each in styles.iter(f"{{*}}{kind}")):
-            if texts is not None and not PAGE.fullmatch(said):
+            if texts is not None and not numbers_a_page(said):
                 paragraph = body.makeelement("p")
                 paragraph.text = f"{kind.title()}: {said}"
                 texts.insert(at if at == 0 else len(texts), paragraph)

@@ -32,8 +32,8 @@ _LONG_MARKDOWN = 5_000_000
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
 _MARKED = re.compile(
-    r"(?P<code>(?P<ticks>`+)(?!`).{1,2000}?(?<!`)(?P=ticks)(?!`)|\\[~<])"
-    r"|~~(?=[^\s~]).{1,2000}?(?<=[^\s~])~~(?!~) ?|<(?P<tag>del|s|strike)>.{1,2000}?</(?P=tag)> ?"
+    r"(?P<code>(?P<ticks>`+)(?!`).{1,1000}?(?<!`)(?P=ticks)(?!`)|\\[~<])"
+    r"|~~(?=[^\s~]).{1,1000}?(?<=[^\s~])~~(?!~) ?|<(?P<tag>del|s|strike)>.{1,1000}?</(?P=tag)> ?"
     r"|<sup>(?P<sup>[^<]{1,200})</sup>|<sub>(?P<sub>[^<]{1,200})</sub>",
     re.DOTALL | re.IGNORECASE,
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import attribute, tag_of, text_of, value
-from local_rag.index.parse.marks import CHECKED, PAGE, UNCHECKED, Level, counted, mark, numbered
+from local_rag.index.parse.marks import CHECKED, UNCHECKED, Level, counted, mark, numbered, numbers_a_page
 from local_rag.index.parse.package import Package, properties_of
 from local_rag.index.parse.parsed_file import Piece, headed, measured
 
@@ -72,7 +72,7 @@ class _Text:
         for kind, root, at in (("header", "hdr", 0), ("footer", "ftr", len(self.body))):
             lines = dict.fromkeys(map(self._line, self._all(kind, root)))
             for line in lines:
-                if not PAGE.fullmatch(line):
+                if not numbers_a_page(line):
                     self.body.insert(at, self._paragraph(f"{kind.title()}: {line}"))
 
     def _line(self, part: Any) -> str:
@@ -117,7 +117,7 @@ class _Text:
         for node in list(part.iter("*")):
             tag = tag_of(node)
             node.tail = None
-            node.text = (node.text or "").translate(_SIGNS) if tag == "t" else _TEXTS.get(tag)
+            node.text = _said(node, tag)
             if tag == "p":
                 tag = self._block(node)
             elif tag == "r":
@@ -127,14 +127,9 @@ class _Text:
                 merged = node.find("{*}tcPr/{*}vMerge")
                 if merged is not None and attribute(merged, "val") != "restart":
                     node.set("continued", "")
-            elif tag == "sym":
-                node.text = chr(int(attribute(node, "char") or "20", 16)).translate(_SIGNS)
-            elif tag == "checkbox" and tag_of(node.getparent()) == "ffdata":
-                ticks = {tag_of(each): attribute(each, "val") not in _OFF for each in node}
-                node.text = CHECKED if ticks.get("checked", ticks.get("default")) else UNCHECKED
             elif tag == "d":  # what an equation has in brackets
                 node.text, node.tail = value(node, "dPr/begChr") or "(", value(node, "dPr/endChr") or ")"
-            elif node.find(_NOT_THERE.get(tag, "x")) is not None:
+            elif tag in _NOT_THERE and node.find(_NOT_THERE[tag]) is not None:
                 tag = "del"
             node.tag = _HTML.get(tag, tag)
         mark(part)
@@ -186,6 +181,20 @@ class _Text:
         if is_new and self.lists[number].find("{*}lvlOverride/{*}startOverride") is not None:
             counts.pop(at, None)
         return counted(counts, levels, at)
+
+
+def _said(node: Any, tag: str) -> str:
+    """What a reader sees of an element by itself."""
+    if tag == "t":
+        return (node.text or "").translate(_SIGNS)
+    if tag == "sym":
+        return chr(int(attribute(node, "char") or "20", 16)).translate(_SIGNS)
+    if tag == "nary":
+        return value(node, "naryPr/chr") or "∫"
+    if tag == "checkbox" and tag_of(node.getparent()) == "ffdata":
+        ticks = {tag_of(each): attribute(each, "val") not in _OFF for each in node}
+        return CHECKED if ticks.get("checked", ticks.get("default")) else UNCHECKED
+    return _TEXTS.get(tag, "")
 
 
 def _first(sources: list[Any], path: str) -> str:
