@@ -26,7 +26,7 @@ from local_rag.index.parse.calendars import load_ics
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
-from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.office import load_pptx, load_rtf
 from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
@@ -45,6 +45,7 @@ from local_rag.index.parse.properties import iso_date, of_letter, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
+from local_rag.index.parse.word import load_docx
 from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
 
@@ -199,8 +200,7 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-dateutil
-    python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml markdown-it-py pypdfium2 python-calamine python-dateutil python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 
@@ -279,6 +279,9 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             documents.append(piece)
             holder = piece
             total += len(piece.text)
+            continue
+        if isinstance(piece, str):
+            unread.append(piece)
             continue
         name = _distinct(piece.name, names)
         try:

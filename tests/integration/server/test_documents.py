@@ -15,7 +15,6 @@ from support.serving import a_workspace, asking, marked, text_of
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
 from local_rag.index.parse.ocr import READERS
-from local_rag.index.store import reads
 from local_rag.server.answers import file_id
 from local_rag.text.citations import quotation
 from local_rag.text.sentences import Span
@@ -101,7 +100,7 @@ def quoted(client, path, quote, **where):
 
 def stored(client, path, document=0):
     with Index.open(client.workspace.settings.index_path) as index:
-        return index.read(reads.documents, str(path))[document].text
+        return index.store.documents(str(path))[document].text
 
 
 def test_files_are_listed_by_name_and_filtered_as_one_types(client, notes):
