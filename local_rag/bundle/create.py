@@ -39,8 +39,8 @@ from local_rag.engines.evaluator.evaluator import find
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.embed import weights
 from local_rag.index.index import Index
-from local_rag.index.store.checks import must_be_index
-from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.sqlite.checks import must_be_index
+from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.runtime.opening import missing, part_embedded
 from local_rag.runtime.written import enter
 from local_rag.text.display import format_bytes, plural
@@ -115,7 +115,7 @@ def create(
             name = f"indexes/{_slug(status.path.name)}/{DATABASE}"
             enter(settings.data_folder, "bundle", folder, index=status.path)
             display.say(f"copying the index {status.path.name}: {format_bytes(status.bytes)}")
-            snapshot(status.path, folder / name, display)
+            snapshot(settings.index_folder, folder / name, display)
             keep.add(name)
         for stored_model in ollama:
             keep |= _copy_ollama(stored_model, folder, display)
@@ -126,7 +126,7 @@ def create(
 
 def _index(settings: Settings, *, partial: bool) -> tuple[IndexStatus, str]:
     try:
-        must_be_index(settings.index_path)
+        must_be_index(settings.index_folder)
         status = Index.inspect(settings.index_path)
     except IndexMissing as error:
         raise missing(settings) from error

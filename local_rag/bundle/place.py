@@ -17,7 +17,7 @@ from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import LocalRagError, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
-from local_rag.index.store import folder as index_folder
+from local_rag.index.store.sqlite import folder as index_folder
 
 MODELS = "models.yaml"
 

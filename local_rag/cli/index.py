@@ -173,10 +173,11 @@ def status(
         with Index.open(existing_index(settings)) as opened:
             write_result({"digest": opened.content()}, [opened.content()], as_json=json)
         return 0
-    index_status = Index.inspect(existing_index(settings), outlined=True)
+    with Index.open(existing_index(settings)) as opened:
+        index_status, changed = opened.status(outlined=True), opened.changed()
     runtime = served_by(settings, index_status.fingerprint)
-    plain = to_plain(index_status) | {"runtime": runtime}
-    write_result(plain, [status_table(index_status, runtime, command_of(settings))], as_json=json)
+    plain = to_plain(index_status) | {"runtime": runtime, "changed": changed}
+    write_result(plain, [status_table(index_status, runtime, command_of(settings), len(changed))], as_json=json)
     return 0
 
 
@@ -276,6 +277,8 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
     if patterns:
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
         lines.append(f"Kept out from now on. To take that back: {sync} {again}")
+    elif keep_out and removed:
+        lines.append("No folder above is indexed, so it stays out until you name it again.")
     elif inside:
         its, it = ("Its", "it") if len(inside) == 1 else ("Their", "them")
         lines.append(

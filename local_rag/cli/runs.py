@@ -179,10 +179,10 @@ def delete(
 
 def _index_of(run: KeptRun) -> str:
     """The name of the index that a run asked, or its path where another index has that name by now."""
-    from local_rag.config.settings import index_path
+    from local_rag.config.settings import full_name, index_path
 
     name = str(run.conditions["index"]["name"])
-    return name if str(index_path(name, settings_of(None).data_folder).resolve()) == run.folder else run.folder
+    return name if full_name(index_path(name, settings_of(None).data_folder)) == run.folder else run.folder
 
 
 def _run(name: str) -> KeptRun:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from local_rag.core.documents import EVERYTHING, Catalog, Narrowing, WebResults
+from local_rag.core.documents import EVERYTHING, Catalog, FileChange, Narrowing, WebResults
 from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought, Usage
 
@@ -135,7 +135,7 @@ class Reranker(Protocol):
 
 class Evaluator(Protocol):
     """Reads question and passage together (a cross-encoder). It serves several threads, looks at `core.cancel` between
-    two batches, and remembers within one question what it has read (`question_memory.current()`).
+    two batches, and remembers within one question what it has read (`cancel.current().memory`).
     """
 
     @property
@@ -214,6 +214,10 @@ class Corpus(Protocol):
         """The files of which `within` leaves something, none where there are no files."""
         return ()
 
+    def changed(self, sources: Collection[str]) -> Mapping[str, FileChange]:
+        """Those of these files that are not on the disk as they were indexed, by size and time."""
+        return {}
+
     def path_labels(self, here: Path | None = None) -> Callable[[str], str]:
         """How a source is named to a person, whose current folder is `here` at a terminal."""
         return str
@@ -250,7 +254,7 @@ Style = Literal["short", "list", "steps", "table"]
 """How an answer is set out: running text, a list, numbered steps, or a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape:
     """What an answer is to look like: at most so many sentences (items, steps, rows), and how they are set out.
 
@@ -263,7 +267,7 @@ class Shape:
     refusal: str = NOT_IN_PASSAGES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnswerDelta:
     """A bit of an answer as it is written; the last one carries the usage of the whole.
 
@@ -275,7 +279,7 @@ class AnswerDelta:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rewrite:
     """Another query for a question, or the question made standalone; empty where the engine has none."""
 
@@ -283,7 +287,7 @@ class Rewrite:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """Which try at an answer this is, and what was wrong with the ones before it.
 
@@ -303,7 +307,7 @@ class Attempt:
     graded: tuple[Document, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One question of a chat and the answer it got."""
 

@@ -18,7 +18,7 @@ Check = Literal["both", "support", "usefulness"]
 """What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """One request to a language model, in the server's own figures; `seconds` is wall clock here.
 
@@ -41,7 +41,7 @@ class Call:
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Usage:
     """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
 
@@ -68,7 +68,7 @@ class Usage:
         return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2).
 
@@ -82,7 +82,7 @@ class Route:
     small_talk: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Need:
     """What an answer needs next: Retrieve of Self-RAG (table 1). `continue` only where passages are at hand.
 
@@ -95,7 +95,7 @@ class Need:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thought:
     """One sentence of reasoning towards an answer (IRCoT). `done`: the answer is there, nothing more is needed.
 
@@ -108,7 +108,7 @@ class Thought:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relevance:
     """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
 
@@ -123,7 +123,7 @@ class Relevance:
     shown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grade:
     """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
@@ -144,7 +144,7 @@ class Grade:
         object.__setattr__(self, "sentences", tuple(self.sentences))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graded:
     """A verdict: one per passage (with its `chunk_id` and file), one per check, one for the label an edge takes."""
 

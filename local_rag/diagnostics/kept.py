@@ -18,11 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.index.index import Index
-from local_rag.index.store import reads
-from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.runtime import fallback_corpus
 from local_rag.runtime.history import History
 from local_rag.runtime.history_file import FILE
@@ -65,10 +66,13 @@ def kept(settings: Settings) -> list[Kept]:
 
 
 def about(
-    everything: Iterable[Kept], files: Iterable[str] = (), folders: Sequence[str] = (), index: Path | None = None
+    everything: Iterable[Kept],
+    files: Iterable[str] = (),
+    folders: Sequence[str] = (),
+    index: IndexAddress | None = None,
 ) -> list[Kept]:
     """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
-    names, asked = set(files), str(index.resolve()) if index else ""
+    names, asked = set(files), full_name(index) if index else ""
     below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
     return [item for item in everything if asked in item.indexes or item.name in names or _quotes(item, names, below)]
 
@@ -120,7 +124,7 @@ def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
         item = Kept("fallback corpus", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
             with Index.open(database.parent) as index:
-                status, sources = index.status(), tuple(index.read(reads.paths))
+                status, sources = index.status(), tuple(index.store.paths())
             item = replace(item, at=status.last_sync, sources=sources, folder=next(iter(status.roots), ""))
         yield item
 

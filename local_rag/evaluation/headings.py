@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from local_rag.index.store.schema import Passage
+from local_rag.index.store.values import Passage
 from local_rag.text.display import is_page
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.sentences import Span, sentences

@@ -33,7 +33,7 @@ from local_rag.text.sentences import Span, sentences
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
-    from local_rag.index.store.schema import Passage
+    from local_rag.index.store.values import Passage
 
 USELESS = 8
 """Replies of a model in a row that cannot be used before it is asked no more."""

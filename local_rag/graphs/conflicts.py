@@ -11,6 +11,7 @@ from typing import Literal
 from langchain_core.documents import Document
 
 from local_rag.core.answer import Conflict, Position
+from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded, LocalRagError, Stopped
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded
@@ -31,7 +32,7 @@ def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[
     if deps.evaluator is None:
         return [], []
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             deps.cancel.check()
             sides = disagreeing(question, documents, deps.evaluator)
     except DeadlineExceeded:

@@ -53,12 +53,13 @@ class LocalDrawing(DrawableGraph):
         drawing = "\n".join(line.rstrip() for line in self.draw_ascii().splitlines())
         return "\n".join([drawing, "", *labels]).rstrip()
 
-    def mime_bundle(self) -> dict[str, Any]:
-        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
-        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.draw_mermaid().strip()}\n```"}
+    def mermaid(self) -> str:
+        """The graph as Mermaid text, every label on its edge."""
+        return self.draw_mermaid().strip()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return self.mime_bundle()
+        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
+        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.mermaid()}\n```"}
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
@@ -117,7 +118,7 @@ class LocalGraph(Compiled):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
-        return self.get_graph().mime_bundle()
+        return self.get_graph()._repr_mimebundle_()
 
 
 def _has_context() -> bool:

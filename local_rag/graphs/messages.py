@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.runnables.config import RunnableConfig, var_child_runnable_config
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph.message import push_message
 
 from local_rag.core.answer import Answer
@@ -19,7 +19,7 @@ from local_rag.core.events import Token
 
 def push_answer(answer: Answer) -> None:
     """The answer as one message, with what it is and what it cost."""
-    if _config() is not None:
+    if _is_heard():
         usage = answer.usage
         counted = UsageMetadata(
             input_tokens=usage.prompt_tokens,
@@ -27,14 +27,13 @@ def push_answer(answer: Answer) -> None:
             total_tokens=usage.prompt_tokens + usage.output_tokens,
         )
         about = {"status": answer.status, "model_name": answer.engine}
-        _push(
-            AIMessage(
-                content=answer.text,
-                id=f"answer-{uuid4().hex}",
-                response_metadata=about,
-                usage_metadata=counted if usage.calls else None,
-            )
+        message = AIMessage(
+            content=answer.text,
+            id=f"answer-{uuid4().hex}",
+            response_metadata=about,
+            usage_metadata=counted if usage.calls else None,
         )
+        push_message(message, state_key=None)
 
 
 class Drafts:
@@ -49,15 +48,11 @@ class Drafts:
         draft = token.attempt, token.candidate
         if token.restart or draft != self._draft:
             self._draft, self._id = draft, f"draft-{uuid4().hex}"
-        if token.text and _config() is not None:
-            _push(AIMessageChunk(content=token.text, id=self._id))
+        if token.text and _is_heard():
+            push_message(AIMessageChunk(content=token.text, id=self._id), state_key=None)
 
 
-def _config() -> RunnableConfig | None:
-    """That of the node which is running; None where nobody listens."""
+def _is_heard() -> bool:
+    """Whether somebody listens to the node that is running."""
     config = var_child_runnable_config.get()
-    return config if config and getattr(config.get("callbacks"), "handlers", None) else None
-
-
-def _push(message: AIMessage) -> None:
-    push_message(message, state_key=None)
+    return bool(config and getattr(config.get("callbacks"), "handlers", None))

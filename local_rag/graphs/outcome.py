@@ -23,7 +23,7 @@ LIKELY, LIKELY_USEFULNESS = 0.5, 4
 NOTHING = Draft("", (), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """What a question ends with, and why it is not accepted. The text of an abstention is empty."""
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import UsageError
-from local_rag.index.store import folder, reads, vectors, writes
-from local_rag.index.store.database import Database
-from local_rag.index.store.schema import EMBEDDING_PACE, TEXT_PACE, Root
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE, Root
 from local_rag.text.display import LONGEST_ABOUT, is_page, printable, summary
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
-
-if TYPE_CHECKING:
-    from local_rag.index.store.store import Store
 
 ABOUT = "about"
 """The row of `meta` with what a person said of the index."""
@@ -42,11 +37,11 @@ class IndexStatus:
     Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
     `text_pace` and `embedding_pace` are those of the last run of each phase, in passages per second, 0 where there was
     none; `seconds_left` is what the rest of the second takes at that pace, None where that is not known. `pages` of the
-    web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is walked. `about`
-    is what a person said of the index, `summary` what its catalog says.
+    web are no `files`; documents and chunks are of both, and `dated` documents say when they are from. `root_options`
+    are the `roots` and how each is walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
 
-    path: Path
+    path: IndexAddress
     files: int
     documents: int
     chunks: int
@@ -64,21 +59,22 @@ class IndexStatus:
     about: str
     summary: str
     embedded: int
+    dated: int
     text_pace: float
     embedding_pace: float
     seconds_left: float | None
 
 
-def inspect(db: Database, path: Path, outlined: bool) -> IndexStatus:
+def inspect(store: Store, outlined: bool) -> IndexStatus:
     """Its summary is read only where it is `outlined`, for that looks at every path."""
-    counts = reads.counts(db)
-    made, meta, roots = reads.settings(db), reads.meta(db), reads.roots(db)
+    counts = store.counts()
+    made, meta, roots = store.settings(), store.meta(), store.roots()
     synced = meta.get("last_sync")
     text_pace, pace = (float(meta.get(name, 0)) for name in (TEXT_PACE, EMBEDDING_PACE))
     return IndexStatus(
-        path=path,
+        path=store.address,
         **counts._asdict(),
-        bytes=size(db, path),
+        bytes=store.size(),
         embedder=made.embedder,
         fingerprint=made.fingerprint,
         dimension=made.dimension,
@@ -86,26 +82,20 @@ def inspect(db: Database, path: Path, outlined: bool) -> IndexStatus:
         chunk_overlap=made.overlap,
         roots=tuple(root.path for root in roots),
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
-        cache_fresh=not vectors.is_due(db),
+        cache_fresh=store.is_fresh(),
         root_options=tuple(roots),
         about=meta.get(ABOUT, ""),
-        summary=summary(outline(db)) if outlined else "",
+        summary=summary(outline(store)) if outlined else "",
         text_pace=text_pace,
         embedding_pace=pace,
         seconds_left=max(0, counts.chunks - counts.embedded) / pace if pace else None,
     )
 
 
-@singledispatch
-def size(db: Database, path: Path) -> int:
-    """Bytes on disk."""
-    return folder.size(path)
-
-
-def catalog(db: Database) -> Catalog:
+def catalog(store: Store) -> Catalog:
     """The titles, the headings and the words that are most frequent in a sample, one word of each stem."""
     titles, headings, counts = Counter[str](), Counter[str](), Counter[str]()
-    for passage in reads.passages(db, reads.sample(db, "chunks", _SAMPLE)):
+    for passage in store.passages(store.sample(_SAMPLE)):
         titles[passage.title] += 1
         headings[passage.heading.rpartition(" > ")[2]] += 1
         counts.update({word for word in content_words(passage.text) if word.isalpha() and len(word) > 2})
@@ -113,27 +103,27 @@ def catalog(db: Database) -> Catalog:
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
         terms.setdefault(stem(word), word)
     return replace(
-        outline(db),
+        outline(store),
         titles=tuple(name for name, _ in titles.most_common() if name)[:_TITLES],
         headings=tuple(name for name, _ in headings.most_common() if name and name not in titles)[:_TITLES],
         terms=tuple(filter(None, terms.values()))[:_TERMS],
     )
 
 
-def outline(db: Database) -> Catalog:
+def outline(store: Store) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
-    files, pages, documents, chunks, _ = reads.counts(db)
-    paths = reads.paths(db)
+    files, pages, documents, chunks, *_ = store.counts()
+    paths = store.paths()
     folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
     kinds = Counter("web page" if is_page(path) else Path(path).suffix.lower() or "no suffix" for path in paths)
     return Catalog(
         documents,
         chunks,
         files=files + pages,
-        about=reads.meta(db).get(ABOUT, ""),
+        about=store.meta().get(ABOUT, ""),
         folders=tuple(name for name, _ in folders.most_common(_FOLDERS) if name),
         kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()),
-        topics=tuple(dict.fromkeys(title or Path(path).name for title, path in reads.titles(db, TOPICS))),
+        topics=tuple(dict.fromkeys(title or Path(path).name for title, path in store.titles(TOPICS))),
     )
 
 
@@ -148,5 +138,5 @@ def set_about(store: Store, about: str) -> None:
             f"a description has at most {LONGEST_ABOUT} characters, and this one has {len(line):,}",
             hint='local-rag index --about "what the files are about, in a sentence or two"',
         )
-    with store.writing() as db:
-        writes.set_meta(db, {ABOUT: line})
+    with store.writing():
+        store.set_meta({ABOUT: line})

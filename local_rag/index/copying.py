@@ -2,51 +2,46 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core import cancel
-from local_rag.core.documents import Heading, LoadedDocument, ReadLine
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import UsageError
-from local_rag.index import stores
 from local_rag.index.catalog import ABOUT
-from local_rag.index.store import checks, reads, vectors, writes
-from local_rag.index.store.database import IN, Database, array
-from local_rag.index.store.schema import EMBEDDING_PACE, TEXT_PACE, Failure, FileRow, Root
-from local_rag.index.store.store import Store
+from local_rag.index.prepare import digest
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.matrices import matrix_of
+from local_rag.index.store.opening import check_settings, created, opened
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE, StoredDocument
+from local_rag.index.sync.embed import Embedding
 from local_rag.index.sync.report import Pace, Progress
 from local_rag.text.chunking import Chunk
+from local_rag.text.display import plural
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Vectors
 
 AT_ONCE = 500
 """Passages after which a transaction ends; a file is never parted."""
 
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
-Vector = tuple[bytes, bytes | None]
 
-
-class _File(NamedTuple):
-    """A file with its documents, and the vectors of its chunks by their keys."""
-
-    row: FileRow
-    documents: list[tuple[LoadedDocument, list[Chunk]]]
-    vectors: dict[str, Vector]
-
-
-def copy(source: Path, target: Path, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
     """Copy the index in one place into another, where it is made; files copied, and files that were there already.
 
     What a stop leaves is gone on with. Raises UsageError where the target holds other files, IndexMismatch where
     another embedder or chunking made it, and what the stores raise.
     """
-    ours = stores.opened(source)
-    made = ours.read(reads.settings)
-    theirs = stores.created(target, made)
+    ours = opened(source)
+    made = ours.settings()
+    theirs = created(target, made)
     try:
-        theirs.read(checks.check_settings, target, made)
+        check_settings(theirs, made)
         with theirs.locked(alone=True):
             return _copied(ours, theirs, progress)
     finally:
@@ -55,31 +50,40 @@ def copy(source: Path, target: Path, progress: Callable[[Progress], None]) -> tu
 
 
 def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) -> tuple[int, int]:
-    states, known = ours.read(_states), theirs.read(_states)
+    states, known = ours.states(), theirs.states()
     if others := known.keys() - states.keys():
         raise UsageError(
-            f"the index at {theirs.folder} holds other files, such as {min(others)}",
+            f"the index at {theirs.address} holds other files, such as {min(others)}",
             hint="copy into an index that is not there yet",
         )
     todo = [path for path, state in states.items() if known.get(path) != state]
+    if waiting := len(ours.pending()):
+        raise UsageError(
+            f"{plural(waiting, 'passage')} of the index at {ours.address} have no vector yet",
+            hint=f"local-rag index --index {index_name(ours.address)}",
+        )
     pace, done = Pace(len(todo)), 0
     for batch in _batches(todo, states):
         cancel.check()
-        files = ours.read(_files, batch)
-        with theirs.writing() as db:
-            for file in files:
-                writes.write(db, file.row, file.documents)
-            _set_vectors(db, {key: known for file in files for key, known in file.vectors.items()})
+        with theirs.writing():
+            for path in batch:
+                row, spans = ours.file(path), ours.spans(path)
+                assert row is not None
+                of_document = [
+                    (document, [Chunk(*span[2:]) for span in spans if span[1] == document.id])
+                    for document in ours.documents(path)
+                ]
+                theirs.replace(row, [(_loaded(document), chunks) for document, chunks in of_document])
         done += len(batch)
         progress(pace.progress(done, done, len(todo), done, batch[-1]))
-    roots, failures, reported, meta = ours.read(_about)
-    with theirs.writing() as db:
-        writes.set_roots(db, roots)
-        writes.set_failures(db, failures)
-        writes.set_reported(db, reported)
-        writes.set_meta(db, {name: meta[name] for name in _META if name in meta})
-    theirs.refresh()
-    theirs.replaced_earlier()
+    Embedding(theirs, _Known(ours), None).run()
+    meta = ours.meta()
+    with theirs.writing():
+        theirs.set_roots(ours.roots())
+        for failure in ours.failures().values():
+            theirs.set_failure(failure)
+        theirs.set_reported(ours.reported())
+        theirs.set_meta({name: meta[name] for name in _META if name in meta})
     return len(todo), len(states) - len(todo)
 
 
@@ -95,52 +99,27 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
         yield batch
 
 
-def _about(db: Database) -> tuple[list[Root], list[Failure], set[tuple[str, str]], dict[str, str]]:
-    return reads.roots(db), list(reads.failures(db).values()), reads.reported(db), reads.meta(db)
+class _Known:
+    """Embeds texts as the index did that they are copied from."""
+
+    def __init__(self, store: Store) -> None:
+        made = store.settings()
+        self.name, self.fingerprint, self.dimension, self.window = made.embedder, made.fingerprint, made.dimension, 0
+        self._store = store
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        of_headers = self._store.header_vectors(texts)
+        known = self._store.vectors(map(digest, texts))
+        rows = [of_text or of_headers.get(text, b"") for text, of_text in zip(texts, known, strict=True)]
+        return matrix_of(rows, self.dimension)
+
+    embed_queries = embed_documents
+
+    def token_ends(self, text: str) -> list[int]:
+        raise NotImplementedError
 
 
-def _states(db: Database) -> dict[str, tuple[str, int, int]]:
-    """Of each file its SHA-256, its chunks and those that have their vectors; what holds others comes first."""
-    rows = db.execute(
-        "SELECT path, sha256, count(chunks.id), count(embedded.chunk) FROM files"
-        " LEFT JOIN documents ON documents.file = files.id LEFT JOIN chunks ON chunks.document = documents.id"
-        " LEFT JOIN embedded ON embedded.chunk = chunks.id GROUP BY files.id ORDER BY container, path"
-    )
-    return {path: (sha256, chunks, known) for path, sha256, chunks, known in rows}
-
-
-def _files(db: Database, paths: list[str]) -> list[_File]:
-    return [_file(db, path) for path in paths]
-
-
-def _file(db: Database, path: str) -> _File:
-    row = reads.file_row(db, path)
-    assert row is not None
-    documents: list[tuple[LoadedDocument, list[Chunk]]] = []
-    keys: dict[int, str] = {}
-    columns = "documents.id, text, title, page, headings, lines, url, author, date, subject"
-    sql = f"SELECT {columns} FROM documents JOIN files ON files.id = file WHERE path = ? ORDER BY documents.id"
-    for number, text, title, page, headings, lines, *about in db.execute(sql, (path,)).fetchall():
-        outline = tuple(Heading(*heading) for heading in json.loads(headings))
-        of_chunks = 'SELECT id, key, start, "end", heading FROM chunks WHERE document = ? ORDER BY id'
-        rows = db.execute(of_chunks, (number,)).fetchall()
-        keys |= {chunk: key for chunk, key, *_ in rows}
-        chunks = [Chunk(start, end, heading) for _, _, start, end, heading in rows]
-        read = tuple(ReadLine(*line) for line in json.loads(lines))
-        documents.append((replace(LoadedDocument(text, title, page, outline, *about), lines=read), chunks))
-    known = db.execute(f"{vectors.embedded(db)} WHERE e.chunk {IN}", (array(keys),))
-    found = {keys[chunk]: (of_text, of_header) for chunk, of_text, of_header in known}
-    return _File(row, documents, found)
-
-
-def _set_vectors(db: Database, known: dict[str, Vector]) -> None:
-    """Store vectors by the keys of their chunks."""
-    if not known:
-        return
-    import numpy as np
-
-    rows = db.execute(f"SELECT id, key, header FROM chunks WHERE key {IN}", (array(known),)).fetchall()
-    texts = {chunk: np.frombuffer(known[key][0], dtype="<f4") for chunk, key, _ in rows}
-    of_headers = {header: known[key][1] for _, key, header in rows}
-    headers = {header: np.frombuffer(each, dtype="<f4") for header, each in of_headers.items() if header and each}
-    writes.set_vectors(db, list(texts), texts, headers)
+def _loaded(document: StoredDocument) -> LoadedDocument:
+    about = (document.url, document.author, document.date, document.subject)
+    loaded = LoadedDocument(document.text, document.title, document.page, document.outline, *about)
+    return replace(loaded, lines=document.lines)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
+from local_rag.text.identifiers import searchable
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.index.store.schema import Passage
+    from local_rag.index.store.values import Passage
 
 _OPERATOR = re.compile(
     r"(?<![^\s(])(?P<minus>-?)(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»)(?![^\W_])"
@@ -77,7 +78,7 @@ def obeys(passage: Passage, wanted: Narrowing) -> bool:
     """
     if not (wanted.phrases or wanted.without):
         return True
-    text = "\n".join(map(_spaced, (passage.text, passage.heading, passage.title)))
+    text = "\n".join(_spaced(searchable(each)) for each in (passage.text, passage.heading, passage.title))
     return all(_spaced(phrase) in text for phrase in wanted.phrases) and not any(
         _spaced(phrase) in text for phrase in _sensible(wanted.without)
     )

@@ -1,26 +1,22 @@
-"""What a filter leaves of an index, or which of its conditions leaves nothing: conditions on documents, as SQL."""
+"""What a person narrows a search to, as conditions on the documents of an index, or which of them leaves nothing."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import singledispatch
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from local_rag.core.documents import Narrowing, first_day
+from local_rag.core.documents import MEMBER, Narrowing, first_day
 from local_rag.core.errors import UsageError
-from local_rag.index.store.database import IN, Database, array
-from local_rag.index.store.folder import index_name
-from local_rag.index.store.full_text import phrases_in
-from local_rag.text.display import is_page, is_url, joined, normal, shorten, those_there
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import Conditions
+from local_rag.text.display import composed, is_page, is_url, joined, normal, shorten, those_there
 from local_rag.text.words import words
-
-if TYPE_CHECKING:
-    from local_rag.index.store.vectors import Ids
 
 KINDS = {
     "mail": (".eml", ".mbox", ".msg"),
@@ -33,126 +29,77 @@ KINDS = {
 }
 """A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 
-LISTED = 2_000
-"""Documents of which all chunks are listed: to list 1,000,000 chunks takes seconds."""
-
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
-_DAY = (
-    "CASE WHEN d.date LIKE '%T%' THEN date(d.date, 'localtime') WHEN d.date != '' THEN d.date ELSE"
-    " (SELECT date(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END, 'unixepoch', 'localtime')"
-    " FROM files WHERE files.id = d.file) END"
-)
-"""The date of a document, which may lack its day or its month; that of its file where it has none (of a page of the web
-when it was fetched). Moments are days by the clocks here.
-"""
-
 _GLOB = re.compile(r"[*?]")
-
-Condition = tuple[str, list[object]]
-"""SQL over `documents` d, and the values of its parameters."""
+_BELOW = f"(?:(?:/|{MEMBER}).*)?"
+"""What lies in a folder, or is attached to a mail."""
 
 
 class NothingLeft(UsageError):
     """No document of an index meets all conditions."""
 
 
-class Selection(NamedTuple):
-    """What a filter leaves of an index: ids of `documents` (n,), and of `chunks` (m,) where few documents are left or
-    phrases were wanted, each ascending; None where they are not listed. `share` is that of the documents.
+def conditions(store: Store, wanted: Narrowing) -> Conditions:
+    """What a narrowing asks of the documents of an index. Raises NothingLeft where its files, types, dates or authors
+    leave nothing, for the first of them that does, with what there is.
     """
-
-    documents: Ids | None
-    chunks: Ids | None
-    share: float
-
-    def kept(self, db: Database, chunks: Sequence[int]) -> list[int]:
-        """Those of these chunks that are left, in their order."""
-        if self.chunks is not None:
-            return _members(chunks, chunks, self.chunks)
-        sql = f"SELECT id, document FROM chunks WHERE id {IN}"
-        document = dict(db.execute(sql, [array(chunks)]))
-        assert self.documents is not None
-        return _members(chunks, [document.get(chunk, 0) for chunk in chunks], self.documents)
-
-
-def _members(chunks: Sequence[int], ids: Sequence[int], known: Ids) -> list[int]:
-    """The chunks whose ids are known; the known ones ascend."""
-    import numpy as np
-
-    wanted = np.array(ids, dtype=np.int64)
-    is_known = np.searchsorted(known, wanted, "right") > np.searchsorted(known, wanted)
-    return [chunk for chunk, kept in zip(chunks, is_known.tolist(), strict=True) if kept]
-
-
-def selection(db: Database, folder: Path, wanted: Narrowing) -> Selection:
-    """What a filter leaves. Raises NothingLeft where its files, types, dates or authors leave nothing; phrases that
-    occur nowhere leave no chunk.
-    """
-    where, values = _conditions(db, folder, wanted)
-    in_chunks = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
-    matching, phrases = phrases_in(db, wanted.phrases)
-    if matching:
-        return Selection(None, _ids(db, f"{in_chunks} AND {matching}", [*values, phrases]), 1.0)
-    documents = _ids(db, f"SELECT d.id FROM documents d WHERE {where}", values)
-    (count,) = db.execute("SELECT count(*) FROM documents").fetchone()
-    chunks = _ids(db, in_chunks, values) if len(documents) <= LISTED else None
-    return Selection(documents, chunks, len(documents) / count)
-
-
-def _ids(db: Database, sql: str, values: Sequence[object]) -> Ids:
-    import numpy as np
-
-    return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
-
-
-def selected_files(db: Database, folder: Path, wanted: Narrowing) -> list[int]:
-    """The ids of the files of which a filter leaves something. Raises NothingLeft."""
-    where, values = _conditions(db, folder, wanted)
-    return [row[0] for row in db.execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", values)]
-
-
-def _conditions(db: Database, folder: Path, wanted: Narrowing) -> Condition:
-    """All conditions on documents as one. Raises NothingLeft for the first that leaves none, with what there is."""
-    where, values, named = "true", list[object](), "no indexed document"
-    for condition, part in (
-        (_of_patterns, Narrowing(within=wanted.within)),
-        (_of_types, Narrowing(types=wanted.types)),
-        (_by, Narrowing(authors=wanted.authors)),
-        (_dated, Narrowing(after=wanted.after, before=wanted.before)),
+    asked, named = Conditions(), "no indexed document"
+    for part, of_part in (
+        (Narrowing(within=wanted.within), _of_patterns),
+        (Narrowing(types=wanted.types), _of_types),
+        (Narrowing(authors=wanted.authors), _by),
+        (Narrowing(after=wanted.after, before=wanted.before), _dated),
     ):
         if not part:
             continue
         try:
-            sql, more = condition(db, part)
-            where, values = f"{where} AND {sql}", values + more
-            if db.execute(f"SELECT 1 FROM documents d WHERE {where} LIMIT 1", values).fetchone() is None:
+            asked = of_part(store, part, asked)
+            if not store.any_document(asked):
                 raise NothingLeft(f"{named} is {part.described()}")
         except NothingLeft as error:
-            raise NothingLeft(str(error), hint=f"local-rag files --index {index_name(folder)}") from None
+            raise NothingLeft(str(error), hint=f"local-rag files --index {index_name(store.address)}") from None
         named += f" {part.described()}"
-    return where, values
+    return replace(asked, phrases=wanted.phrases)
 
 
-def _of_patterns(db: Database, wanted: Narrowing) -> Condition:
-    files = dict(db.execute("SELECT path, id FROM files"))
+def _of_patterns(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
+    files = store.paths()
     chosen = matching(files, wanted.within)
     if not chosen:
         raise NothingLeft(f"no indexed file matches {joined(map(repr, wanted.within), 'or')}")
-    return f"d.file {IN}", [array(files[path] for path in chosen)]
+    return replace(asked, files={files[path] for path in chosen})
 
 
-def _of_types(db: Database, wanted: Narrowing) -> Condition:
-    files = dict(db.execute("SELECT path, id FROM files"))
+def _of_types(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
+    files = store.paths()
     suffixes = {suffix for kind in wanted.types for suffix in (f".{kind}", *KINDS.get(kind, ()))}
     pages = not {"html", "web"}.isdisjoint(wanted.types)
-    chosen = [number for path, number in files.items() if _suffix(path) in suffixes or (pages and is_page(path))]
+    chosen = {
+        number
+        for path, number in files.items()
+        if suffixes.intersection(map(_suffix, path.split(MEMBER))) or (pages and is_page(path))
+    }
     if not chosen:
         known = Counter(sorted(_suffix(path).removeprefix(".") or "no suffix" for path in files))
         there = _there([f"{suffix} ({count:,})" for suffix, count in known.most_common()])
         raise NothingLeft(f"no indexed file is of type {joined(map(repr, wanted.types), 'or')}: {there}")
-    return f"d.file {IN}", [array(chosen)]
+    return replace(asked, files=chosen if asked.files is None else chosen.intersection(asked.files))
+
+
+def _by(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
+    known = store.authors()
+    names = [set(words(name)) for name in wanted.authors]
+    chosen = [author for author in known if any(name and name.issubset(words(author)) for name in names)]
+    if not chosen:
+        there = _there([repr(shorten(author, 40)) for author in known])
+        raise NothingLeft(f"no indexed document is by {joined(map(repr, wanted.authors), 'or')}: {there}")
+    return replace(asked, authors=chosen)
+
+
+def _dated(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
+    return replace(asked, after=first_day(wanted.after or "0001"), before=first_day(wanted.before or "9999"))
 
 
 def _suffix(path: str) -> str:
@@ -160,33 +107,8 @@ def _suffix(path: str) -> str:
     return PurePosixPath((urlsplit(path).path if is_page(path) else path).replace("\\", "/")).suffix.lower()
 
 
-def _by(db: Database, wanted: Narrowing) -> Condition:
-    known = [row[0] for row in db.execute("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")]
-    names = [set(words(name)) for name in wanted.authors]
-    chosen = [author for author in known if any(name and name.issubset(words(author)) for name in names)]
-    if not chosen:
-        there = _there([repr(shorten(author, 40)) for author in known])
-        raise NothingLeft(f"no indexed document is by {joined(map(repr, wanted.authors), 'or')}: {there}")
-    return f"d.author {IN}", [array(chosen)]
-
-
 def _there(names: Sequence[str]) -> str:
     return those_there(names[:SUGGESTED]) + " and others" * (len(names) > SUGGESTED)
-
-
-@singledispatch
-def day_of(db: Database) -> str:
-    """SQL for the date of a document d."""
-    return _DAY
-
-
-def _dated(db: Database, wanted: Narrowing) -> Condition:
-    """From `after` on and before `before`. Of a partial date any day of it counts: its last day is compared with the
-    first border, its first with the last.
-    """
-    of_day = "day >= substr(?, 1, length(day)) AND day || substr('0000-01-01', length(day) + 1) < ?"
-    borders: list[object] = [first_day(wanted.after or "0001"), first_day(wanted.before or "9999")]
-    return f"EXISTS (SELECT 1 FROM (SELECT {day_of(db)} AS day) AS dated WHERE {of_day})", borders
 
 
 # --- patterns of paths
@@ -200,13 +122,15 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
     `--in 'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count
     only where a pattern that heeds them matches something. Raises UsageError for what can be no path.
     """
-    posix = {path: path.replace("\\", "/") for path in paths}
+    posix = {path: composed(path.replace("\\", "/")) for path in paths}
     matched: set[str] = set()
     for pattern in within:
         readings = (
             {path for path, name in posix.items() if regex.fullmatch(name)}
             for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
-            for regex in (re.compile(f"{reading}(?:/.*)?", flags) for reading in _readings(pattern))
+            for regex in (
+                re.compile(composed(f"{reading}(?:(?:/|{MEMBER}).*)?"), flags) for reading in _readings(pattern)
+            )
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())

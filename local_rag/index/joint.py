@@ -9,13 +9,14 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from local_rag.core.documents import Catalog, Narrowing
+from local_rag.config.server_index import IndexAddress
+from local_rag.core.documents import Catalog, FileChange, Narrowing
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.folder import index_name
-from local_rag.index.store.schema import IndexedFile, Stored
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.values import IndexedFile, Stored
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTED = ("files", "documents", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
+_COUNTED = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
 _SUMMED = ("documents", "chunks", "files")
@@ -47,8 +48,8 @@ class JointIndex:
         self._indexes = list(indexes.values())
 
     @property
-    def path(self) -> Path:
-        """The folder of the first."""
+    def path(self) -> IndexAddress:
+        """Where the first is."""
         return self._indexes[0].path
 
     def close(self) -> None:
@@ -116,6 +117,9 @@ class JointIndex:
             for name, index in self._named.items()
             for line in index.waiting_notes()
         ]
+
+    def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
+        return {path: became for index in self._indexes for path, became in index.changed(sources).items()}
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         return self._filtered(lambda _, index: index.files(within))

@@ -13,8 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from local_rag.index.store.database import Database
-from local_rag.index.store.full_text import is_rare_elsewhere, named_like
+from local_rag.index.store.protocol import Store
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import stem, words
@@ -37,8 +36,11 @@ _READ = 50
 _OPENING = 30
 """Passages of a document among which its abstract is looked for."""
 
-_FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
-"""FY2022, SS2024: the letters before a year."""
+_PARTS = re.compile(r"'s\Z|(?<=[^\W\d_]{3})(?=\d)|\A[a-z]{2}(?=(?:19|20)\d\d\Z)|(?<=\Aq[1-4])'?(?=(?:19|20)\d\d\Z)")
+"""Where a word of a question is more than one of a name: Boeing's, PEP8, FY2022, Q22023 and Q2'2023."""
+
+_FISCAL = re.compile(r"\Afy(?=\d\d\Z)")
+"""FY22 is 2022 in a name."""
 
 _KINDS = frozenset(
     """document file paper report book booklet article page letter mail email message note text pdf docx presentation
@@ -69,21 +71,13 @@ class NamedDocument:
     titled: tuple[str, ...]
     said: tuple[str, ...] = ()
 
-    def chunks(self, db: Database) -> list[tuple[int, str]]:
-        """(chunk, heading) of all its passages, in the order of the text."""
-        sql = (
-            "SELECT chunks.id, heading FROM documents JOIN chunks ON document = documents.id"
-            " WHERE file = ? AND title = ? ORDER BY documents.id, start"
-        )
-        return db.execute(sql, (self.file, self.title)).fetchall()
 
-
-def named_documents(db: Database, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
+def named_documents(store: Store, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
     """The documents that a question names, and its form where it asks about one."""
     form = document_question(question)
-    if form and (named := _best(db, form.name)):
+    if form and (named := _best(store, form.name)):
         return named, form
-    return _mentioned(db, question), form if form and form.asks == "content" else None
+    return _mentioned(store, question), form if form and form.asks == "content" else None
 
 
 def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
@@ -95,12 +89,12 @@ def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
     return list(dict.fromkeys([*opening[:1], *abstract, *opening]))[:FRONT] if content else opening[:1]
 
 
-def _best(db: Database, name: str) -> list[NamedDocument]:
+def _best(store: Store, name: str) -> list[NamedDocument]:
     """The documents that have the most of a name's words, and the least besides; several of "PEP 451 and PEP 669"."""
     spoken = _spoken(name)
     kinds = {word for word in spoken if word in _KINDS or stem(word) in _KINDS}
     ranked: dict[tuple[float, int, float], list[NamedDocument]] = {}
-    for document in _candidates(db, spoken):
+    for document in _candidates(store, spoken):
         held = _held(document.name + document.titled, spoken)
         covered = len(held) / max(1, len(held) + len([word for word in spoken if word not in kinds.union(held)]))
         if covered >= COVERED and (len(held) == len(spoken) or not kinds.issuperset(held)):
@@ -111,17 +105,17 @@ def _best(db: Database, name: str) -> list[NamedDocument]:
         return []
     rank = _, count, complete = max(ranked)
     best = ranked[rank]
-    is_name = count > 1 or complete == 1 or _is_rare(db, best[0].said[0], best)
+    is_name = count > 1 or complete == 1 or _is_rare(store, best[0].said[0], best)
     return best if is_name and len(best) <= MOST else []
 
 
-def _mentioned(db: Database, question: str) -> list[NamedDocument]:
+def _mentioned(store: Store, question: str) -> list[NamedDocument]:
     """The documents whose whole name or title is said, else those with a telling word of their file's name.
 
     Single words of titles are what passages are about (SciFact: preferring them costs .08 of nDCG@10).
     """
     spoken = _spoken(question)
-    candidates = _candidates(db, spoken)
+    candidates = _candidates(store, spoken)
     stems = f" {' '.join(map(stem, spoken))} "
     whole = [
         replace(document, said=_held(part, spoken))
@@ -133,34 +127,32 @@ def _mentioned(db: Database, question: str) -> list[NamedDocument]:
         return _fullest(whole)
     telling = _written_as_names(question)
     held_by = [replace(document, said=_held(document.name, spoken)) for document in candidates]
-    held_by = [document for document in held_by if telling.intersection(document.said)]
-    best = _fullest(held_by)
-    names = telling.intersection(best[0].said) if best else ()
-    rare = any(_is_rare(db, word, [document for document in held_by if word in document.said]) for word in names)
-    return best if rare else []
+    names = {word for document in held_by for word in telling.intersection(document.said) if len(word) > 1}
+    rare = {word for word in names if _is_rare(store, word, [each for each in held_by if word in each.said])}
+    return _fullest([document for document in held_by if rare.intersection(document.said)])
 
 
 def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
     """Those of which the most words are said, unless they are too many to mean one."""
-    most = max((len(document.said) for document in documents), default=0)
-    fullest = [document for document in documents if len(document.said) == most]
+    most = max((len({*document.said}) for document in documents), default=0)
+    fullest = [document for document in documents if len({*document.said}) == most]
     return fullest if len(fullest) <= MOST else []
 
 
-def _candidates(db: Database, spoken: Sequence[str]) -> list[NamedDocument]:
+def _candidates(store: Store, spoken: Sequence[str]) -> list[NamedDocument]:
     """Documents whose name or title has one of these words."""
     terms = dict.fromkeys([*spoken, *map("".join, pairwise(spoken))])
-    rows = named_like(db, terms, _READ)
+    rows = store.named_like(terms, _READ)
     return [NamedDocument(file, title, _stems(name), _stems(titled)) for file, title, name, titled in rows]
 
 
 def _stems(text: str) -> tuple[str, ...]:
-    return tuple(stem(word) for word in words(text) if word not in STOP_WORDS)
+    return tuple(dict.fromkeys(stem(word) for word in _spoken(text)))
 
 
 def _spoken(name: str) -> list[str]:
     """The words of a name as they are compared."""
-    every = [_FISCAL.sub("", word) for word in words(name)]
+    every = [_FISCAL.sub("20", part) for word in words(name) for part in _PARTS.split(word) if part]
     bare = [word.lstrip("0") or "0" if word.isdecimal() else word for word in every]
     return [word for word in bare if word not in STOP_WORDS or word == "may"] or bare
 
@@ -177,6 +169,6 @@ def _written_as_names(question: str) -> set[str]:
     return {word for each in written if not each.islower() or any(map(str.isdigit, each)) for word in _spoken(each)}
 
 
-def _is_rare(db: Database, word: str, documents: Sequence[NamedDocument]) -> bool:
+def _is_rare(store: Store, word: str, documents: Sequence[NamedDocument]) -> bool:
     """Whether the passages of other files than these hardly hold a word."""
-    return is_rare_elsewhere(db, f'"{word}"', {document.file for document in documents}, ORDINARY)
+    return store.is_rare_elsewhere(word, {document.file for document in documents}, ORDINARY)

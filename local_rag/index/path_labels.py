@@ -1,4 +1,4 @@
-"""Short names of indexed files: notes/lease.pdf, from the name of the indexed folder on."""
+"""Short names of indexed files: notes/lease.pdf, from the name of the indexed folder on; in a terminal a path."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PathLabel = Callable[[str], str]
 class PathLabels:
     """Maps the path of an indexed file to a label that means this file after --in, from any working directory.
 
-    Shown by `home_path` are URLs, files outside of the indexed folders, and those of folders of one name; so is a file
-    where another one lies at the label as seen from `here`, the current folder of a person at a terminal.
+    A person at a terminal, whose current folder is `here`, gets a path that opens the file from there. Shown by
+    `home_path` are also URLs, files outside of the indexed folders, and those of folders of one name.
     """
 
     def __init__(self, roots: Iterable[str], here: Path | None = None) -> None:
@@ -26,9 +26,6 @@ class PathLabels:
     def __call__(self, source: str) -> str:
         path = Path(source)
         root = next((above for above in path.parents if above in self._roots), None)
-        if root is None or is_url(source) or self._names[root.name] > 1:
+        if self._here or root is None or is_url(source) or self._names[root.name] > 1:
             return home_path(source, self._here)
-        label = Path(root.name, path.relative_to(root))
-        seen = self._here and self._here / label
-        is_another = seen and seen.exists() and seen.resolve() != path.resolve()
-        return home_path(source, self._here) if is_another else on_one_line(label.as_posix())
+        return on_one_line(Path(root.name, path.relative_to(root)).as_posix())

@@ -5,22 +5,20 @@ All of it reads one snapshot of the index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.core import cancel
 from local_rag.core.documents import Narrowing
 from local_rag.index.exact_words import obeys
-from local_rag.index.filters import Selection, selection
+from local_rag.index.filters import conditions
 from local_rag.index.named_documents import front, named_documents
-from local_rag.index.store import reads, vectors
-from local_rag.index.store.checks import check_settings
-from local_rag.index.store.database import Database
-from local_rag.index.store.full_text import Frequencies, Ranking, Words, words_of
-from local_rag.index.store.vectors import Candidates
+from local_rag.index.store.cache import Cache
+from local_rag.index.store.matrices import with_headers
+from local_rag.index.store.opening import check_settings
+from local_rag.index.store.values import Filter
 from local_rag.text.display import is_page
 from local_rag.text.near_duplicates import Distinct
 
@@ -28,15 +26,14 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Embedder, Vectors
-    from local_rag.index.store.schema import IndexSettings, Passage
-    from local_rag.index.store.store import Store
-    from local_rag.index.store.vectors import Ids
+    from local_rag.index.store.protocol import Store
+    from local_rag.index.store.values import IndexSettings, Passage
 
 Mode = Literal["hybrid", "dense", "words"]
 
-SPARSE = 0.5
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions
-about PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
+SPARSE = 1.0
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1; docs/measurements.md has the figures
+of others."""
 
 NAMED = 2.0
 """The least score of a passage of a document that the query names: more than cosine and BM25 come to."""
@@ -48,10 +45,8 @@ near-duplicates are taken rather than others looked for."""
 _READ = 20
 """Passages whose texts are read at once, at least."""
 
-FEW, MOST = 20_000, 20
-"""Chunks of a filter whose ids FAISS and FTS5 are given; how many times as many of all are ranked by words, at most,
-where a filter leaves more.
-"""
+_DEEPEST = 20_000
+"""Candidates among which those are looked for that the query does not leave out."""
 
 
 @dataclass(frozen=True)
@@ -76,51 +71,42 @@ class Searcher:
 
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder) -> None:
         self._store, self._settings, self._embedder = store, settings, embedder
-        self._frequencies = Frequencies()
-        self._last_filter: tuple[object, Selection | None] = (None, None)
+        self._cache = Cache()
 
     def search(self, request: Request) -> list[Document]:
         """The best passages, best first. Raises UsageError if the filter leaves nothing."""
         cancel.check()
-        return self._store.search(self._passages, request)
+        return self._store.snapshot(lambda: self._search(request))
 
-    def _passages(self, db: Database, meta: dict[str, str], index: Candidates, request: Request) -> list[Document]:
-        if meta.get("fingerprint") != self._settings.fingerprint:
-            check_settings(db, self._store.folder, self._settings)
-        words = partial(words_of, db, self._frequencies, meta["generation"])
-        selected = self._selection(db, meta["generation"], request.wanted)
-        return _Snapshot(db, index, request, selected, words, self._embedder).passages()
+    def _search(self, request: Request) -> list[Document]:
+        if self._store.meta().get("fingerprint") != self._settings.fingerprint:
+            check_settings(self._store, self._settings)
+        return _Search(self._store, self._filter(request), request, self._embedder).passages()
 
-    def _selection(self, db: Database, generation: str, wanted: Narrowing) -> Selection | None:
-        """What a filter leaves, None without one. That of the last filter is kept: the searches of a question have the
-        same.
-        """
-        if not (wanted.of_documents or wanted.phrases):
-            return None
-        key = generation, wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
-        known, selected = self._last_filter
-        if known != key:
-            selected = selection(db, self._store.folder, wanted)
-            self._last_filter = key, selected
-        return selected
+    def _filter(self, request: Request) -> Filter:
+        """What a narrowing means is kept: the searches of a question have the same."""
+        wanted, asked = request.wanted, None
+        if wanted.of_documents or wanted.phrases:
+            key = self._store.generation(), wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
+            asked = self._cache.get("conditions", key, lambda: conditions(self._store, wanted))
+        return Filter(asked, frozenset(request.exclude))
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class _Search:
     """One search in one snapshot of an index. `cosines` and `shares` (BM25 as a share of the highest possible) are
     those of the chunks that were scored so far.
     """
 
-    db: Database
-    index: Candidates
+    store: Store
+    filter: Filter
     request: Request
-    selection: Selection | None
-    words: Callable[[str], Words]
     embedder: Embedder
     cosines: dict[int, float] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
 
     def passages(self) -> list[Document]:
+        """Where those that are alike, or that do not obey the query, leave too few, more candidates are scored."""
         k = self.request.k
         preferred, named = self._preferred()
         deep = max(_DEEP, 4 * k)
@@ -129,14 +115,16 @@ class _Snapshot:
             scores |= preferred
             taken, distinct = self._taken(sorted(scores, key=lambda chunk: (-scores[chunk], chunk)))
             enough = len(taken) == k and (distinct or deep >= _DEEP_ENOUGH)
-            if enough or exhausted or deep > vectors.DEEPEST:
+            if enough or exhausted or deep > _DEEPEST:
                 break
             deep *= 4
         cosines = self._cosines([passage.id for passage in taken], self.request.vector)
         cosines |= self._embedded([passage for passage in taken if passage.id not in cosines])
+        also_in = {} if self.request.repeats else self._also_in([passage.id for passage in taken])
         return [
             document(
                 passage,
+                also_in=also_in.get(passage.id, ()),
                 named=named.get(passage.id, ""),
                 score=cosines[passage.id],
                 sparse=self.shares.get(passage.id),
@@ -145,34 +133,28 @@ class _Snapshot:
             for passage in taken
         ]
 
+    def _also_in(self, chunks: Sequence[int]) -> dict[int, list[str]]:
+        """The other files that hold the text of these chunks, and that pass."""
+        copies = self.store.copies(chunks)
+        passing = set(self.store.passing(self.filter, [other for _, other, _ in copies]))
+        also_in: dict[int, list[str]] = {}
+        for chunk, other, path in copies:
+            if other in passing and path not in (paths := also_in.setdefault(chunk, [])):
+                paths.append(path)
+        return also_in
+
     def _embedded(self, waiting: Sequence[Passage]) -> dict[int, float]:
         """The cosines of those that are not embedded yet: a search embeds what it brings."""
         if not waiting:
             return {}
-        stored = reads.headers(self.db, [passage.id for passage in waiting])
+        stored = self.store.headers([passage.id for passage in waiting])
         texts = self.embedder.embed_documents([passage.text for passage in waiting])
         headers = self.embedder.embed_documents([stored.get(passage.id, "") for passage in waiting])
         headers[[row for row, passage in enumerate(waiting) if passage.id not in stored]] = 0
-        products = vectors.with_headers(texts, headers) @ self.request.vector
+        products = with_headers(texts, headers) @ self.request.vector
         return {passage.id: float(product) for passage, product in zip(waiting, products, strict=True)}
 
     # --- candidates
-
-    @cached_property
-    def _left_out(self) -> Collection[int]:
-        exclude = self.request.exclude
-        return set(reads.chunks_by_key(self.db, exclude).values()) if exclude else set()
-
-    @property
-    def _few(self) -> Ids | None:
-        """The chunks of a filter where they are few; of more of them the best of all chunks hold enough."""
-        chunks = self.selection.chunks if self.selection else None
-        return chunks if chunks is not None and len(chunks) <= FEW else None
-
-    def _kept(self, chunks: Sequence[int]) -> list[int]:
-        """Those of these chunks that are wanted."""
-        left = self.selection.kept(self.db, chunks) if self.selection else chunks
-        return [chunk for chunk in left if chunk not in self._left_out]
 
     def _scored(self, deep: int) -> tuple[dict[int, float], bool]:
         """The scores of the `deep` nearest chunks and of those that BM25 ranks first, as far as the mode wants them,
@@ -181,29 +163,13 @@ class _Snapshot:
         mode, vector = self.request.mode, self.request.vector
         nearest: list[tuple[int, float]] = []
         shares: dict[int, float] = {}
-        exhausted = no_more = True
         if mode != "words":
-            nearest, exhausted = vectors.nearest(self.db, self.index, vector, deep, self._few, self._kept)
+            nearest = self.store.nearest(vector, deep, self.filter)
             self.cosines.update(nearest)
         if mode != "dense":
-            shares, no_more = self._matching(self.words(self.request.query), deep)
-        return self._combined([*dict(nearest), *shares], shares, vector), exhausted and no_more
-
-    def _matching(self, words: Words, deep: int) -> tuple[dict[int, float], bool]:
-        """The shares of the `deep` chunks that BM25 ranks first of those that are wanted, and whether there are no
-        others.
-        """
-        share = self.selection.share if self.selection and self._few is None else 1.5
-        limit = len(self._left_out) + int(deep * min(MOST, 1.5 / share))
-        ranking = words.best(limit) if self._few is None else words.among(self._few.tolist(), limit)
-        kept = set(self._kept([chunk for chunk, _ in ranking]))
-        return self._shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit
-
-    def _shares(self, words: Words, ranking: Ranking) -> dict[int, float]:
-        highest = words.highest
-        shares = {chunk: -score / highest for chunk, score in ranking}
-        self.shares.update(shares)
-        return shares
+            shares = self.store.match(self.request.query, deep, self.filter)
+            self.shares.update(shares)
+        return self._combined([*dict(nearest), *shares], shares, vector), max(len(nearest), len(shares)) < deep
 
     def _combined(self, chunks: Sequence[int], shares: dict[int, float], vector: Vectors) -> dict[int, float]:
         return dict(shares) if self.request.mode == "words" else combined(self._cosines(chunks, vector), shares)
@@ -212,7 +178,7 @@ class _Snapshot:
         """The cosines of those of these chunks that have a vector."""
         known = self.cosines if vector is self.request.vector else {}
         if missing := [chunk for chunk in chunks if chunk not in known]:
-            known.update(vectors.exact(self.db, vector, missing))
+            known.update(self.store.cosines(vector, missing))
         return {chunk: known[chunk] for chunk in chunks if chunk in known}
 
     # --- documents that the query names
@@ -224,13 +190,13 @@ class _Snapshot:
 
         What a document says of something is looked for by the words for that alone.
         """
-        documents, form = named_documents(self.db, self.request.query)
+        documents, form = named_documents(self.store, self.request.query)
         query, vector = self.request.query, self.request.vector
         if form and form.topic:
             query, vector = form.topic, self.embedder.embed_queries([form.topic])[0]
         preferred, said = dict[int, float](), dict[int, str]()
         for named in documents:
-            passages = named.chunks(self.db)
+            passages = self.store.title_chunks(named.file, named.title)
             inside = self._inside([chunk for chunk, _ in passages], query, vector)
             ranked = sorted(inside, key=lambda chunk: (-inside[chunk], chunk))
             if form and form.asks != "topic":
@@ -241,12 +207,13 @@ class _Snapshot:
 
     def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> dict[int, float]:
         """The chunks of a document with their scores."""
-        chunks = self._kept(chunks)
+        chunks = self.store.passing(self.filter, chunks)
         shares = dict.fromkeys(chunks, 0.0)
         if chunks and self.request.mode != "dense":
-            words = self.words(query)
-            shares |= self._shares(words, words.within(chunks))
-        return self._combined(chunks, {chunk: shares[chunk] for chunk in chunks}, vector)
+            found = self.store.match_among(query, chunks)
+            self.shares.update(found)
+            shares |= found
+        return self._combined(chunks, shares, vector)
 
     # --- passages
 
@@ -260,7 +227,7 @@ class _Snapshot:
         distinct, seen = Distinct(), set[str]()
         step = max(_READ, 2 * k)
         for first in range(0, len(ranked), step):
-            for passage in reads.passages(self.db, ranked[first : first + step]):
+            for passage in self.store.passages(ranked[first : first + step]):
                 text = passage.key if repeats else " ".join(passage.text.split())
                 if text in seen or not obeys(passage, wanted):
                     continue
@@ -292,8 +259,10 @@ def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[
     return {chunk: cosine + SPARSE * shares.get(chunk, 0.0) for chunk, cosine in {**cosines, **assumed}.items()}
 
 
-def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
-    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
+def document(passage: Passage, named: str = "", also_in: Collection[str] = (), **scores: float | None) -> Document:
+    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`, and
+    `also_in`, the other files that hold the same text, where there are any.
+    """
     from langchain_core.documents import Document
 
     told = ("source", "title", "author", "date", "modified", "page", "heading", "start", "end")
@@ -302,6 +271,8 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
     metadata["url"] = passage.source if is_page(passage.source) else ""
     if len(passage.sections) > 1 or any(first > passage.start for first, _ in passage.sections):
         metadata["sections"] = [list(section) for section in passage.sections]
+    if also_in:
+        metadata["also_in"] = [*also_in]
     if passage.lines:
         metadata["ocr"] = [[line.start, line.end, line.confidence] for line in passage.lines]
     return Document(passage.text, metadata=metadata)

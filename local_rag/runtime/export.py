@@ -1,15 +1,19 @@
-"""A chat as a file of Markdown."""
+"""A chat as a file of Markdown, and the messages of a chat program as turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from local_rag.core.answer import Answer
+from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import AnsweredTurn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_markdown import escaped, markdown
 from local_rag.text.blocks import blocks
 from local_rag.text.display import plural
+
+SOURCES = "\n\n- ["
+"""How the list of sources begins, which is no part of an answer when it comes back as a turn."""
 
 
 def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
@@ -37,3 +41,14 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
 def when(turn: AnsweredTurn) -> str:
     """The time of a turn for people, in UTC."""
     return f"{turn.at[:16].replace('T', ' ')} UTC"
+
+
+def turns_of(messages: Iterable[tuple[bool, str]]) -> list[Turn]:
+    """What was asked, each with its answer, without the sources in its text; (it is a person's, its text) for each."""
+    turns: list[Turn] = []
+    for asks, text in messages:
+        if asks:
+            turns.append(Turn(text, ""))
+        elif turns:
+            turns[-1] = Turn(turns[-1].question, text.partition(SOURCES)[0])
+    return turns

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.progress import Display, Silent
-from local_rag.index.store import reads
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.opening import PYTHON_DOCS, open_index
 
@@ -76,8 +73,8 @@ class IndexUpdates:
         from local_rag.index.sync.roots import real_path
 
         with self._writing() as index:
-            known = {*index.read(reads.paths)}
-            roots = {root.path for root in index.read(reads.roots)}
+            known = {*index.store.paths()}
+            roots = {root.path for root in index.store.roots()}
             chosen = [source if (source := source_of(str(name))) in known else Path(name) for name in names]
             removed = index.remove(chosen)
             index.keep_out([path for path in chosen if isinstance(path, Path) and str(real_path(path)) not in roots])
@@ -92,19 +89,3 @@ class IndexUpdates:
             raise UsageError(
                 "only a Rag of one index can change it, not one of several or of a corpus", hint=PYTHON_DOCS
             )
-
-
-@contextmanager
-def indexed(
-    paths: Sequence[str | Path] | Path, index: str | None, display: Display | None, **flags: Any
-) -> Iterator[Settings]:
-    """The settings of an index of these files and folders; see `Rag.from_files`. Without a name it goes in the end."""
-    with ExitStack() as made:
-        folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
-        settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
-        if paths:
-            given = [paths] if isinstance(paths, str | Path) else paths
-            index_files(settings, Request([*map(Path, given)]), display or Silent())
-        else:
-            open_index(settings, create=True).close()
-        yield settings

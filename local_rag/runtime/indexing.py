@@ -18,7 +18,7 @@ from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
 from local_rag.core.progress import Display, time_left
 from local_rag.index.parse.ocr import READERS, missing, to_read
-from local_rag.index.stores import has_index
+from local_rag.index.store.opening import has_index
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from local_rag.index.sync.report import Progress
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """What to index: files and folders, and pages that were named; with neither, all files that are known.
 
@@ -64,16 +64,12 @@ class Request:
 
     def check(self) -> None:
         """Raises UsageError for two options of which each forbids what the other asks for."""
-        if self.no_embed and self.embed_only:
-            raise UsageError(
-                "--no-embed makes no vectors, and --embed-only makes nothing else: they exclude each other",
-                hint="local-rag index --embed-only",
-            )
-        if self.no_embed and self.reembed:
-            raise UsageError(
-                "--reembed makes vectors anew, and --no-embed makes none: they exclude each other",
-                hint="local-rag index --reembed",
-            )
+        for other, makes in (("--embed-only", self.embed_only), ("--reembed", self.reembed)):
+            if self.no_embed and makes:
+                raise UsageError(
+                    f"--no-embed makes no vectors, and {other} makes them: they exclude each other",
+                    hint=f"local-rag index {other}",
+                )
         walking = {
             "--exclude": self.excludes,
             "--no-exclude": self.no_excludes,

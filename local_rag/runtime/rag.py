@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
@@ -22,9 +23,10 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.fallback_corpus import open_fallback_corpus
-from local_rag.runtime.index_updates import IndexUpdates, indexed
+from local_rag.runtime.index_updates import IndexUpdates
+from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_indexes, open_web
+from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_index, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 from local_rag.text.answer_html import answer_html
@@ -82,7 +84,7 @@ class Rag(IndexUpdates):
     ) -> None:
         from local_rag.web.search import Off
 
-        Answer.as_html = answer_html  # a notebook shows it
+        Answer._repr_html_ = answer_html  # a notebook shows it
         self.settings = settings
         self.corpus = corpus
         self.choice = choice
@@ -182,7 +184,13 @@ class Rag(IndexUpdates):
         """
         named, own = (engine, None) if isinstance(engine, str) else (None, engine)
         with ExitStack() as made:
-            settings = made.enter_context(indexed(paths, index, display, engine=named, **flags))
+            folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
+            settings = Settings.load(**flags, engine=named, index=index or str(Path(folder, "index")))
+            if paths:
+                given = [paths] if isinstance(paths, str | Path) else paths
+                index_files(settings, Request([*map(Path, given)]), display or Silent())
+            else:
+                open_index(settings, create=True).close()
             rag = cls.open(settings, engine=own, display=display)
             made.push(rag._opened)  # closed before the folder goes
             rag._opened = made.pop_all()
@@ -240,7 +248,6 @@ class Rag(IndexUpdates):
             deps,
             running=self._running,
             embedder=self.embedder,
-            evaluator=self.evaluator,
             callbacks=callbacks,
         )
         source = self.fallback_corpus_of(name)
@@ -373,8 +380,7 @@ class Rag(IndexUpdates):
             answer=values.answer,
             thresholds=self.thresholds,
             strict=values.strict,
-            folder=self.folder,
-            others=self.folders[1:],
+            folders=self.folders,
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
             evaluator=self.evaluator,

@@ -15,13 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.private_files import make_folder, replace_file
 
 FILE = "written.jsonl"
 Kind = Literal["run", "export", "cases", "bundle"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Written:
     """A file or folder, when it was begun (ISO 8601, UTC), from which index and which others, and of an export which
     files it cites.
@@ -40,13 +42,13 @@ def enter(
     kind: Kind,
     path: Path,
     *,
-    index: Path | None = None,
+    index: IndexAddress | None = None,
     sources: Sequence[str] = (),
     others: Sequence[str] = (),
 ) -> None:
     """Enter what is written from now on. A list that cannot be written is no reason to fail."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    made_of = str(index.resolve()) if index else ""
+    made_of = full_name(index) if index else ""
     entry = Written(kind, str(path.expanduser().absolute()), at, made_of, tuple(sources), tuple(others))
     with suppress(OSError):
         make_folder(data_folder)

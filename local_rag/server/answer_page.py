@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import LocalRagError
-from local_rag.index.store import reads
+from local_rag.index.store.protocol import Store
 from local_rag.server.answers import file_id_of
 from local_rag.server.documents import located
 from local_rag.server.originals import around, number_of, spot_of
@@ -72,7 +72,7 @@ def passage_of(workspace: Workspace, source: Source) -> Sequence[Node]:
         return alone(source)
     try:
         listing, path = located(workspace, file)
-        documents = listing.read(reads.documents, path)
+        documents = listing.read(Store.documents, path)
         number = number_of(listing, documents, citation.chunk_id)
         spot = spot_of(documents, number, citation.page, citation.start, citation.end, citation.quote)
     except LocalRagError:  # the index is gone, or the file has left it

@@ -26,7 +26,7 @@ from local_rag.runtime.recording import ended_by
 from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
-from local_rag.server.errors import ApiError, Refused
+from local_rag.server.errors import ApiError, api_error
 from local_rag.server.jobs import Job, JobEvent, WebConsent
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
@@ -70,7 +70,7 @@ class Consent(Body):
     query: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobView:
     """A job: `position` counts the questions before it, `about` has its question, thread and graph, or its index."""
 
@@ -82,7 +82,7 @@ class JobView:
     about: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnfinishedView:
     """An index whose indexing was cut off by the end of a server, and how far it was: "12 of 40 files"."""
 
@@ -90,7 +90,7 @@ class UnfinishedView:
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobsView:
     """What is at work, and while nothing is indexed what was cut off."""
 
@@ -101,7 +101,7 @@ class JobsView:
 def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
     """The question in the queue; that of a thread is kept there from now on, any other follows these turns.
 
-    Raises what is wrong with it before anything begins: Refused where it is in a thread.
+    Raises what is wrong with it before anything begins.
     """
     check_question(asked.question)
     question = asked.question.encode("utf-8", "replace").decode().strip()
@@ -114,7 +114,9 @@ def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn
         return _queued(asked, workspace, caller, {"question": question, "thread": thread}, waiting)
     except LocalRagError as error:
         workspace.history.end(waiting, **(ended_by(error) | {"state": "refused"}))
-        raise Refused(error, thread) from error
+        refused = api_error(error)
+        refused.thread = thread
+        raise refused from error
 
 
 def _queued(

@@ -11,15 +11,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.core.errors import FileSkipped, LocalRagError
-from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote, Rectangle
-from local_rag.index.store import reads
-from local_rag.index.store.folder import DATABASE
-from local_rag.index.store.schema import StoredDocument
+from local_rag.core.errors import FileSkipped, LocalRagError, NotFound
+from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.sqlite.folder import DATABASE
+from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
-from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, safe_line
-from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
+from local_rag.server.originals import Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.markup import closed
@@ -54,7 +53,7 @@ class Draft(Body):
     text: str = Field(max_length=LONGEST_DRAFT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileList:
     """Of `total` files those that match, `matching` in all; `cursor` asks for the next, None after the last."""
 
@@ -115,7 +114,7 @@ def text(
 ) -> Window:
     """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
     listing, path = file_of(workspace, id, index)
-    documents = listing.read(reads.documents, path)
+    documents = listing.read(Store.documents, path)
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
     return part(documents[document], path, start, min(end, start + LONGEST_TEXT))
@@ -152,22 +151,12 @@ def original(id: str, workspace: Here, index: str | None = None) -> Response:
     return file_response(file.path, "application/octet-stream", file_headers(name, policy=ORIGINAL_POLICY))
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The size of the picture of a page in pixels."""
+@dataclass(frozen=True)
+class QuotePlace(Window):
+    """A quote in its document, marked in the text around it.
 
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class QuotePlace:
-    """A quote in its document.
-
-    `segments` are the stored text around it, `blocks` the same as it is read; `before` and `after` are the code points
-    where that begins and ends, None where the document does. Of a PDF or an image `image` is the picture of
-    the page, of `pages`, and `rectangles` are where the quote stands on it (left, top, width, height as shares of the
-    page), empty unless that is certain. `placed`: something is marked. `changed`: the file is another than when it was
+    Of a PDF or an image `image` is the picture of the page, its size, how many pages there are, and where the quote
+    stands on it, if that is certain. `placed`: something is marked. `changed`: the file is another than when it was
     indexed. `why` says in sentences what is missing.
     """
 
@@ -178,13 +167,7 @@ class QuotePlace:
     document: int | None
     documents: int
     page: int | None
-    pages: int | None
-    segments: Sequence[Segment]
-    blocks: Sequence[Node]
-    before: int | None
-    after: int | None
-    image: Picture | None
-    rectangles: Sequence[Rectangle]
+    image: PlacedQuote | None
     placed: bool
     changed: bool
     original: Opens
@@ -208,7 +191,7 @@ def place(
     In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
     """
     listing, path = file_of(workspace, id, index)
-    documents = listing.read(reads.documents, path)
+    documents = listing.read(Store.documents, path)
     number = number_of(listing, documents, chunk_id) if document is None else document
     spot = spot_of(documents, number, page, start, end, quote)
     file, missing = original_or_why(listing, path)
@@ -223,12 +206,14 @@ def place(
             on_page = workspace.pages.placed(file.path, stored, first, last)
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
-    rectangles = on_page.rectangles if on_page else ()
     window = around(stored, path, first, last)
     changed = bool(file and file.changed)
     as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
     unplaced = _unplaced(quote, start < end, first < last, on_page)
     return QuotePlace(
+        window.blocks,
+        window.before,
+        window.after,
         file_id=id,
         label=safe_line(listing.label(path)),
         title=safe_line(stored.title),
@@ -236,14 +221,8 @@ def place(
         document=spot.number if spot else None,
         documents=len(documents),
         page=stored.page,
-        pages=on_page.pages if on_page else None,
-        segments=window.segments,
-        blocks=window.blocks,
-        before=window.before,
-        after=window.after,
-        image=Picture(on_page.width, on_page.height) if on_page else None,
-        rectangles=rectangles,
-        placed=bool(rectangles) if on_page else first < last,
+        image=on_page,
+        placed=bool(on_page.rectangles) if on_page else first < last,
         changed=changed,
         original=file.opens_as if file else "",
         why=" ".join(filter(None, (as_today, missing, undrawn, unplaced))),

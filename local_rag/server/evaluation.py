@@ -12,11 +12,11 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from local_rag.config.settings import Settings
+from local_rag.core.errors import NotFound
 from local_rag.evaluation import folder as run_folder
 from local_rag.evaluation.folder import FIGURES, FOLDER, REPORT
 from local_rag.runtime.written import written
 from local_rag.server.answers import file_id
-from local_rag.server.errors import NotFound
 from local_rag.server.responses import file_headers, file_response
 from local_rag.server.workspace import Here
 
@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RightAnswers:
     """Of so many cases with expected answers (`of`) the answers that contain one."""
 
@@ -38,7 +38,7 @@ class RightAnswers:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EvaluationSummary:
     """An evaluation in a list. `contained` has each graph that was asked cases with expected answers."""
 

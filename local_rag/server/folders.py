@@ -16,12 +16,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from local_rag.core.cancel import Cancel, scope
-from local_rag.core.errors import DeadlineExceeded, IndexMissing, reason_of
-from local_rag.index.store.schema import Root
+from local_rag.core.errors import DeadlineExceeded, IndexMissing, NotFound, reason_of
+from local_rag.index.store.values import Root
 from local_rag.runtime.dropped import dropped_files
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body
 from local_rag.server.workspace import HEAVY, Here, Workspace
@@ -68,7 +68,7 @@ class Below(Body):
     index: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FolderView:
     """A folder and its path in the root: the index holds files below it (`indexed`), or an indexed folder around it
     takes it in with the next update (`coming`).
@@ -80,7 +80,7 @@ class FolderView:
     coming: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Folders:
     """The folders in a folder, by name; `more` were left out."""
 
@@ -90,7 +90,7 @@ class Folders:
     more: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FolderFiles:
     """What is read of a folder that is indexed: how many files, and of which kinds, such as "20 .pdf and 3 .md".
 

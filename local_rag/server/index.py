@@ -13,16 +13,16 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import IndexMissing
+from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
-from local_rag.index.store import reads
-from local_rag.index.store.schema import NO_TEXT, OF_OTHER_KINDS
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Job, JobEvent
@@ -61,7 +61,7 @@ FIXES = (
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SkippedView:
     """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
 
@@ -71,7 +71,7 @@ class SkippedView:
     partly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RootView:
     """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
 
@@ -88,7 +88,7 @@ class RootView:
     not_read: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllowedRoot:
     """A folder below which the page may index."""
 
@@ -96,7 +96,7 @@ class AllowedRoot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WatchView:
     """What `serve --watch` does for an index, and what it changed last, each in a line.
 
@@ -108,13 +108,13 @@ class WatchView:
     changed_at: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `watching` is null where nobody watches it.
+    `changed` files are not on the disk as they were indexed. `watching` is null where nobody watches it.
     """
 
     index: str
@@ -132,6 +132,7 @@ class IndexView:
     bytes: int = 0
     embedder: str = ""
     last_sync: str = ""
+    changed: int = 0
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
     watching: WatchView | None = None
@@ -189,7 +190,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     job = indexing.id if indexing else ""
     try:
         listing = workspace.files.of(settings.index_path)
-        status, reported = listing.status, listing.read(reads.reported)
+        status, reported = listing.status, listing.read(Store.reported)
     except IndexMissing:
         return IndexView(name, False, allowed, job, missing(settings).hint)
     kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
@@ -205,6 +206,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         about=safe_line(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
+        changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
@@ -291,7 +293,7 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
         listing = workspace.files.of(workspace.settings_of(index).index_path)
     except IndexMissing:
         return {"questions": []}
-    headed = listing.read(reads.headed, READ_FOR_QUESTIONS)
+    headed = listing.read(Store.headed, READ_FOR_QUESTIONS)
     common = Counter(heading for *_, headings in headed for heading in {*headings})  # "Abstract" says little of a paper
     named = {
         path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed

@@ -20,11 +20,11 @@ from typing import Any, Literal
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel, current, scope
 from local_rag.core.documents import SyncReport
-from local_rag.core.errors import DeadlineExceeded, Stopped
+from local_rag.core.errors import DeadlineExceeded, NotFound, Stopped
 from local_rag.core.events import WebQuery
 from local_rag.index.path_labels import PathLabel
 from local_rag.server.auth import Caller
-from local_rag.server.errors import ApiError, NotFound, error_object, log_unknown
+from local_rag.server.errors import ApiError, error_object, log_unknown
 
 KEPT = 32
 """Jobs that are remembered once they have ended."""

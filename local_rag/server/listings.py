@@ -9,22 +9,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store import reads
+from local_rag.index.store.protocol import Store
 from local_rag.server.answers import file_id
 from local_rag.text.display import for_terminal, is_url, local_iso, on_one_line
 
 if TYPE_CHECKING:
     from local_rag.index.catalog import IndexStatus
-    from local_rag.index.store.schema import FileName, IndexedFile, Root
+    from local_rag.index.store.values import FileName, IndexedFile, Root
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileView:
     """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
 
@@ -55,25 +57,25 @@ class FileListing:
     What a page of a list does not show is computed when it is asked for, and kept until the next commit.
     """
 
-    folder: Path
+    index: IndexAddress
     generation: str
     files: Mapping[str, FileName]
     roots: tuple[Root, ...]
     label: PathLabels
 
     @classmethod
-    def of(cls, folder: Path) -> FileListing:
+    def of(cls, address: IndexAddress) -> FileListing:
         """A commit meanwhile is of a later generation, so the listing is not taken for its."""
-        with Index.open(folder) as index:
-            generation, roots = index.generation(), tuple(index.read(reads.roots))
-            files = sorted(index.read(reads.file_names), key=lambda file: file.path.casefold())
+        with Index.open(address) as index:
+            generation, roots = index.generation(), tuple(index.store.roots())
+            files = sorted(index.store.file_names(), key=lambda file: file.path.casefold())
         label = PathLabels(root.path for root in roots)
-        return cls(folder, generation, {file.path: file for file in files}, roots, label)
+        return cls(address, generation, {file.path: file for file in files}, roots, label)
 
-    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup of `store.reads` in the index as it is now. Raises as `Index.open` does."""
-        with Index.open(self.folder) as index:
-            return index.read(lookup, *arguments)
+    def read(self, verb: Callable[Concatenate[Store, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """What a verb of the store says of the index as it is now. Raises as `Index.open` does."""
+        with Index.open(self.index) as index:
+            return verb(index.store, *arguments, **options)
 
     @cached_property
     def paths(self) -> Mapping[str, str]:
@@ -90,7 +92,7 @@ class FileListing:
     @cached_property
     def status(self) -> IndexStatus:
         """That of the index, with its summary."""
-        return Index.inspect(self.folder, outlined=True)
+        return Index.inspect(self.index, outlined=True)
 
     @cached_property
     def _texts(self) -> Sequence[str]:
@@ -109,23 +111,23 @@ class FileListing:
 
     def views(self, files: Sequence[FileName]) -> list[FileView]:
         """These files as a client sees them, in their order; those that have left the index are left out."""
-        rows = {row.path: row for row in self.read(reads.indexed_files, [file.id for file in files])}
+        rows = {row.path: row for row in self.read(Store.indexed_files, [file.id for file in files])}
         return [_view(rows[file.path], self.label) for file in files if file.path in rows]
 
 
 class FileListings:
-    """The listing of every index folder that was looked into. Serves several threads."""
+    """The listing of every index that was looked into. Serves several threads."""
 
     def __init__(self) -> None:
-        self._listings: dict[Path, FileListing] = {}
+        self._listings: dict[IndexAddress, FileListing] = {}
         self._lock = threading.Lock()
 
-    def of(self, folder: Path) -> FileListing:
-        """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
+    def of(self, index: IndexAddress) -> FileListing:
+        """That of an index as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
         with self._lock:
-            known = self._listings.get(folder)
-            if known is None or known.read(reads.meta)["generation"] != known.generation:
-                known = self._listings[folder] = FileListing.of(folder)
+            known = self._listings.get(index)
+            if known is None or known.read(Store.generation) != known.generation:
+                known = self._listings[index] = FileListing.of(index)
             return known
 
 

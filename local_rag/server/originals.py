@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.core.documents import ReadLine
-from local_rag.core.errors import reason_of
+from local_rag.core.errors import NotFound, reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
 from local_rag.index.parse.prose import load_code, load_text
-from local_rag.index.store import reads
-from local_rag.index.store.schema import StoredDocument
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing
-from local_rag.text.display import for_terminal, is_page, is_url
+from local_rag.text.display import is_page, is_url
 from local_rag.text.encoding import decode
 from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import FileRow
+    from local_rag.index.store.values import FileRow
 
 INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
@@ -50,7 +50,7 @@ NEAR = 500
 """Code points within which the text is rather cut at the end of a line or a word."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Original:
     """A file by its real path, and whether its content is another than when it was indexed."""
 
@@ -77,7 +77,7 @@ def original_of(listing: FileListing, path: str) -> Original:
 
     Raises NotFound for one that has just left the index, ApiError for what is gone, lies elsewhere, or is no file.
     """
-    row = listing.read(reads.file_row, path)
+    row = listing.read(Store.file, path)
     if row is None:
         raise NotFound(GONE)
     if is_url(row.path):
@@ -124,7 +124,7 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 
 class PagePictures:
-    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many threads."""
+    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many thStore."""
 
     def __init__(self) -> None:
         self._parser, self._working = Parser(SECONDS), threading.Lock()
@@ -173,22 +173,13 @@ class Spot(NamedTuple):
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Text of a document; `mark`: it is the quote."""
-
-    text: str
-    mark: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
-    """A part of a document: where it begins and ends, None where the document does, too.
+    """A part of a document as it is read, a tree like that of an answer.
 
-    `segments` are its text as it is stored, `blocks` the same as it is read, a tree like that of an answer.
+    `before` and `after` are where it begins and ends in the stored text, None where the document does, too.
     """
 
-    segments: tuple[Segment, ...]
     blocks: Sequence[Node]
     before: int | None
     after: int | None
@@ -196,7 +187,7 @@ class Window:
 
 def number_of(listing: FileListing, documents: Sequence[StoredDocument], chunk_id: str) -> int | None:
     """The number of the document that a passage was cut from; None where it is not stored (any more)."""
-    own = listing.read(reads.document_of, chunk_id) if chunk_id else 0
+    own = listing.read(Store.document_of, chunk_id) if chunk_id else 0
     return next((each.number for each in documents if each.id == own), None)
 
 
@@ -246,11 +237,5 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)
     kind = "code" if loader is load_code else "text" if loader is load_text else suffix
-    start, end = max(0, start), min(len(text), end)
-    whole = rendered(text, kind, document.headings, start, end, [mark])
-    first, last = max(whole.start, min(mark[0], whole.end)), min(whole.end, max(mark[1], whole.start))
-    if mark[0] == mark[1]:
-        first = last = whole.start
-    parts = ((text[whole.start : first], False), (text[first:last], True), (text[last : whole.end], False))
-    segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
-    return Window(segments, whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)
+    whole = rendered(text, kind, document.headings, max(0, start), min(len(text), end), [mark])
+    return Window(whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)

@@ -30,7 +30,7 @@ from local_rag.text.blocks import (
     source_of,
     sources_of,
 )
-from local_rag.text.display import short_path, shorten
+from local_rag.text.display import joined, short_path, shorten
 from local_rag.text.markup import as_read
 
 if TYPE_CHECKING:
@@ -199,6 +199,10 @@ def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *,
     return table
 
 
+ALSO_IN = 5
+"""Files that hold the same text as a passage which are named."""
+
+
 def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
     """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
     table = PlainTable(gap=1)
@@ -208,6 +212,9 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
         table.add_row(f"[{rank}]", location(source_of(citation_of(metadata), ENGLISH, label)) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
+        if also_in := metadata.get("also_in"):
+            others = [f"{len(also_in) - ALSO_IN:,} more (--json)"] if len(also_in) > ALSO_IN else []
+            table.add_row("", Text(f"also in {joined([*map(label, also_in[:ALSO_IN]), *others])}", "dim"))
     return table
 
 

@@ -15,7 +15,7 @@ from local_rag.core.progress import time_left
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.parse.ocr import to_read
 from local_rag.index.path_labels import PathLabel
-from local_rag.index.store.schema import IndexedFile, Root
+from local_rag.index.store.values import IndexedFile, Root
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import (
     for_terminal,
@@ -81,12 +81,13 @@ def report_parts(
 
 
 def _passages(report: SyncReport, command: str) -> str:
-    """7,629 passages: 7,200 embedded, 429 reused; of both phases what they did."""
+    """What both phases did: "7,629 passages of text, 7,200 embedded; 31 of 40 documents with a date"."""
     parts = [f"{report.embedded:,} embedded"] if report.embedded else []
     parts += [f"{report.reused:,} with a vector of before"] if report.reused else []
     parts += [f"{report.not_embedded:,} without a vector yet ({command})"] if report.not_embedded else []
     stored = [f"{plural(report.chunks, 'passage')} of text"] if report.chunks else []
-    return ", ".join([*stored, *parts])
+    dated = f"{report.dated:,} of {plural(report.documents, 'document')} with a date" if report.chunks else ""
+    return "; ".join(filter(None, (", ".join([*stored, *parts]), dated)))
 
 
 def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
@@ -132,10 +133,10 @@ def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
     return [*lines, f"and more in {plural(rest, 'folder')} (--json names all)"] if rest else lines
 
 
-def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index") -> PlainTable:
+def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index", changed: int = 0) -> PlainTable:
     """What `local-rag status` says of an index, and of what computes the vectors of questions.
 
-    `command` makes the vectors that are missing.
+    `command` makes the vectors that are missing, and reads the files that are `changed` or gone since.
     """
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
@@ -146,6 +147,7 @@ def status_table(status: IndexStatus, runtime: str, command: str = "local-rag in
         "about": on_one_line(for_terminal(status.about or f"{status.summary} (from the catalog)")),
         "from": "\n".join(map(_root, status.root_options)) or "none",
         "size": format_bytes(status.bytes),
+        "dates": f"{status.dated:,} of {plural(status.documents, 'document')} with a date",
         "last sync": status.last_sync or "never",
         "embedder": f"{status.embedder} ({plural(status.dimension, 'dimension')})",
         "runtime": runtime,
@@ -154,6 +156,8 @@ def status_table(status: IndexStatus, runtime: str, command: str = "local-rag in
         "fingerprint": status.fingerprint,
         "vectors": vectors if status.embedded else "none yet",
     }
+    if changed:
+        rows["changed"] = f"{plural(changed, 'file')} changed or gone since: {command}"
     phases = {"text": status.text_pace, "embedding": status.embedding_pace}
     if paces := [f"{name} {_pace(pace)}" for name, pace in phases.items() if pace]:
         rows["last pace"] = ", ".join(paces)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Answer, Certainty, Citation, QuoteMatch, Status
+from local_rag.core.documents import FileChange
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.display import joined
@@ -102,6 +103,11 @@ class AnswerTexts:
     page = "p. {page}"
     ocr = "read by OCR ({confidence})"
     unsure_ocr = "OCR was not sure of a line that is quoted"
+    cites_changed = "a file that is cited is not as it was indexed; local-rag index reads it again"
+    became: Mapping[FileChange, str] = {
+        "changed": "changed since it was indexed",
+        "gone": "is not there any more",
+    }
     web = "web"
     web_page = "web page"
     from_fallback_corpus = "from the fallback corpus {name}"
@@ -246,6 +252,11 @@ class German(AnswerTexts):
     page = "S. {page}"
     ocr = "durch OCR gelesen ({confidence})"
     unsure_ocr = "OCR war sich einer zitierten Zeile nicht sicher"
+    cites_changed = "eine zitierte Datei ist nicht mehr so, wie sie indexiert wurde; local-rag index liest sie neu"
+    became: Mapping[FileChange, str] = {
+        "changed": "seit dem Indexieren geändert",
+        "gone": "nicht mehr da",
+    }
     web = "Web"
     web_page = "Webseite"
     from_fallback_corpus = "aus dem Ersatzkorpus {name}"

@@ -24,7 +24,8 @@ class Source:
     """A quote as it is shown. `where` is its page or heading, `of` the index or the corpus that it is of.
 
     `about` has title, author and date of the document, where neither `label` nor `where` says them; `read` is the
-    quote without markup; `how` says how it was found, `doubt` that it is not verified or no text of the file, else "".
+    quote without markup; `how` says how it was found, `doubt` that it is not verified, no text of the file, or of a
+    file that has changed, else "".
     """
 
     citation: Citation
@@ -141,7 +142,8 @@ def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path)
         of.append(texts.from_fallback_corpus.format(name=home_path(citation.fallback_corpus)))
     elif citation.origin == "web" or citation.url:
         of.append(texts.web if citation.origin == "web" else texts.web_page)
-    how = texts.how(citation)
+    how, became = texts.how(citation), texts.became.get(citation.changed, "")
+    doubt = how if not citation.verified or citation.located == "property" else ""
     return Source(
         citation=citation,
         label=citation.url if is_url(citation.url) else label(citation.source),
@@ -149,8 +151,8 @@ def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path)
         of=", ".join(of),
         about=_about(citation),
         read=as_read(citation.quote),
-        how=how,
-        doubt=how if not citation.verified or citation.located == "property" else "",
+        how=", ".join(filter(None, (how, became))),
+        doubt=", ".join(filter(None, (doubt, became))),
     )
 
 

@@ -8,6 +8,7 @@ from calendar import month_name
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.verdicts import Complexity
+from local_rag.text.identifiers import SHORTEST, identifiers
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
 from local_rag.text.words import content_stems, content_words, fold, stem, words
@@ -174,7 +175,9 @@ def lacking(named: set[str], text: str) -> list[str]:
     """Which of a question's names and numbers a text does not hold, inflection aside."""
     held = {*words(text), *numbers(text), *months(text)}
     stems = {stem(word) for word in held}
-    return sorted(name for name in named if name not in held and stem(name) not in stems)
+    absent = [name for name in named if name not in held and stem(name) not in stems]
+    pieces = " ".join(identifiers(text)) if absent else ""
+    return sorted(name for name in absent if len(name) < SHORTEST or f" {name}" not in f" {pieces}")
 
 
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:

@@ -12,7 +12,14 @@ from threading import Lock
 
 from local_rag.text.lexicon import STOP_WORDS
 
-WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean (Unicode 15, Blocks.txt), as the inside of a character class:
+without blanks between words, or with endings grown to them, each sign is a word.
+"""
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:[’'][^\W_{UNSPACED}]+)*")
 BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
 """What an item of a list begins with, as a regular expression; a blank follows."""
 IGNORABLE = (
@@ -44,7 +51,8 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold()
     bare = "".join(filterfalse(unicodedata.combining, text.replace("’", "'")))
-    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", bare))).casefold()
+    plain = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", bare)))
+    return unicodedata.normalize("NFC", plain).casefold()  # which makes syllables of Korean letters again
 
 
 @lru_cache(maxsize=4096)

@@ -97,11 +97,10 @@ class FallbackCorpus:
     def search(self, query: str, k: int) -> WebResults:
         """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
         from local_rag.core.events import retrieval
-        from local_rag.index.store import reads
 
         try:
             passages = retrieval("fallback corpus", query, lambda: self.index.search(query, k))
-            addresses = self.index.read(reads.addresses, {str(passage.metadata["source"]) for passage in passages})
+            addresses = self.index.store.addresses({str(passage.metadata["source"]) for passage in passages})
         except Stopped:
             raise
         except LocalRagError as error:

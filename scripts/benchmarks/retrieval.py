@@ -3,7 +3,7 @@
     local-rag index FOLDER --index NAME
     python scripts/bench.py retrieval --index NAME --cases CASES [MORE]
 
-The constants of `index/search.py` and the columns of `index/store/full_text.py` were chosen by it.
+The constants of `index/search.py` and the columns of `index/store/sqlite/words.py` were chosen by it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,8 @@ from local_rag.evaluation.metrics import ndcg, recall
 from local_rag.evaluation.sets import open_cases
 from local_rag.evaluation.statistics import bootstrap_interval, mean
 from local_rag.index.search import combined, document
-from local_rag.index.store import reads, vectors
-from local_rag.index.store.database import Database
-from local_rag.index.store.full_text import Frequencies, words_of
-from local_rag.index.store.store import Store
-from local_rag.index.stores import opened
+from local_rag.index.store.opening import opened
+from local_rag.index.store.protocol import Store
 from local_rag.runtime.opening import open_embedder
 
 if TYPE_CHECKING:
@@ -105,20 +102,13 @@ ORDERS: dict[str, Callable[[Scores], Order]] = {
 
 
 def _scores(store: Store, query: Vectors, question: str) -> Scores:
-    def scored(db: Database, meta: dict[str, str], index: vectors.Candidates) -> Scores:
-        words = words_of(db, Frequencies(), meta["generation"], question)
-        dense, _ = vectors.nearest(db, index, query, DEEP)
-        sparse = words.best(DEEP)
-        cosines = dict(dense) | dict(vectors.exact(db, query, [chunk for chunk, _ in sparse]))
-        shares = {chunk: -score / words.highest for chunk, score in sparse}
-        return Scores(cosines, shares, [chunk for chunk, _ in dense], [chunk for chunk, _ in sparse])
-
-    return store.search(scored)
+    dense, shares = dict(store.nearest(query, DEEP)), store.match(question, DEEP)
+    return Scores(dense | store.cosines(query, list(shares)), shares, list(dense), list(shares))
 
 
 def _figures(store: Store, case: Case, order: Order) -> tuple[float, ...]:
     """nDCG@10, R@1, R@10."""
     best = sorted(order, key=lambda chunk: (-order[chunk], chunk))[:100]
-    ranking = matching.ranking(case, [document(passage) for passage in store.read(reads.passages, best)])
+    ranking = matching.ranking(case, [document(passage) for passage in store.passages(best)])
     units, gains = ranking.units, ranking.gains
     return ndcg(units, gains), recall(units, gains, 1), recall(units, gains, 10)

@@ -18,10 +18,9 @@ from benchmarks.mixtures import Seeds, mixed, seeds
 from benchmarks.report import Cell, Report, Table, percentile
 from benchmarks.search_measure import INDEX, TOP, VECTORS, embedder
 from local_rag.core.documents import LoadedDocument
-from local_rag.index.store import writes
-from local_rag.index.store.connection import write_lock
-from local_rag.index.store.schema import FileRow, IndexSettings
-from local_rag.index.store.store import Store
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.sqlite.store import SqliteStore
+from local_rag.index.store.values import FileRow, IndexSettings
 from local_rag.text.chunking import Chunk
 
 if TYPE_CHECKING:
@@ -63,20 +62,20 @@ def _make(folder: Path, known: Seeds, size: int) -> None:
     folder.mkdir(parents=True)
     shape, made = (size, known.vectors.shape[1]), embedder()
     rows = np.lib.format.open_memmap(folder / VECTORS, mode="w+", dtype=np.float32, shape=shape)
-    store = Store.create(folder / INDEX, IndexSettings(made.name, made.fingerprint, made.dimension, 250, 0))
-    with write_lock(folder / INDEX):
+    store = SqliteStore.create(folder / INDEX, IndexSettings(made.name, made.fingerprint, made.dimension, 250, 0))
+    with store.locked():
         for first, vectors, told in mixed(known, size):
             rows[first : first + len(vectors)] = vectors
-            with store.writing() as db:
+            with store.writing():
                 for start in range(0, len(told), PER_FILE):
                     part = slice(start, start + PER_FILE)
-                    _write(db, (first + start) // PER_FILE, told[part], vectors[part])
+                    write(store, (first + start) // PER_FILE, told[part], vectors[part])
         store.refresh()
     store.close()
     (folder / "whole").touch()
 
 
-def _write(db: Any, number: int, texts: list[str], vectors: Vectors) -> None:
+def write(store: Store, number: int, texts: list[str], vectors: Vectors) -> None:
     """One file whose text is that of its passages."""
     pieces, length = [], 0
     for text in texts:
@@ -85,12 +84,10 @@ def _write(db: Any, number: int, texts: list[str], vectors: Vectors) -> None:
     author, date = f"Author {number % 200}", f"{2000 + number % 25}"
     document = LoadedDocument("\n\n".join(texts), f"Document {number}", author=author, date=date)
     path = f"/corpus/{number % 100:02}/{number:06}.{'txt' if number % 10 else 'pdf'}"
-    writes.write(db, FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0), [(document, pieces)])
-    sql = "SELECT chunks.id, header FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
-    rows = db.execute(f"{sql} WHERE path = ? ORDER BY chunks.id", (path,)).fetchall()
-    of_texts = {chunk: vector for (chunk, _), vector in zip(rows, vectors, strict=True)}
-    headers = {header: np.zeros_like(vectors[0]) for _, header in rows}  # a text alone is as near as it is
-    writes.set_vectors(db, list(of_texts), of_texts, headers)
+    store.replace(FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0), [(document, pieces)])
+    chunks = [span[0] for span in store.spans(path)]
+    headers = dict.fromkeys(store.to_embed(chunks)[1], np.zeros_like(vectors[0]))  # a text alone is as near as it is
+    store.set_vectors(chunks, dict(zip(chunks, vectors, strict=True)), headers)
 
 
 def _measured(kind: str, folder: Path, known: Seeds) -> dict[str, Any]:

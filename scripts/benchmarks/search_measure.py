@@ -17,7 +17,6 @@ from local_rag.config.settings import Settings
 from local_rag.core.documents import Narrowing
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 from local_rag.index.index import Index
-from local_rag.index.store import vectors as store_vectors
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -47,15 +46,15 @@ def ours(folder: Path, vectors: Vectors, texts: Sequence[str]) -> dict[str, Any]
     began = time.perf_counter()
     index = Index.open(folder / INDEX, embedder())
 
-    def nearest(db: Any, meta: Any, known: Any, number: int) -> list[int]:
-        return [chunk - 1 for chunk, _ in store_vectors.nearest(db, known, vectors[number], TOP)[0]]
+    def nearest(number: int) -> list[int]:
+        return [chunk - 1 for chunk, _ in index.store.nearest(vectors[number], TOP)]
 
     def search(way: dict[str, Any], number: int) -> Any:
         return index.search(texts[number], TOP, **way)
 
-    index._store.search(nearest, 0)
+    nearest(0)
     first = time.perf_counter() - began
-    found, near = timed(lambda number: index._store.search(nearest, number), len(texts))
+    found, near = timed(nearest, len(texts))
     memory = resident()
     ways = {name: timed(partial(search, way), len(texts))[1] for name, way in WAYS.items()}
     return {"first": first, "near": near, "found": found, "ways": ways, "memory": memory}

@@ -54,7 +54,7 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         told = typed(capsys, "index", str(folder))
         assert re.search(
             r"OCR would read 1 page without a text layer and 1 image: pip install 'local-rag\[ocr\]' +then +"
-            r"local-rag index --ocr\n +notes/photo.png\n",
+            r"local-rag index --ocr\n +\S*notes/photo.png\n",
             told,
         )
         assert "log.pdf: page 1: no text layer" in told
@@ -69,7 +69,7 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         file = next(each["file_id"] for each in files if each["label"].endswith("log.pdf"))
         where = {"page": 1, "start": cited["start"], "end": cited["end"], "quote": cited["quote"]}
         place = client.get(f"/api/documents/{file}/place", params=where).json()
-    ((left, top, *_),) = place["rectangles"]
+    ((left, top, *_),) = place["image"]["rectangles"]
     assert place["placed"] and place["kind"] == "pdf"
     assert top == pytest.approx(270 / 1754, abs=0.01) and left == pytest.approx(120 / 1240, abs=0.01)
 

@@ -22,7 +22,7 @@ from local_rag.core import process
 from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store import vectors
+from local_rag.index.store.sqlite import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
 from support.processes import give_up_rights
@@ -111,7 +111,7 @@ def prepare():
     encoders.import_openvino()
     Parser.__init__.__defaults__ = (20.0, {})
     vectors.FEW = 0
-    text._BATCH = embed.FIRST = embed.LEAST = embed.MOST = 4  # noqa: SLF001
+    text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
     SentenceTransformerEmbedder.load = lambda self: None
     SentenceTransformerEmbedder._embed = lambda self, texts: bag_of_words.embed_documents(texts)  # noqa: SLF001

@@ -14,6 +14,7 @@ from local_rag.engines.extractive.quotes import as_written, line_at, quotes, spo
 from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
+from local_rag.text.letters import SIGNED
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.marks import begins_item
 from local_rag.text.names import head
@@ -56,13 +57,6 @@ _BYLINE = re.compile(
     r"[*_ \t]*$",
     re.MULTILINE,
 )
-_SIGNED = re.compile(
-    r"^[ \t]*(?i:yours?|love|lots of|with|best|kind(?:est)?|warm(?:est)?|sincerely|regards|cheers|mit|liebe|viele"
-    r"|herzlich\w*)\b[^\n.!?]{0,40},?[ \t]*\n\s*"
-    r"(?P<whole>[^\W\d_a-z][\w.'’-]*(?:[ \t]+[^\W\d_a-z][\w.'’-]*){0,3})[ \t]*$",
-    re.MULTILINE,
-)
-"""The name below the last line of a letter."""
 _VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
 _ABSTRACT = re.compile(
     r"^(?:#{1,6}[ \t]+)?(?:[\d.]+[ \t]+)?(?:abstract|(?:executive )?summary|(?:kurz)?zusammenfassung|kurzfassung"
@@ -166,7 +160,7 @@ def _of_document(
             line = _line(_LABELS["published"], passages)
         line = line or _line(_LABELS[asks], passages)
         if asks == "author":
-            line = line or _found(_BYLINE, passages) or _found(_SIGNED, passages)
+            line = line or _found(_BYLINE, passages) or _found(SIGNED, passages)
         elif asks == "title" and (title := " ".join(str(passages[0][1].metadata.get("title") or "").split())):
             alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
             line = line or _found(alone, passages)

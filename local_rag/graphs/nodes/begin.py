@@ -29,7 +29,7 @@ def _whole_question(state: State, deps: Deps, emit: Emit) -> State:
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
     question, turns = state["question"], state["turns"]
-    fresh: State = {"asked": question, "index": deps.folder}
+    fresh: State = {"asked": question, "index": deps.folders[0]}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):

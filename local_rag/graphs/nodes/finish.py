@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
+from local_rag.core.cancel import scope
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.verdicts import Grade, Graded, Support, Usage
@@ -18,6 +19,7 @@ from local_rag.graphs.deps import Deps, deps_of, texts_of
 from local_rag.graphs.messages import push_answer
 from local_rag.graphs.nodes.node import Emit
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
+from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
@@ -47,10 +49,10 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     emit: Emit = runtime.stream_writer
     emit(Started("finish", ""))
     texts = texts_of(state, deps)
-    with deps.scope():
+    with scope(deps.cancel):
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
-    answer = _answer(state, deps, outcome, checked, texts)
+    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
     notes = (*map(Note, outcome.usage.notes), *checked.notes)
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
@@ -69,7 +71,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     return update
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Checked:
     """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
 
@@ -97,7 +99,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
         status = "partial" if status == "grounded" else status
         if (quoted := quotes_of(sides, written, documents)) is not written:
-            written, grade = quoted, _all_supported(grade, quoted.text)
+            written, supported = quoted, list[Support](["fully"]) * len(claims(quoted.text))
+            grade = replace(grade, sentences=tuple(supported)) if grade and grade.sentences else grade
     order = citations.order(written)
     others = [document for number, document in enumerate(documents, start=1) if number not in order]
     documents = [*(documents[number - 1] for number in order), *others]
@@ -114,7 +117,7 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
     silent = status == "abstained"
     highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
-    searched = state.get("tries", {}).get("web_searches", 0) > 0
+    searched = web_searched(state)
     return Answer(
         question=state["question"],
         text=text,
@@ -147,10 +150,27 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
     )
 
 
-def _all_supported(grade: Grade | None, text: str) -> Grade | None:
-    """The grade of a text that is nothing but quotes."""
-    quoted: Support = "fully"
-    return replace(grade, sentences=(quoted,) * len(claims(text))) if grade and grade.sentences else grade
+def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
+    """Say of the files that an answer cites what became of them since they were indexed; it is not sure then."""
+    changed = deps.index.changed({cited.source for cited in answer.cited})
+    if not changed:
+        return answer
+
+    def marked(cited: tuple[Citation, ...]) -> tuple[Citation, ...]:
+        return tuple(replace(each, changed=changed.get(each.source, "")) for each in cited)
+
+    conflicts = (
+        Conflict(tuple(replace(side, citations=marked(side.citations)) for side in conflict.positions))
+        for conflict in answer.conflicts
+    )
+    return replace(
+        answer,
+        status="partial" if answer.status == "grounded" else answer.status,
+        certainty=_LESS[answer.certainty],
+        reason="; ".join(filter(None, (answer.reason, texts.cites_changed))),
+        citations=marked(answer.citations),
+        conflicts=tuple(conflicts),
+    )
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
@@ -168,7 +188,7 @@ def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tupl
     if highlights or deps.evaluator is None or not documents:
         return highlights
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             readings = deps.evaluator.read(question_to_read(question, documents), documents)
     except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
         return ()
@@ -213,5 +233,5 @@ def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
         "language": answer.language,
         "shown": state.get("prompt_order", []),
         "indexes": list(deps.folders),
-        "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
+        "web_never": any(deps.folders) and any(map(deps.kept_from_web, deps.folders)),
     }

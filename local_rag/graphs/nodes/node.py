@@ -9,6 +9,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
+from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.verdicts import Graded, Usage
@@ -94,7 +95,7 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
     Raises what the engine failed with where nothing is written that could be shown.
     """
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             if state.get("failed"):
                 return {}, True
             deps.cancel.check()

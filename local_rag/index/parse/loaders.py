@@ -22,10 +22,11 @@ from types import MappingProxyType
 from local_rag import __version__
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError, reason_of
+from local_rag.index.parse.calendars import load_ics
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
-from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.office import load_pptx, load_rtf
 from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
@@ -33,16 +34,18 @@ from local_rag.index.parse.parsed_file import (
     Member,
     ParsedFile,
     Piece,
+    Properties,
     checked,
     clean,
     load_zip,
 )
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.pdf_page import IMAGES
-from local_rag.index.parse.properties import iso_date, stated
+from local_rag.index.parse.properties import iso_date, of_letter, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
+from local_rag.index.parse.records import load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
+from local_rag.index.parse.word import load_docx
 from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
 
@@ -149,6 +152,22 @@ def loader(path: Path) -> Loader | None:
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
 
 
+VERSIONS: dict[Loader, int] = {}
+"""Version of each loader, 1 for those that are not named. Raise it where a loader reads the same file in another way:
+the next sync reads what an older version read once more, and what came out the same keeps its vectors.
+"""
+
+HOLDERS = (".zip", ".eml", ".msg", ".mbox", ".pdf")
+"""Suffixes of files that hold others, which any loader may read."""
+
+
+def version_mark(path: Path) -> str:
+    """What stands behind the SHA-256 of a file that a later version of a loader has read; "" for the first."""
+    loaders = VERSIONS if path.suffix.lower() in HOLDERS else filter(None, [loader(path)])
+    later = sum(VERSIONS.get(each, 1) - 1 for each in loaders)
+    return f"v{later + 1}" if later else ""
+
+
 def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
     """Loaders of one's own, by suffix, as `module:function`: the worker process imports them by that name.
 
@@ -181,7 +200,7 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml markdown-it-py pypdfium2 python-calamine python-dateutil python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 
@@ -220,15 +239,21 @@ def load(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Pa
 def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Iterator[ParsedFile]:
     """The parts of a file, one but for what holds other files; `own` loaders, as `names_of` gives them, are stronger.
 
-    A file without a known suffix is read as text if it is text. Documents without a date of their own have that of the
-    file's name. Raises FileSkipped with the reason when nothing can be read, and what the libraries raise.
+    A file without a known suffix is read as text if it is text. Documents without a date of their own have that of a
+    letter, or of the file's name. Raises FileSkipped with the reason when nothing can be read, and what the libraries
+    raise.
     """
     name = own.get(path.suffix.lower())
     read = _load_by_name(name, path) if name else (loader(path) or load_unknown)(path)
     found = iter([checked(read)]) if isinstance(read, ParsedFile) else _joined(read, path, own, depth)
-    date = iso_date(name_date(path.name))
+    known: Properties | None = None
     for part in found:
-        documents = (each if each.date or not date else replace(each, date=date) for each in part.documents)
+        if known is None:
+            known = of_letter(part.documents[0].text if part.documents else "")
+            date = known.date or iso_date(name_date(path.name))
+        documents = (
+            replace(each, date=each.date or date, author=each.author or known.author) for each in part.documents
+        )
         yield replace(part, documents=tuple(documents))
 
 
@@ -236,6 +261,7 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
     """The pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
     documents, members, unread = list[LoadedDocument](), list[Member](), list[str]()
     names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _SECONDS
+    holder = LoadedDocument("")
     for piece in pieces:
         if total > MAX_CHARACTERS and (depth or path.suffix.lower() != ".mbox"):
             unread.append(f"what lies behind {MAX_CHARACTERS:,} characters of text")
@@ -244,15 +270,24 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
             end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+        if isinstance(piece, ParsedFile):
+            total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
+            if piece.documents or piece.scans:
+                yield checked(piece)
+            continue
         if isinstance(piece, LoadedDocument):
             documents.append(piece)
+            holder = piece
             total += len(piece.text)
+            continue
+        if isinstance(piece, str):
+            unread.append(piece)
             continue
         name = _distinct(piece.name, names)
         try:
             with told():
                 found = _members(piece, name, own, depth + 1)
-            members += found
+            members += [_attached(each, holder) for each in found]
             total += sum(len(document.text) for member in found for document in member.documents)
         except FileSkipped as skipped:
             unread.append(f"{name} ({skipped})")
@@ -280,6 +315,17 @@ def _members(inside: Inside, name: str, own: Mapping[str, str], depth: int) -> l
         Member(name, found.documents, found.warnings),
         *(replace(member, name=f"{name}{MEMBER}{member.name}") for member in found.members),
     ]
+
+
+def _attached(member: Member, mail: LoadedDocument) -> Member:
+    """What a mail holds: its sender stands behind the authors, and its date for none; a mail inside has its own."""
+    if not mail.author or Path(member.name.partition(MEMBER)[0]).suffix.lower() in (".eml", ".msg"):
+        return member
+    documents = (
+        replace(each, author="; ".join(filter(None, (each.author, mail.author))), date=each.date or mail.date)
+        for each in member.documents
+    )
+    return replace(member, documents=tuple(documents))
 
 
 def _distinct(name: str, names: Counter[str]) -> str:

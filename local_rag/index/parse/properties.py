@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
-from local_rag.index.parse.parsed_file import Properties, one_line
+from local_rag.index.parse.parsed_file import UNKNOWN, Properties, one_line
+from local_rag.text.letters import SALUTATION, SIGNED
 from local_rag.text.names import MONTHS, name_words
 
 LONG_TITLE = 200
@@ -83,6 +84,12 @@ _OLDEST_YEAR = 1000
 
 _LONG_DATE = 200
 """Characters of a date that are looked at."""
+
+_LETTER = 3_000
+"""Characters in which a letter has its salutation; it ends within four times as many."""
+
+_DATE_LINE = 6
+"""Words of a line that is a date and a place."""
 
 _MONTHS = {"sept": 9} | {
     name: number for number, names in enumerate(MONTHS, 1) for full in names for name in (full, full[:3])
@@ -178,6 +185,17 @@ def _subject(subjects: Iterable[str], title: str) -> str:
     parts = {part.casefold(): part for part in said if _says_something(part)}
     nothing = _NOBODY | {"subject", "keywords", title.casefold()}
     return one_line("; ".join(part for key, part in parts.items() if key not in nothing), LONG_SUBJECT)
+
+
+def of_letter(text: str) -> Properties:
+    """Who signed a letter, and the date in a line of its own above the salutation: "Graz, 28 August 2023"."""
+    salutation = SALUTATION.search(text[:_LETTER])
+    if not salutation:
+        return UNKNOWN
+    signed = list(SIGNED.finditer(text, salutation.end(), salutation.end() + 4 * _LETTER))
+    above = (line for line in text[: salutation.start()].splitlines() if len(line.split()) <= _DATE_LINE)
+    date = next(filter(None, map(iso_date, above)), "")
+    return stated(authors=[signed[-1]["whole"]] if signed else (), date=date)
 
 
 def iso_date(text: str) -> str:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading
+from local_rag.index.parse.marks import fractions, lowered, raised
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
+from local_rag.text.letters import SALUTATION
 
 LONG = 300
 """Characters of a heading that are looked at."""
@@ -30,6 +33,14 @@ _LONG_MARKDOWN = 5_000_000
 
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
+_MARKED = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`).{1,1000}?(?<!`)(?P=ticks)(?!`)|\\[~<])"
+    r"|~~(?=[^\s~]).{1,1000}?(?<=[^\s~])~~(?!~) ?|<(?P<tag>del|s|strike)>.{1,1000}?</(?P=tag)> ?"
+    r"|<sup>(?P<sup>[^<]{1,200})</sup>|<sub>(?P<sub>[^<]{1,200})</sub>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""In Markdown, what is code, struck out, above the line or below it."""
+
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _RST = re.compile(
     r"^(?:(?P<over>([!-/:-@\[-`{-~])\2{2,}+)[ \t]*\n)?(?=.*\S)(?P<line>.*+)\n"
@@ -54,6 +65,7 @@ _FIELD = re.compile(
     r"^(?::|#\+)?(?P<name>[A-Za-z][\w -]{0,30}):+(?:[ \t]+(?P<text>.*(?:\n[ \t]+(?![A-Za-z][\w -]{0,30}:)\S.*)*))?$",
     re.MULTILINE,
 )
+_EMPHASIS = re.compile(r"[*_]{1,2}(?=[^\s*_])|(?<=[^\s*_])[*_]{1,2}|^[-+*>][ \t]+")
 _KNOWN = frozenset(
     "title author authors created date published release_date original_publication keywords subject".split()
 )
@@ -79,11 +91,11 @@ def load_text(path: Path) -> ParsedFile:
 
 
 def _first_line(text: str) -> str:
-    """The first line where it is short, stands alone above more text, and is neither a sentence nor a greeting."""
+    """The first line where it is short, stands alone above more text, and is neither a sentence nor of a letter."""
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
-    if not rest.strip() or (following and not _ADORNMENT.match(following)):
+    if not rest.strip() or (following and not _ADORNMENT.match(following)) or SALUTATION.search(text[:LONG_LINE]):
         return ""
     return title if is_heading(title) and title[-1] not in ".:" and not _NO_TITLE.match(title) else ""
 
@@ -104,6 +116,7 @@ def load_markdown(path: Path) -> ParsedFile:
     text, headings = markdown(text, begin)
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
     title = outermost.text if outermost else ""
+    properties = properties if begin else replace(fields(text, begin=True), title="")
     return ParsedFile((document(text, title, headings=headings, properties=properties),))
 
 
@@ -119,26 +132,51 @@ def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
     starts = [*accumulate(map(len, source.splitlines(keepends=True)), initial=begin)]
     parts, headings, table = list[str](), list[Heading](), list[list[str]]()
     end = grown = 0
+
+    def write(span: tuple[int, int], lines: str) -> None:
+        """Lines in the place of those of a token."""
+        nonlocal end, grown
+        start, last = starts[span[0]], starts[span[1]]
+        parts.extend([text[end:start], lines])
+        end = last - text.endswith("\n", 0, last)
+        grown += len(lines) - (end - start)
+
     tokens: list[Any] = [*reader.parse(source), None]
     for token, inside in pairwise(tokens):
         if token.type == "heading_open" and not token.level and "\n" not in inside.content:
             headings.append(Heading(starts[token.map[0]] + grown, int(token.tag[1:]), _plain(inside.content)))
         elif token.type == "table_open":
-            table, (first, last) = [], token.map
+            table, span = [], token.map
         elif token.type == "tr_open":
             table.append([])
         elif token.type in ("th_open", "td_open"):
-            table[-1].append(inside.content)
+            table[-1].append(_marked(inside.content))
         elif token.type == "table_close":
-            start, lines = starts[first], "\n".join(rows(table, headed=True))
-            parts += [text[end:start], lines]
-            end = starts[last] - text.endswith("\n", 0, starts[last])
-            grown += len(lines) - (end - start)
+            write(span, "\n".join(rows(table, headed=True)))
+            table = []
+        elif token.type in ("inline", "html_block") and not table:
+            source = text[starts[token.map[0]] : starts[token.map[1]]].removesuffix("\n")
+            if (lines := _marked(source)) != source:
+                write(token.map, lines)
     return "".join([*parts, text[end:]]), headings
 
 
 def _plain(heading: str) -> str:
-    return _MARKUP.sub(lambda match: match.group(1) or "", _ATTRIBUTES.sub("", heading[:LONG])).strip()
+    bare = _marked(_ATTRIBUTES.sub("", heading[:LONG]))
+    return _MARKUP.sub(lambda match: match.group(1) or "", bare).strip()
+
+
+def _marked(source: str) -> str:
+    """Markdown without what is struck out (https://github.github.com/gfm/#strikethrough-extension-), its superscripts
+    and subscripts, which are HTML, as characters; code stays as it is.
+    """
+    return fractions(_MARKED.sub(_mark, source)) if "~~" in source or "<" in source else source
+
+
+def _mark(match: re.Match[str]) -> str:
+    if match["code"]:
+        return match[0]
+    return raised(match["sup"]) if match["sup"] else lowered(match["sub"]) if match["sub"] else ""
 
 
 def load_rst(path: Path) -> ParsedFile:
@@ -187,11 +225,26 @@ def fields(text: str, *, begin: bool = False) -> Properties:
     """What the lines at the head of a text say: "Author: …" (PEPs), ":Author: …" (docutils' bibliographic fields,
     https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields), "#+AUTHOR: …" (Org).
 
-    A line that is indented goes on with the field above it. `begin`: only a text that has a title among such lines says
-    something of itself; anywhere else "Date: …" may be part of what is told.
+    A line that is indented goes on with the field above it. `begin`: a text without a title among such lines says
+    something of itself only where it begins with them, or with a title above them; anywhere else "Date: …" may be part
+    of what is told.
     """
     properties = _of_lines(text[:_HEAD])
-    return properties if properties.title or not begin else UNKNOWN
+    return properties if properties.title or not begin else _of_lines(_opening(text[:_HEAD]))
+
+
+def _opening(text: str) -> str:
+    """The lines of fields with which a text begins, below a title of at most two lines, without marks of Markdown."""
+    known, titles = list[str](), 0
+    for line in filter(str.strip, text.splitlines()):
+        plain = _EMPHASIS.sub("", line[:LONG_LINE]).strip()
+        if _FIELD.fullmatch(plain):
+            known.append(plain)
+        elif known or titles == 2 or plain[-1:] in ".!?:,;":
+            break
+        else:
+            titles += 1
+    return "\n".join(known)
 
 
 def _of_lines(head: str) -> Properties:

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import checks, full_text, reads, writes
-from local_rag.index.store.folder import index_name
-from local_rag.index.store.schema import EMBEDDING_PACE, IndexSettings
-from local_rag.index.store.store import Store
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
 from local_rag.index.sync.report import Pace, Progress
 
-FIRST, LEAST, MOST = 64, 32, 1024
+FIRST, SMALLEST, LARGEST = 64, 32, 1024
 """Passages of the first batch, and of any later one."""
 
 SECONDS = 2.0
@@ -39,7 +38,7 @@ class Embedding:
 
     def run(self) -> int:
         """Embed all of them; how many there were. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
-        waiting = self._store.read(reads.without_vectors)
+        waiting = self._store.pending()
         try:
             self._embed_all(waiting)
         finally:
@@ -59,10 +58,10 @@ class Embedding:
             self._embed(chunks)
             done, work = done + len(batch), work + sum(length for _, length in batch)
             now = time.monotonic()
-            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), MOST)
-            size = max(LEAST, int(fitting) // 16 * 16)  # as models like it
-            (last,) = self._store.read(reads.passages, chunks[-1:])
-            told = pace.progress(work, done, len(waiting), done, last.source, phase="vectors")
+            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), LARGEST)
+            size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
+            sources = [passage.source for passage in self._store.passages(chunks[-1:])]  # it may be gone by now
+            told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
             self._rate = told.rate or self._rate
             self._progress(told)
             if now - refreshed > _REFRESH:
@@ -71,14 +70,14 @@ class Embedding:
 
     def _embed(self, chunks: list[int]) -> None:
         """Embed what of these passages and their headers has no vector, each text once."""
-        texts, headers = self._store.read(reads.to_embed, chunks)
+        texts, headers = self._store.to_embed(chunks)
         distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
         vectors = dict(zip(distinct, self._embedder.embed_documents(distinct), strict=True))
         of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
-        with self._store.writing() as db:
-            writes.set_vectors(db, chunks, of_texts, of_headers)
+        with self._store.writing():
+            self._store.set_vectors(chunks, of_texts, of_headers)
             pace = {EMBEDDING_PACE: f"{self._rate:.3g}"} if self._rate else {}
-            writes.set_meta(db, {"last_sync": str(time.time()), **pace})
+            self._store.set_meta({"last_sync": str(time.time()), **pace})
 
 
 def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:
@@ -89,21 +88,20 @@ def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, w
     other = (made.fingerprint, made.dimension) != (wanted.fingerprint, wanted.dimension)
     if other:
         _check_passages(store, embedder)
-    lost = () if other else store.read(checks.unusable_vectors)
-    with store.writing() as db:
-        full_text.restore(db)
-        writes.drop_vectors(db, *lost)
-        writes.set_settings(db, wanted)
+    with store.writing():
+        store.restore_words()
+        store.drop_vectors(unusable=not other)
+        store.set_settings(wanted)
 
 
 def _check_passages(store: Store, embedder: Embedder) -> None:
     """Raises IndexMismatch for a passage that this embedder does not read whole."""
-    for chunks in store.read(reads.chunks_by_file).values():
+    for chunks in store.chunks_by_file():
         cancel.check()
-        for passage in store.read(reads.passages, chunks):
+        for passage in store.passages(chunks):
             if (tokens := len(embedder.token_ends(passage.text))) > embedder.window:
                 raise IndexMismatch(
                     f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
                     hint=f"local-rag index … --embedder {embedder.name} --chunk-size {embedder.window}"
-                    f" --index {index_name(store.folder)}-{embedder.window}",
+                    f" --index {index_name(store.address)}-{embedder.window}",
                 )

@@ -16,8 +16,9 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from local_rag.core.documents import MEMBER
 from local_rag.core.errors import reason_of
-from local_rag.index.store.schema import Root
+from local_rag.index.store.values import Root
 from local_rag.index.sync.read import read_start
+from local_rag.text.display import composed
 
 SECRET = "may hold secrets; index it with --include-secrets"
 
@@ -63,13 +64,13 @@ class Pattern:
             raise ValueError(f"up to {MAX_STARS} stars in a pattern are read, {line[:40]!r} has more")
         try:
             with warnings.catch_warnings(action="ignore"):  # Python's own, for [[
-                glob = GitIgnoreSpecPattern(f"/{name.removeprefix('/')}")
+                glob = GitIgnoreSpecPattern(composed(f"/{name.removeprefix('/')}"))
         except (ValueError, re.error):
             return None
         return cls(line, text == line, name != text, "/" in name, glob, folder, origin) if glob.include else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Whether it has a say about a path itself, with / between its names."""
+        """Whether it has a say about a path itself, in NFC and with / between its names."""
         if not path.startswith(self.folder) or (self.only_folders and not is_folder):
             return False
         below = path[len(self.folder) :]
@@ -79,7 +80,7 @@ class Pattern:
 
 def _patterns(folder: Path, lines: Sequence[str], origin: str) -> Iterator[Pattern]:
     """The last line is the first pattern. Raises ValueError."""
-    below = f"{folder.as_posix().rstrip('/')}/"
+    below = composed(f"{folder.as_posix().rstrip('/')}/")
     yield from filter(None, (Pattern.of(line, below, origin) for line in reversed(lines)))
 
 
@@ -109,7 +110,7 @@ class Rules:
 
     def why_ignored(self, path: Path, is_folder: bool) -> str:
         """The rule that leaves a path out, "" if none does: the first that has a say decides."""
-        name = path.as_posix()
+        name = composed(path.as_posix())
         for pattern in (*self.excludes, *self.files):
             if pattern.matches(name, is_folder):
                 return f"{pattern.origin} {pattern.line}" if pattern.ignores else ""

@@ -18,11 +18,9 @@ from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import reads, writes
-from local_rag.index.store.database import Database
-from local_rag.index.store.schema import FileRow, IndexSettings
-from local_rag.index.store.store import Store
-from local_rag.index.sync.read import chunks_of
+from local_rag.index.prepare import chunks_of
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import FileRow, IndexSettings
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
 from local_rag.text.display import normal
@@ -68,26 +66,26 @@ class PageSync:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
         text = replace(page, title=page.title or url)
-        with self.locked(), self.store.writing() as db:
-            known = {row.path: row for row in reads.pages(db, (root, url))}
+        with self.locked(), self.store.writing():
+            known = {row.path: row for row in self.store.pages((root, url))}
             left = [path for path, row in known.items() if row.root == root and path != url]
-            writes.remove(db, left)
-            writes.set_meta(db, {"last_sync": str(time.time())})
+            self.store.remove(left)
+            self.store.set_meta({"last_sync": str(time.time())})
             cut = partial(chunks_of, embedder=self.embedder, settings=self.settings)
-            if not _put(db, self.report, known.get(url), _row(url, root, text), text, cut):
+            if not _put(self.store, self.report, known.get(url), _row(url, root, text), text, cut):
                 raise FileSkipped("has no text in it")
         self.report.removed += left
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
         """Nothing can be concluded from a server that does not answer, or answers something else."""
         with self.locked():
-            known = [row.path for row in self.store.read(reads.pages, (root,))]
+            known = [row.path for row in self.store.pages([root])]
             if known and not prune:
                 self.report.kept += [Skipped(path, reason) for path in known]
                 return
             self.report.skipped.append(Skipped(root, reason))
-            with self.store.writing() as db:
-                writes.remove(db, known)
+            with self.store.writing():
+                self.store.remove(known)
             self.report.removed += known
 
 
@@ -105,14 +103,14 @@ def sync_texts(
     holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
     report, pace = GrowingReport(), Pace(len(texts))
-    known = {row.path: row for row in store.read(reads.files)}
+    known = {row.path: row for row in store.files()}
     cut = partial(chunks_of, embedder=embedder, settings=settings)
     for first in range(0, len(texts), BATCH):
         cancel.check()
         group = texts[first : first + BATCH]
-        with store.writing() as db:
+        with store.writing():
             for name, text in group:
-                _put(db, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)
+                _put(store, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)
         if progress is not None:
             done = first + len(group)
             progress(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
@@ -124,7 +122,7 @@ def _whole(text: LoadedDocument) -> list[Chunk]:
 
 
 def _put(
-    db: Database,
+    store: Store,
     report: GrowingReport,
     old: FileRow | None,
     row: FileRow,
@@ -134,10 +132,10 @@ def _put(
     """Store a text that is new, or not what it was; False for one without words."""
     if old is not None and old.sha256 == row.sha256:
         report.unchanged += 1
-        writes.touch(db, [row])
+        store.touch(row)
         return True
     if chunks := cut(text):
-        report.reused += writes.write(db, row, [(text, chunks)])
+        report.reused += store.replace(row, [(text, chunks)])
         report.chunks += len(chunks)
         (report.updated if old else report.new).append(row.path)
     return bool(chunks)

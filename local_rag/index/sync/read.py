@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, reason_of
-from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import parser_version
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser, refuse_large
-from local_rag.index.store.schema import Failure, FileRow, IndexSettings
-from local_rag.text.chunking import Chunk, chunk
+from local_rag.index.store.values import Failure, FileRow
 
 if TYPE_CHECKING:
     from local_rag.index.sync.ignore import Rules
@@ -84,7 +82,7 @@ class Reader:
     def _parts(self, row: FileRow, rules: Rules) -> Iterator[ReadPart | FileRow]:
         """The parts of a file, if it has changed, and its row. Raises FileSkipped for the first part."""
         old, failure = self.known.get(row.path), self.failures.get(row.path)
-        if old is not None and old.sha256 == row.sha256:
+        if old is not None and old.complete and old.sha256 == row.sha256:
             yield replace(row, warnings=old.warnings, scans=old.scans)
             return
         if failure is not None and (failure.sha256, failure.parser) == (row.sha256, parser_version()):
@@ -115,12 +113,6 @@ def _files(row: FileRow, part: ParsedFile, rules: Rules, warnings: list[str]) ->
         elif warning:
             warnings.append(f"{member.name} {warning}")
     return [(file, [replace(each, title=each.title or name) for each in documents]) for file, name, documents in files]
-
-
-def chunks_of(document: LoadedDocument, embedder: Embedder, settings: IndexSettings) -> list[Chunk]:
-    """The chunks of a document, as an index of these settings makes them."""
-    ends = embedder.token_ends(document.text)
-    return chunk(document, ends, size=settings.size, overlap=settings.overlap, window=embedder.window)
 
 
 # --- whether a file is still the one that was indexed
@@ -161,7 +153,7 @@ def looks_unchanged(old: FileRow) -> bool:
         return False
     racy = max(old.mtime_ns, old.ctime_ns) / 1e9 > old.indexed_at - _RACY
     same = file_state(status) == (old.size, old.mtime_ns, old.ctime_ns, old.inode)
-    return bool(old.sha256) and same and not racy
+    return old.complete and same and not racy
 
 
 # --- a file that may be anything: a pipe never ends, a device may have no end

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local_rag.core.errors import UsageError
-from local_rag.index.store import reads, writes
-from local_rag.index.store.schema import Root
-from local_rag.index.store.store import Store
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import Root
 from local_rag.index.sync.ignore import Pattern
-from local_rag.text.display import is_url, joined, normal
+from local_rag.text.display import composed, is_url, joined, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +34,32 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
     writer's lock. Raises UsageError for a path or a pattern that says nothing, and for one to be taken back that is not
     remembered.
     """
-    known, excluded = {root.path: root for root in store.read(reads.roots)}, store.read(reads.excluded)
+    known = {root.path: root for root in store.roots()}
+    excluded = {root.path: root.excludes for root in store.roots(forgotten=True)}
     named = {str(real_path(path)): path for path in paths}
     for path in named:
         if path not in known and not Path(path).exists():
             raise UsageError(f"there is no file or folder {named[path]}", hint="local-rag index PATH…")
+        if path == Path(path).anchor:
+            raise UsageError(
+                f"{path} is the whole disk: name the folders with your files", hint="local-rag index ~/notes"
+            )
     roots = [known.get(path) or Root(path, excluded.get(path, ())) for path in named or known]
-    if not roots and not store.read(reads.paths):
+    if not roots and not store.paths():
         raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
     check_patterns(options.excludes)
     for pattern in options.no_excludes:
         if not any(pattern in root.excludes for root in roots):
             others = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
             raise UsageError(f"{pattern!r} is not excluded; excluded is {others}", hint="local-rag status")
-    roots = [_with_options(root, options) for root in roots]
-    with store.writing() as db:
-        writes.set_roots(db, roots)
-    return roots
+    around = known | {root.path: _with_options(root, options) for root in roots}
+    for path in named:  # naming a path takes back that it was kept out
+        for above, pattern in _above(Path(path), around):
+            if pattern in around[above].excludes:
+                around[above] = _with_options(around[above], WalkOptions(no_excludes=[pattern]))
+    with store.writing():
+        store.set_roots(list(around.values()))
+    return [around[root.path] for root in roots]
 
 
 def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
@@ -59,38 +67,43 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
 
     The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
     """
-    files = [file.path for file in store.read(reads.files)]
-    unread = {*store.read(reads.failures), *(path for path, _ in store.read(reads.reported))}
-    known, gone = {*files, *unread, *(root.path for root in store.read(reads.roots))}, set[str]()
+    files = [file.path for file in store.files()]
+    unread = {*store.failures(), *(path for path, _ in store.reported())}
+    known, gone = {*files, *unread, *(root.path for root in store.roots())}, set[str]()
     for name in names:
         if is_url(str(name)):
-            below = {page.path for page in store.read(reads.pages, (normal(str(name)),))}
+            below = {page.path for page in store.pages([normal(str(name))])}
         else:
             folder = str(real_path(Path(name)))
-            below = {path for path in known if is_below(path, (folder,))}
+            below = {path for path in known if is_below(composed(path), (composed(folder),))}
         if not (below or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone |= below
     if gone:
-        with store.writing() as db:
-            writes.remove(db, gone)
-            writes.forget_roots(db, gone)
-            writes.forget_unread(db, gone, reported=True)
+        with store.writing():
+            store.remove(gone)
+            store.forget_roots(gone)
+            store.forget_unread(gone, reported=True)
         store.refresh()
     return tuple(path for path in files if path in gone)
 
 
 def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
     """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
-    known, patterns = {root.path: root for root in store.read(reads.roots)}, list[str]()
+    known, patterns = {root.path: root for root in store.roots()}, list[str]()
     for path in map(real_path, paths):
-        for above in map(str, path.parents):
-            if above in known:
-                patterns.append(f"/{escaped(path.relative_to(above).as_posix())}")
-                known[above] = _with_options(known[above], WalkOptions(excludes=patterns[-1:]))
-    with store.writing() as db:
-        writes.set_roots(db, list(known.values()))
+        for above, pattern in _above(path, known):
+            patterns.append(pattern)
+            known[above] = _with_options(known[above], WalkOptions(excludes=[pattern]))
+    with store.writing():
+        store.set_roots(list(known.values()))
     return patterns
+
+
+def _above(path: Path, roots: Collection[str]) -> list[tuple[str, str]]:
+    """The roots above a path, each with the pattern that keeps it out of it."""
+    parents = [above for above in path.parents if str(above) in roots]
+    return [(str(above), f"/{escaped(path.relative_to(above).as_posix())}") for above in parents]
 
 
 def is_below(path: str, roots: Collection[str]) -> bool:

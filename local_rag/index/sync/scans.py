@@ -12,10 +12,9 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.ocr import PAGES, SECONDS
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store import reads, writes
-from local_rag.index.store.schema import NO_TEXT, IndexSettings
-from local_rag.index.store.store import Store
-from local_rag.index.sync.read import chunks_of
+from local_rag.index.prepare import chunks_of
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import NO_TEXT, IndexSettings
 from local_rag.index.sync.report import Pace, Progress
 
 
@@ -32,7 +31,7 @@ def read_scans(
     What is wrong with a page itself is remembered; where time or memory were short it waits for the next run. The
     caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
-    files = {file.path: file for file in store.read(reads.scanned)}
+    files = {file.path: file for file in store.scanned()}
     pages = [(path, page) for path, file in files.items() for page in file.scans]
     pace, failed = Pace(len(pages)), list[Skipped]()
     with Parser(SECONDS) as parser:
@@ -51,9 +50,9 @@ def read_scans(
                     continue
                 file = replace(file, warnings=(*file.warnings, failed[-1].reason))
             files[path] = file = replace(file, scans=tuple(each for each in file.scans if each != page))
-            with store.writing() as db:
-                writes.write(db, file, found, more=True)
-                writes.finish(db, file)
+            with store.writing():
+                store.replace(file, found, more=True)
+                store.finish(file)
     told = [file for file in report.skipped if not file.reason.endswith(NO_TEXT)]
     left = sum(len(file.scans) for file in files.values())
     return replace(report, skipped=(*told, *failed), scans=left, scans_read=len(pages) - len(failed))

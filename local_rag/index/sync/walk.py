@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.errors import reason_of
-from local_rag.index.parse.loaders import loader
+from local_rag.index.parse.loaders import HOLDERS, loader, version_mark
 from local_rag.index.parse.pdf_page import IMAGES
-from local_rag.index.store.schema import FileRow, Root
+from local_rag.index.store.values import FileRow, Root
 from local_rag.index.sync.ignore import SECRET, Rules, begins, is_hidden, is_secret_name, marked
 from local_rag.index.sync.roots import is_below
-
-CONTAINERS = (".zip", ".eml", ".msg", ".mbox")
-"""Suffixes of files that hold others, for which rules hold, too."""
 
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
 
@@ -33,7 +33,8 @@ class Missing(NamedTuple):
 class Found(NamedTuple):
     """A file that can be read: the path of its root, and the rules for what lies inside of it.
 
-    `stamp` stands behind the SHA-256 of a file that holds others: with other rules it has another content.
+    `stamp` stands behind the SHA-256 of a file, which has another content with a later version of its loader, and one
+    that holds others with other rules.
     """
 
     root: str
@@ -175,11 +176,15 @@ class _Search:
             return
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            place = _Place(folder.path / entry.name, folder.real / entry.name, rules)
+            cloud, name = ("", entry.name) if is_folder else _placeholder(entry)
+            place = _Place(folder.path / name, folder.real / name, rules)
             if rule := rules.why_ignored(place.path, is_folder):
                 self._leave_out(place.real, rule)
-            elif not is_hidden(entry.name, is_folder):
+            elif not is_hidden(name, is_folder) and not cloud:
                 yield entry, place
+            elif cloud and self._is_wanted(place):
+                why = f"is a placeholder of {cloud}, its content is not on this disk: download it, and index again"
+                self._walked.missing[_printable(place.real)] = Missing(why, unseen=True)
 
     def _leave_out(self, path: Path, reason: str) -> None:
         """Note it, so that a file that goes is named with the reason."""
@@ -190,7 +195,9 @@ class _Search:
 
         A link out of the root is left out and named, unless another root decides about what it leads to.
         """
-        real = Path(os.path.realpath(path))
+        real = path
+        with suppress(OSError):  # it has gone meanwhile
+            real = Path(os.path.realpath(path))
         place, printed = _Place(path, real, rules), _printable(path)
         is_folder, is_file = os.path.isdir(real), os.path.isfile(real)  # noqa: PTH112, PTH113 - they raise nothing
         if self._home.is_relative_to(real):
@@ -235,13 +242,32 @@ class _Search:
             self._leave_out(real, SECRET)
         else:
             self._found = True
-            stamp = rules.stamp if path.lower().endswith(CONTAINERS) else ""
-            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp))
+            stamp = rules.stamp if path.lower().endswith(HOLDERS) else ""
+            self._walked.files.setdefault(path, Found(self._root.path, rules, stamp + version_mark(real)))
 
 
 def _printable(path: Path | str) -> str:
     """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+_PLACEHOLDERS = re.compile(r"\.(.+)\.icloud|(.+)\.(?:nextcloud|owncloud)")
+_ELSEWHERE = 0x1000 | 0x40000 | 0x400000
+"""FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS of Windows."""
+_DATALESS = 0x40000000
+"""SF_DATALESS of macOS."""
+
+
+def _placeholder(entry: os.DirEntry[str]) -> tuple[str, str]:
+    """The cloud that has the content of a file, "" where it is on this disk, and the name of the file itself.
+
+    To open such a file would fetch it over the network.
+    """
+    if match := _PLACEHOLDERS.fullmatch(entry.name):
+        return ("iCloud", match[1]) if match[1] else ("Nextcloud", match[2])
+    status = None if sys.platform == "linux" else entry.stat(follow_symlinks=False)
+    attributes, flags = getattr(status, "st_file_attributes", 0), getattr(status, "st_flags", 0)
+    return "OneDrive, Dropbox or iCloud" * bool(attributes & _ELSEWHERE or flags & _DATALESS), entry.name
 
 
 def _is_link(entry: os.DirEntry[str]) -> bool:

@@ -21,7 +21,7 @@ pytestmark = [
 CUTTING = """
 import sys
 from local_rag.cli import main
-from local_rag.index.sync import read
+from local_rag.index import prepare
 
 def told(*arguments, **options):
     print("NOW", file=sys.stderr, flush=True)
@@ -29,7 +29,7 @@ def told(*arguments, **options):
     print("NOT STOPPED", file=sys.stderr, flush=True)
     return chunks
 
-chunk, read.chunk = read.chunk, told
+chunk, prepare.chunk = prepare.chunk, told
 main()
 """
 """Says when a file begins to be cut into chunks, and when that ends."""
@@ -37,14 +37,14 @@ main()
 DEAF = """
 import sys, time
 from local_rag.cli import main
-from local_rag.index.sync import read
+from local_rag.index import prepare
 
 def chunk(*arguments, **options):
     time.sleep(0.5)  # the bar is drawn by then
     print("NOW", file=sys.stderr, flush=True)
     time.sleep(600)
 
-read.chunk = chunk
+prepare.chunk = chunk
 main()
 """
 
@@ -53,7 +53,7 @@ import sys, time
 from local_rag.cli import main
 from local_rag.index.sync import embed
 
-embed.FIRST = embed.LEAST = embed.MOST = 4
+embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
 work, batches = embed.Embedding._embed, []
 
 def waits(self, chunks):

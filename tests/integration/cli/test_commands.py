@@ -54,7 +54,7 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, said):
     lines = said.shown(f"ask {GREENHOUSE} --graph crag --trace").err
     way = "begin -> retrieve -> grade_documents -> refine_documents -> generate -> grade_generation -> finish"
     assert f"crag: {way};" in lines
-    assert re.search(r"relevance notes/plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
+    assert re.search(r"relevance plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
 def test_ask_in_a_thread_remembers(here, said):
@@ -89,6 +89,25 @@ def test_a_removed_file_does_not_answer_any_more(here, said, tmp_path):
     assert "1 file removed" in said(f"remove {tmp_path}")
     said(f"ask {BOILER}", 3)
     said(f"remove {tmp_path}", 2)
+
+
+def test_a_file_that_has_changed_since_is_quoted_with_that(here, said, tmp_path):
+    """Seen by size and time before an answer is given, by whatever wiring; the index of another machine is believed."""
+    file = tmp_path / "old.md"
+    file.write_text("The old boiler weighs ninety kilograms.")
+    said(f"index {tmp_path}")
+    assert said.json(f"ask {BOILER}")["certainty"] == "sure"
+    for change, told in (
+        (lambda: file.write_text("The old boiler weighs a ton."), "changed since it was indexed"),
+        (file.unlink, "is not there any more"),
+    ):
+        change()
+        shown = said(f"ask {BOILER}", 4)
+        assert shown.startswith("Probably: a file that is cited is not as it was indexed") and f"({told})" in shown
+        assert "1 file changed or gone since: local-rag index" in said("status")
+    tmp_path.rename(tmp_path.with_name("elsewhere"))
+    assert said.json(f"ask {BOILER}")["certainty"] == "sure"
+    said(f"remove {tmp_path}")
 
 
 LONG = "what " * 8_000

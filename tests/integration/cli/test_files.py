@@ -125,6 +125,8 @@ def test_a_removed_file_is_kept_out_with_the_flag(notes, said):
     said("remove notes/old/a.txt --no-keep-out")
     said("index")
     assert listed(said) == ["old/a.txt", "plan.md"]
+    assert "so it stays out until you name it again" in said("remove notes --keep-out")
+    assert "/ is the whole disk: name the folders" in said(f"index {Path('/').resolve()}", 2)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="few may make symbolic links there")

@@ -16,7 +16,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.progress import Silent
 from local_rag.diagnostics.demo import index_demo
-from local_rag.index.store import vectors
+from local_rag.index.store.sqlite import vectors
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -123,12 +123,13 @@ def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, said, harm
     assert copy.exists() is command.startswith("index")
 
 
-def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, said, monkeypatch):
+def test_doctor_names_a_damaged_file_of_vectors_and_the_next_sync_makes_it_anew(index, said, monkeypatch):
     monkeypatch.setattr(vectors, "FEW", 0)
     said("index .")
     (file,) = index.glob("vectors.faiss.*")
     file.write_bytes(file.read_bytes()[:-9] + b"harm here")
-    assert "vectors: the file that finds near vectors was damaged; it is made anew" in said("doctor", None)
+    assert "vectors: the file that finds near vectors is missing or damaged" in said("doctor", None)
+    said("index")
     assert "vectors:" not in said("doctor --deep", None)
 
 

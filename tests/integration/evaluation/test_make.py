@@ -18,7 +18,7 @@ from local_rag.evaluation.headings import is_prose, of_heading
 from local_rag.evaluation.make import USELESS, Proposals
 from local_rag.evaluation.matching import holds
 from local_rag.index.index import Index
-from local_rag.index.store.schema import Passage
+from local_rag.index.store.values import Passage
 
 pytestmark = pytest.mark.usefixtures("converted")
 

@@ -14,8 +14,9 @@ from support.fakes_index import add, indexed, markdown
 
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import UsageError
-from local_rag.index import search
 from local_rag.index.filters import matching
+from local_rag.index.store import words
+from local_rag.index.store.sqlite import vectors
 
 FILES = {
     "notes/plan.md": ("The roof of the boat house is due for paint.", "2023-03-31 00:00"),
@@ -39,7 +40,8 @@ def index(request, tmp_path_factory):
         moment = datetime.fromisoformat(changed).timestamp()
         os.utime(folder / name, (moment, moment))
     with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
-        patched.setattr(search, "FEW", request.param)
+        patched.setattr(words, "LISTED", request.param)
+        patched.setattr(vectors, "FEW", min(request.param, vectors.FEW))
         made.sync([folder / "notes", folder / "page.html"])
         yield made
 
@@ -189,3 +191,52 @@ def test_what_can_be_no_path_is_refused_in_a_line(index, pattern):
     with pytest.raises(UsageError, match="is no path or pattern of paths: ") as caught:
         index.search("paint", 4, within=[pattern])
     assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
+
+
+MAIL = """\
+From: Ann Ash <ann@example.org>
+Subject: The boat
+Date: Fri, 31 Mar 2023 09:30:00 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=x
+
+--x
+Content-Type: text/plain
+
+The paint is attached.
+--x
+Content-Type: text/markdown
+Content-Disposition: attachment; filename="report.md"
+
+The paint of the boat is blue.
+--x--
+"""
+
+
+@pytest.mark.parametrize(
+    "conditions", [{"within": ["boat.eml"]}, {"types": ["mail"]}, {"authors": ["Ann Ash"]}, {"before": "2023-04"}]
+)
+def test_a_filter_of_a_mail_keeps_what_is_attached_to_it(conditions, tmp_path):
+    (tmp_path / "boat.eml").write_text(MAIL)
+    (tmp_path / "other.md").write_text("The paint of the boat is red.")
+    with indexed(tmp_path / "index", {}) as index:
+        index.sync([tmp_path])
+        found = index.search("paint boat blue", 9, within=Narrowing(**conditions))
+    assert [Path(each.metadata["source"]).name for each in found] == ["boat.eml » report.md", "boat.eml"]
+
+
+def test_names_are_compared_however_the_disk_stores_their_marks(tmp_path, monkeypatch):
+    """Names with a loose umlaut (NFD) are meant by names with a whole one, and the other way round."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("Entwu\u0308rfe/old.md", "Ko\u0308ln.md", "M\u00fcnchen.md", "Ablagen\u00e4he/note.md"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(f"The rent of {len(name)} flats.")
+    Path(".ragignore").write_text("Ablagena\u0308he\n")
+    with indexed(tmp_path / "index", {}) as index:
+        index.sync([tmp_path], excludes=["Entw\u00fcrfe/"])
+        for pattern in ("K\u00f6ln.md", "Mu\u0308nchen.md"):
+            assert len(index.search("rent", 9, within=[pattern])) == 1
+        assert sorted(index.remove([Path("K\u00f6ln.md"), Path("Mu\u0308nchen.md")])) == sorted(
+            str(tmp_path / name) for name in ("Ko\u0308ln.md", "M\u00fcnchen.md")
+        )
+        assert not index.files()

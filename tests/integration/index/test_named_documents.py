@@ -56,6 +56,8 @@ def first(index, question, **options):
         ("Wie hoch ist die Miete in der Hafenstr 12?", "Mietvertrag_Hafenstr_12.txt", "hafenstr 12"),
         ("What did Northwind ask for?", "meeting-notes-northwind.md", "northwind"),
         ("How much did North Pier earn in FY2022?", "NORTHPIER_2022_report.md", "north pier 2022"),
+        ("What were North Pier's earnings in FY21?", "NORTHPIER_2021_report.md", "north pier 2021"),
+        ("What did North Pier earn in Q2'2022?", "NORTHPIER_2022_report.md", "north pier 2022"),
         ("Who sent the mail about the rope order?", "crew.mbox » 2", "rope order"),
         ("Who wrote rule 17?", "rule-0017.md", "rule 17"),
     ],

@@ -310,7 +310,7 @@ def test_graphs_are_laid_out_for_a_drawing(serve):
     drawn = client.got("/api/graphs/adaptive")
     ids = {node["id"] for node in drawn["nodes"]}
     assert {"begin", "route_question", "finish", "__start__", "__end__"} <= ids
-    assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
+    assert all({edge["source"], edge["target"]} <= ids for edge in drawn["edges"])
     explained = {node["id"] for node in drawn["nodes"] if node["about"]}
     assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
     client.got("/api/graphs/none", status=400)

@@ -121,13 +121,15 @@ def base(tmp_path):
 @pytest.mark.parametrize(
     ("here", "roots", "labels"),
     [
-        ("c", ["a/notes", "c", "c/single.txt"], {0: "notes/lease.pdf", 3: "c/合同/租约.pdf", 4: "c/single.txt"}),
+        ("c", ["a/notes", "c", "c/single.txt"], {0: "{}/a/notes/lease.pdf", 3: "合同/租约.pdf", 4: "single.txt"}),
         (".", ["a/notes", "b/notes"], {0: FILES[0], 1: FILES[1], 2: FILES[2]}),
-        ("b", ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),  # another notes/lease.pdf is here
+        ("b", ["b", "a/notes"], {1: "notes/lease.pdf", 0: "{}/a/notes/lease.pdf"}),
         (None, ["b", "a/notes"], {1: "b/notes/lease.pdf", 0: "notes/lease.pdf"}),  # at a page nobody is anywhere
     ],
 )
-def test_a_label_begins_with_a_folder_that_tells_it_from_others(base, monkeypatch, here, roots, labels):
+def test_a_label_opens_its_file_at_a_terminal_and_else_begins_with_the_indexed_folder(
+    base, monkeypatch, here, roots, labels
+):
     monkeypatch.chdir(base)
     label = PathLabels((str(base / root) for root in roots), base / here if here else None)
     expected = {number: text.format(base) for number, text in labels.items()}

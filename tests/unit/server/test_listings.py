@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.schema import Root
+from local_rag.index.store.values import Root
 from local_rag.server.listings import FileListing
 
 

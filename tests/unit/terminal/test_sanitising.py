@@ -20,7 +20,7 @@ from local_rag.core.documents import SyncReport
 from local_rag.core.events import Called, Done, Note, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.verdicts import Call, Graded, Usage
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.store.schema import IndexedFile
+from local_rag.index.store.values import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.kept import AnsweredTurn, KeptRun, RunPassages
@@ -109,7 +109,7 @@ def run_of(text):
         {"event": "step", "node": text, "seconds": 0.5, "state": {"drafts": [draft], "asked": text}},
     ]
     lines = [{"at": 1.0} | line for line in lines]
-    return KeptRun(text, text, "failed", text, text, asked, lines, error=text, hint=text)
+    return KeptRun(*[text] * 6, "failed", 0.0, *[text] * 3, asked, lines, hint=text)
 
 
 def a_run(console, text):

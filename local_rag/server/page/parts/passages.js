@@ -27,6 +27,7 @@ function Passage({ passage, scores, graded, onOpen }) {
       ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
     <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.read}</p>
+    ${passage.also_in?.length > 0 && html`<p class="small">Also in <bdi>${passage.also_in.join(", ")}</bdi></p>`}
   </li>`;
 }
 

@@ -12,11 +12,11 @@ from support.fakes_index import HashingEmbedder, add, indexed, markdown
 
 from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import FileSkipped, IndexMismatch, IndexMissing, LocalRagError, UsageError
-from local_rag.index import stores
+from local_rag.index.exact_words import typed_query
 from local_rag.index.index import Index
-from local_rag.index.store import reads, writes
-from local_rag.index.store.schema import FileRow
-from local_rag.index.sync.read import chunks_of
+from local_rag.index.prepare import chunks_of
+from local_rag.index.store.opening import opened as opened_store
+from local_rag.index.store.values import Conditions, FileRow, Filter
 
 STATION = "\n\n".join(
     f"## {name}\n\n" + " ".join(f"The {name} number {place} is kept in room {place}." for place in range(9))
@@ -41,9 +41,13 @@ def opened(index, embedder=None, **options):
     return Index.open(index.path, embedder or HashingEmbedder(), **{"chunk_size": 40} | options)
 
 
-def writing(index):
-    """A transaction that writes, as a sync has it."""
-    return stores.opened(index.path).writing()
+def put(index, path, *texts, more=False):
+    """Store a file of these documents, as a sync does."""
+    cut = [
+        (LoadedDocument(text), chunks_of(LoadedDocument(text), HashingEmbedder(), index.store.settings()))
+        for text in texts
+    ]
+    index.store.replace(FileRow(path, "/files", path, 1, 1), cut, more=more)
 
 
 def sources(documents):
@@ -103,6 +107,35 @@ def test_both_stores_answer_alike(tmp_path, on_server):
 def test_a_filter_leaves_what_it_says(index, narrowing, found):
     documents = index.search("tax and the lamp number in the room", 30, within=Narrowing(**narrowing))
     assert {*sources(documents)} == found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    """DE12500105170648489890 | DE1250010517 | 7KX9QQ2MPL45 | 7KX9-QQ2M-PL45 | 030 5550117 | CLI581XXL
+    | "DE12500105170648489890" | "佐藤" | Q-4471 | "김민수" | "ค่าเช่า" | "悬空引用" """.split("|"),
+)
+def test_identifiers_and_scripts_without_blanks_are_found(place, asked):
+    """Without the blanks and hyphens of the text, by their beginning, and in a sentence without blanks."""
+    own = "IBAN DE12 5001 0517 0648 4898 90, phone +49 (0)30 555-01 17, key 7KX9-QQ2M-PL45, ink CLI-581XXL."
+    other = "IBAN DE45 5001 0517 5407 3249 31, phone +49 (0)30 555-09 44, key 3AA1-QQ2M-ZZ45, ink CLI-581 PB."
+    texts = {
+        "/own.md": f"{own} 担当は佐藤さんで、見積番号はQ-4471です。담당자는 김민수입니다. ค่าเช่าห้อง 后50条悬空引用清零",
+        "/other.md": other,
+    }
+    query = typed_query(asked.strip())
+    with indexed(place, {name: LoadedDocument(text) for name, text in texts.items()}) as index:
+        found = index.search(query.text, 2, within=query.narrow(Narrowing()), mode="words")
+    assert found[0].metadata["source"] == "/own.md"
+
+
+def test_a_text_that_several_files_hold_comes_once_with_all_of_them(place):
+    texts = {f"/leases/{name}.md": LoadedDocument("Pets need the landlord's consent.") for name in "abcde"}
+    with indexed(place, texts | TEXTS) as index:
+        first, *rest = index.search("pets", 9, mode="words")
+        (within,) = index.search("pets", 9, mode="words", within=["/leases/[ab].md", "/leases/b.md", "/leases/e.md"])
+    assert (first.metadata["source"], rest) == ("/leases/a.md", [])
+    assert first.metadata["also_in"] == [f"/leases/{name}.md" for name in "bcde"]
+    assert (within.metadata["source"], within.metadata["also_in"]) == ("/leases/b.md", ["/leases/e.md"])
 
 
 def test_what_leaves_nothing_is_said(index):
@@ -173,13 +206,16 @@ def test_pages_are_stored_under_their_last_url(place):
 
 
 def test_another_embedder_needs_new_vectors(index):
-    other = HashingEmbedder(dimension=32, salt="b")
+    other, seen = HashingEmbedder(dimension=32, salt="b"), []
     with pytest.raises(IndexMismatch, match="was made with the embedder"):
         opened(index, other)
     with pytest.raises(IndexMismatch, match="passages of 40 tokens"):
         opened(index, chunk_size=30)
     with opened(index, other, reembed=True) as again:
-        assert again.reembed() == again.count()
+        with pytest.raises(IndexMismatch):
+            again.search("tax", 1)
+        assert again.reembed(seen.append) == again.count() == seen[-1].done == seen[-1].total
+        assert again.reembed() == 0 and again.verify(deep=True)
     with opened(index, other) as again:
         assert sources(again.search("income tax", 1, mode="dense")) == ["tax.txt"]
     with pytest.raises(IndexMismatch):
@@ -187,8 +223,8 @@ def test_another_embedder_needs_new_vectors(index):
 
 
 def test_an_index_of_another_version_is_refused(index):
-    with writing(index) as db:
-        db.execute("UPDATE meta SET value = '999' WHERE name = 'schema'")
+    with index.store.writing():
+        index.store.set_meta({"schema": "999"})
     with pytest.raises(IndexMismatch, match=r"newer version|has version 999"):
         opened(index)
 
@@ -207,38 +243,88 @@ def test_an_index_is_deleted_and_nothing_else(place):
 
 
 def test_a_reader_sees_a_file_whole_or_not_at_all(index):
-    """Versions of a file of many passages replace each other while it is read."""
-    versions = {letter: LoadedDocument(f"{letter * 4} is told. " * 300) for letter in "abc"}
-    done, seen = threading.Event(), []
+    """Versions of a file of two documents replace each other while it is read, some of them only half."""
+    with index.store.writing():
+        put(index, "/files/long.txt", "a " * 300, "a " * 300)
+    whole, done, seen = len(index.store.spans("/files/long.txt")), threading.Event(), []
 
     def read():
         with opened(index) as reader:
             while not done.is_set():
-                keys = reader.read(lambda db: [*db.execute("SELECT id FROM chunks WHERE heading = '' ORDER BY id")])
-                passages = [p for p in reader.passages() if p.source == "/files/long.txt"] if keys else []
-                seen.append({p.text[:4] for p in passages})
+                ids = [span[0] for span in reader.store.spans("/files/long.txt")]
+                seen.append((len(ids), len({passage.text[:1] for passage in reader.store.passages(ids)})))
 
-    def written(texts):
-        with suppress(LocalRagError), writing(index) as db:
-            text = texts[0]
-            cut = chunks_of(text, HashingEmbedder(), index.read(reads.settings))
-            writes.write(db, FileRow("/files/long.txt", "/files", text.text[:4], 1, 1), [(text, cut)])
-            if len(texts) > 1:
-                raise UsageError("stopped in the middle")
-
-    def counted():
-        sql = "SELECT count(*) FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
-        return index.read(lambda db: db.execute(f"{sql} WHERE path = '/files/long.txt'").fetchone()[0])
-
-    written([versions["a"]])
-    whole = counted()
     thread = threading.Thread(target=read)
     thread.start()
-    for letter in "bcabc":
-        written([versions[letter]])
-        written([versions[letter], "and stops"])
-        assert counted() == whole
+    for letter in "bcabc" * 3:
+        with index.store.writing():
+            put(index, "/files/long.txt", f"{letter} " * 300)
+            put(index, "/files/long.txt", f"{letter} " * 300, more=True)
+        with suppress(LocalRagError), index.store.writing():
+            put(index, "/files/long.txt", "stopped in the middle")
+            raise UsageError("stopped in the middle")
     done.set()
     thread.join()
-    assert all(len(texts) <= 1 for texts in seen)
-    assert len(index.read(reads.documents, "/files/long.txt")) == 1
+    assert {count for count, _ in seen} == {whole} and {letters for _, letters in seen} <= {0, 1}
+
+
+def test_a_snapshot_is_one_commit_from_its_first_statement_to_its_last(index):
+    def write():
+        with index.store.writing():
+            index.store.set_meta({"lamp": "out"})
+
+    def looked():
+        first = index.store.meta()
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+        return first == index.store.meta()
+
+    assert index.store.snapshot(looked) and index.store.meta()["lamp"] == "out"
+
+
+def test_what_passes_a_filter_ranks_as_it_does_among_all(place):
+    texts = {f"/{n % 3}/{n}.txt": f"The lamp {n} of room {n % 7} is lit {'at dusk ' * (n % 5)}" for n in range(60)}
+    with indexed(place, texts) as index:
+        store, vector = index.store, HashingEmbedder().embed_queries(["lamp of room 3 at dusk"])[0]
+        some = [number for path, number in store.paths().items() if path.startswith("/1/")]
+        chunks = {span[0] for path in store.paths() if path.startswith("/1/") for span in store.spans(path)}
+        left_out = store.passages(sorted(chunks)[:1])[0]
+        for filter, passing in (
+            (Filter(Conditions(files=some)), chunks),
+            (Filter(exclude=frozenset([left_out.key])), {*range(10_000)} - {left_out.id}),
+            (Filter(Conditions(files=some), frozenset([left_out.key])), chunks - {left_out.id}),
+        ):
+            every = [each for each in store.nearest(vector, 60) if each[0] in passing]
+            assert store.nearest(vector, 5, filter) == every[:5] and len(every) >= 19
+            matching = [chunk for chunk in store.match("lamp dusk", 60) if chunk in passing]
+            assert list(store.match("lamp dusk", 5, filter)) == matching[:5]
+            assert store.passing(filter, matching) == matching
+
+
+def test_pages_that_came_later_rank_with_their_own_document(place):
+    texts = {f"/{n}.txt": "The lamp burns oil, and the lamp is trimmed. " * 2 for n in range(30)}
+    with Index.open(place, HashingEmbedder(), chunk_size=40, create=True) as index:
+        with index.store.writing():
+            put(index, "/log.pdf", "The lamp is lit.")
+        add(index, texts)
+        with index.store.writing():
+            put(index, "/log.pdf", "The lamp is out.", more=True)
+        chunks = [span[0] for span in index.store.spans("/log.pdf")]
+        assert chunks[1] > chunks[0] + 1 and index.store.match_among("lamp", chunks).keys() == {*chunks}
+        index.embed()
+        assert sources(index.search("What does the log say about the lamp?", 2)) == ["log.pdf", "log.pdf"]
+
+
+def test_a_file_may_go_while_its_passages_are_embedded(place):
+    with Index.open(place, HashingEmbedder(), chunk_size=40, create=True) as index:
+        add(index, {"/a.txt": "The lamp is lit.", "/b.txt": "The horn is heard."}, embed=False)
+        other = opened_store(place)
+
+        def remove():
+            with other.writing():
+                other.remove(["/a.txt", "/b.txt"])
+
+        index.embedder.before_batch = remove
+        assert index.embed() == 2 and index.embedded_count() == (0, 0)
+        other.close()

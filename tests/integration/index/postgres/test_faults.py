@@ -11,16 +11,15 @@ from contextlib import suppress
 
 import pytest
 from support.fakes import ScriptedEngine
-from support.fakes_index import HashingEmbedder, indexed
-from support.postgres import Server
+from support.fakes_index import HashingEmbedder, add, indexed
+from support.postgres import Server, run
 
 from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import Settings
 from local_rag.core.errors import DiskFull, IndexBusy, LocalRagError, UsageError
-from local_rag.index import stores
 from local_rag.index.copying import copy
 from local_rag.index.index import Index
-from local_rag.index.postgres import schema
+from local_rag.index.store import opening
 from local_rag.runtime.rag import Rag
 
 pytestmark = pytest.mark.slow
@@ -36,7 +35,7 @@ def mortal():
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("local_rag.index.postgres.connection.SECONDS", 1.0)
+    monkeypatch.setattr("local_rag.index.store.postgres.connection.SECONDS", 1.0)
 
 
 def folder_of(path, name, files=12):
@@ -79,7 +78,7 @@ def test_several_sync_different_roots_at_once_and_one_root_one_after_the_other(o
         index.embed()
         assert index.embedded_count() == (index.count(), index.count()) and index.verify(deep=True)
         assert len(index.files()) == 48 and set(index.status().roots) == set(map(str, folders))
-        store = stores.opened(on_server)
+        store = opening.opened(on_server)
         with store.locked([str(folders[0])]):
             with pytest.raises(IndexBusy, match="another process syncs"):
                 index.sync([folders[0]])
@@ -127,13 +126,13 @@ def test_a_sync_that_lost_its_server_goes_on_and_ends_as_an_undisturbed_one(mort
 def test_a_connection_that_ends_in_a_transaction_leaves_nothing(mortal):
     place = mortal.index("dropped")
     with indexed(place, {"/tax.txt": "Income tax is due in May."}) as index:
-        store, content = stores.opened(place), index.content()
+        store, content = opening.opened(place), index.content()
 
         def lose():
-            with store.writing() as db:
-                db.execute("DELETE FROM chunks")
+            with store.writing():
+                store.remove(["/tax.txt"])
                 mortal.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE 'idle in tr%'")
-                db.execute("DELETE FROM files")
+                store.remove(["/tax.txt"])
 
         fails_in_one_line(lose)
         assert index.content() == content and index.search("tax", 1)
@@ -175,7 +174,7 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_pat
 
     def made_of_all():
         sql = "SELECT count(*)::int FROM pg_indexes WHERE schemaname = '{}' AND indexdef LIKE '%hnsw%'"
-        return server.execute(sql.format(on_server.server.schema)) == [(schema.PARTITIONS,)]
+        return server.execute(sql.format(on_server.schema)) == [(1,)]
 
     with pytest.raises(UsageError):
         copy(tmp_path / "ours", on_server, stop)
@@ -198,3 +197,20 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_pat
     with pytest.raises(UsageError, match="holds other files"):
         copy(tmp_path / "other", on_server, lambda progress: None)
     shutil.rmtree(tmp_path / "back")
+
+
+def test_a_replica_is_read_and_never_written(server, on_server):
+    texts = {f"/files/{n}.txt": f"Day {n} tells of rain. " * 5 for n in range(9)}
+    with indexed(on_server, texts) as index:
+        replica = Server(server.folder.parent / "replica")
+        options = ("-h", "127.0.0.1", "-p", server.port, "-U", "tester", "-D", replica.folder, "-R", "-c", "fast")
+        done = run("pg_basebackup", *options)
+        assert done.returncode == 0, done.stderr
+        replica.start()
+        try:
+            with opened(replica.index(on_server.name)) as read:
+                assert read.search("rain on day 5", 3) == index.search("rain on day 5", 3)
+                with pytest.raises(LocalRagError, match="read-only"):
+                    add(read, {"/new.txt": "Nothing is written."})
+        finally:
+            replica.stop()

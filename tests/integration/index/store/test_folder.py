@@ -6,17 +6,16 @@ import os
 import sqlite3
 import stat
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder, add, indexed
 
-from local_rag.core.errors import IndexBusy, IndexMismatch, IndexMissing, UsageError
+from local_rag.core.errors import IndexBusy, IndexMissing, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import connection, reads, vectors, writes
-from local_rag.index.store.schema import IndexSettings
-from local_rag.index.store.store import Store
+from local_rag.index.store.sqlite import connection, vectors
+from local_rag.index.store.sqlite.store import SqliteStore
+from local_rag.index.store.values import IndexSettings
 
 SETTINGS = IndexSettings("toy", "toy-1", 64, 40, 0)
 OTHERS = """
@@ -25,58 +24,19 @@ vectors.faiss.0123456789abcdeg vectors.faiss.0123456789abcdef0 my-index.sqlite
 """.split()
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store.create(tmp_path / "index", SETTINGS)
-    with made.writing() as db:
-        writes.set_meta(db, {"lamp": "lit"})
-    yield made
-    made.close()
-
-
-class TestTransactions:
-    def test_one_that_fails_leaves_nothing(self, store):
-        before = store.read(reads.meta)
-        with pytest.raises(RuntimeError), store.writing() as db:
-            writes.set_meta(db, {"lamp": "out"})
-            raise RuntimeError
-        assert store.read(reads.meta) == before
-        with store.writing():
-            pass
-        assert store.read(reads.meta)["generation"] != before["generation"]
-
-    def test_a_read_sees_one_commit_from_its_first_row_to_its_last(self, store):
-        def lookup(db):
-            first = reads.meta(db)
-            thread = threading.Thread(target=write)
-            thread.start()
-            thread.join()
-            return first == reads.meta(db)
-
-        def write():
-            with store.writing() as db:
-                writes.set_meta(db, {"lamp": "out"})
-
-        assert store.read(lookup) and store.read(reads.meta)["lamp"] == "out"
-
-    def test_another_writer(self, store, monkeypatch):
-        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
-        other = Store(store.folder)
-        with store.locked():
-            for act in (Index.destroy, lambda folder: Store.create(folder, SETTINGS)):
-                with pytest.raises(IndexBusy, match="another process is writing"):
-                    act(store.folder)
-        with store.writing(), pytest.raises(IndexBusy), other.writing():
-            pass
-        with other.locked():
-            assert connection.is_locked(store.folder)
-        assert not connection.is_locked(store.folder)
-
-    def test_one_of_a_newer_version_is_left_alone(self, store):
-        with store.writing() as db:
-            writes.set_meta(db, {"schema": "99"})
-        with pytest.raises(IndexMismatch, match="made by a newer version"):
-            Store.create(store.folder, SETTINGS)
+def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+    store, other = (SqliteStore.create(tmp_path / "index", SETTINGS) for _ in range(2))
+    with store.locked():
+        for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
+            with pytest.raises(IndexBusy, match="another process is writing"):
+                act(store.address)
+    with store.writing(), pytest.raises(IndexBusy), other.writing():
+        pass
+    with other.locked(), pytest.raises(IndexBusy), store.locked():
+        pass
+    for each in (store, other):
+        each.close()
 
 
 @pytest.fixture
@@ -124,7 +84,7 @@ def test_files_of_others_stay(folder):
     mode = folder.stat().st_mode
     for place, message in ((folder, "holds other files, such as index.sqlite-old"), (folder / OTHERS[0], "is a file")):
         with pytest.raises(UsageError, match=message):
-            Store.create(place, SETTINGS)
+            SqliteStore.create(place, SETTINGS)
     assert names(folder) == sorted(OTHERS) and folder.stat().st_mode == mode
 
 
@@ -148,7 +108,7 @@ def test_a_removal_that_is_killed_at_any_file_can_be_repeated(folder, monkeypatc
         Index.destroy(folder)
     if count:
         with pytest.raises(IndexMissing):
-            Store(folder)
+            SqliteStore(folder)
     else:
         assert Index.inspect(folder).files == 3
     Index.destroy(folder)

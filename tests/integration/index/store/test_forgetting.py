@@ -13,8 +13,8 @@ from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import Stopped
 from local_rag.index.index import Index
-from local_rag.index.store import connection, vectors
-from local_rag.index.store.store import Store
+from local_rag.index.store.sqlite import connection, vectors
+from local_rag.index.store.sqlite.store import SqliteStore
 
 RARE = "xylozanthium"
 
@@ -92,13 +92,13 @@ def test_what_a_file_says_of_itself_is_gone_from_all_files(index, column):
 
 
 def test_a_stop_is_heard_and_the_next_writer_goes_on(index, diary, monkeypatch):
-    stop, plain = cancel.Cancel(), Store.forget
+    stop, plain = cancel.Cancel(), SqliteStore.forget
 
     def forget(self):
         stop.stop()
         plain(self)
 
-    monkeypatch.setattr(Store, "forget", forget)
+    monkeypatch.setattr(SqliteStore, "forget", forget)
     with cancel.scope(stop), pytest.raises(Stopped):
         index.remove([diary])
     assert index.search(RARE, 1, mode="words") == [] and holds(index) and not index.has_forgotten()

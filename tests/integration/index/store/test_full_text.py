@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from support.fakes_index import add, indexed
 
-from local_rag.index.store import full_text
-from local_rag.index.store.full_text import Frequencies, Words
+from local_rag.index.store import words
 
 WORDS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
 QUERIES = [
@@ -39,21 +38,21 @@ def zipf(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     for name, value in {"PLAIN": 10, "FIRST": 40, "MOST": 40_000}.items():
-        monkeypatch.setattr(full_text, name, value)
+        monkeypatch.setattr(words, name, value)
 
 
 def best(index, query, limit):
-    return index.read(lambda db: Words(db, Frequencies(), "", query).best(limit))
+    return list(index.store.match(query, limit).items())
 
 
 def every_match(index, query, limit):
-    return index.read(lambda db: Words(db, Frequencies(), "", query).among(range(5_000), limit))
+    return list(index.store.match_among(query, range(1, 5_000)).items())[:limit]
 
 
 @pytest.mark.parametrize("limit", [1, 10, 50])
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_first_ranks_are_exact_where_the_bound_is(zipf, monkeypatch, query, limit):
-    monkeypatch.setattr(full_text, "USUAL", full_text.LIMIT)
+    monkeypatch.setattr(words, "USUAL", words.LIMIT)
     ranking, expected = best(zipf, query, limit), every_match(zipf, query, limit)
     assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in expected]
     assert [score for _, score in ranking] == pytest.approx([score for _, score in expected])
@@ -63,7 +62,7 @@ def test_as_it_comes_nearly_all_of_them_are_there_and_fewer_are_ranked(zipf, mon
     query, expected = "waa wab wac wee wff", every_match(zipf, "waa wab wac wee wff", 900)
     nearest = {chunk for chunk, _ in expected[:10]}
     assert len(nearest & {chunk for chunk, _ in best(zipf, query, 50)[:10]}) >= 9
-    monkeypatch.setattr(full_text, "MOST", 40)
+    monkeypatch.setattr(words, "MOST", 40)
     assert 0 < len(best(zipf, query, 900)) < len(expected) / 4
 
 

@@ -15,7 +15,6 @@ from support.processes import bound_by_permissions
 
 from local_rag.core.errors import LocalRagError
 from local_rag.index.index import Index
-from local_rag.index.store import reads
 
 TESTS = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
@@ -29,20 +28,6 @@ from support.fakes_index import add, indexed
 
 index = indexed(Path(sys.argv[1]), {})
 add(index, {"rent": "The rent is 990 euros a month now."}, progress=lambda _: os.kill(os.getpid(), signal.SIGKILL))
-"""
-
-WRITER = """
-import sys
-from pathlib import Path
-from support.fakes_index import add, indexed
-from local_rag.index.store import vectors
-
-vectors.FEW = 0
-with indexed(Path(sys.argv[1]), {}) as index:
-    print(index.count(), flush=True)
-    input()
-    for number in range(15):
-        add(index, {str(name): f"round {number} " * 15 for name in range(12)})
 """
 
 
@@ -116,33 +101,6 @@ def test_what_a_killed_writer_committed_is_the_answer_and_what_cannot_be_read_is
     with pytest.raises(LocalRagError, match="last changes of the index") as caught:
         bound_by_permissions(lambda: rent(killed))
     assert caught.value.hint.endswith(f"local-rag status --index {killed}")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="the writer may write where others may not")
-def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
-    folder, seen = tmp_path / "index", []
-    indexed(folder, {str(name): "round 0 " * 15 for name in range(12)}).close()
-
-    def read():
-        with Index.open(folder, HashingEmbedder(), chunk_size=40) as reader:
-            while writer.poll() is None:
-                passages = reader.read(lambda db: reads.passages(db, reads.in_turns(db, 0)))
-                seen.append(len({passage.text.split()[1] for passage in passages}))
-                assert reader.search("round", 12, repeats=True)
-                if len(seen) % 10 == 0:
-                    reader.close()
-
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], env=ENVIRONMENT, **pipes) as writer:
-        assert writer.stdout.readline() == "12\n"
-        (folder / "index.sqlite").chmod(0o444)
-        folder.chmod(0o555)
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-        bound_by_permissions(read)
-        folder.chmod(0o700)
-    assert writer.returncode == 0 and len(seen) > 5 and set(seen) == {1}
 
 
 def test_a_folder_that_nobody_may_enter(folder):

@@ -79,7 +79,7 @@ def test_text_needs_no_weights_and_stays_without_them(index, notes):
 
 
 def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, monkeypatch):
-    for name, value in {"FIRST": 2, "LEAST": 2, "MOST": 2, "_WINDOW": 1}.items():
+    for name, value in {"FIRST": 2, "SMALLEST": 2, "LARGEST": 2, "_WINDOW": 1}.items():
         monkeypatch.setattr(embed, name, value)
     stop = cancel.Cancel()
     with cancel.scope(stop), pytest.raises(Stopped):

@@ -16,7 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped, IndexMismatch, Stopped, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import connection
+from local_rag.index.store.sqlite import connection
 from local_rag.index.sync import pages
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files, listed_urls, named

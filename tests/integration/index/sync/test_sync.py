@@ -22,9 +22,9 @@ from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import Stopped, UsageError
 from local_rag.index.index import Index
+from local_rag.index.parse import loaders
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store import reads
 from local_rag.index.sync import read, text
 from local_rag.index.sync.ignore import SECRET
 
@@ -93,10 +93,10 @@ class Notes:
 
     def inside(self, *names):
         """What the index holds of the files in files."""
-        assert [path.partition(MEMBER)[2] for path in self.index.read(reads.paths) if MEMBER in path] == list(names)
+        assert [path.partition(MEMBER)[2] for path in self.index.store.paths() if MEMBER in path] == list(names)
 
     def unreadable(self, *names):
-        assert list(map(self.name, self.index.read(reads.failures))) == list(names)
+        assert list(map(self.name, self.index.store.failures())) == list(names)
 
     def name(self, path):
         return os.path.relpath(path, self.folder)
@@ -193,6 +193,16 @@ STEPS = {
         ["sync", "kept .!"],
         ["sync", "removed a.txt b.txt sub/c.txt, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
     ],
+    "what a cloud keeps elsewhere stays, and is named": [
+        ["rename", "a.txt", ".a.txt.icloud"],
+        ["rename", "b.txt", "b.txt.nextcloud"],
+        ["write", ".photo.heic.icloud", ""],
+        ["sync", "kept a.txt! b.txt!, unchanged 1"],
+        ["rename", ".a.txt.icloud", "a.txt"],
+        ["sync", "kept b.txt, unchanged 2"],
+        ["delete", "b.txt.nextcloud"],
+        ["sync", "removed b.txt, unchanged 2"],
+    ],
     "a sync of one root leaves the others alone": [
         ["write", "../other.txt", "The file a is about its own letter."],
         ["sync", "new ../other.txt, reused 1, parsed 1", "../other.txt"],
@@ -222,6 +232,9 @@ STEPS = {
         ["remove", "a.txt", "sub"],
         ["keep_out", "a.txt", "sub"],
         ["sync", "unchanged 1"],
+        ["sync", "new sub/c.txt, parsed 1", "sub"],
+        ["remove", "sub"],
+        ["sync", "new sub/c.txt, unchanged 1, parsed 1"],
     ],
     # --- what a walk leaves out
     "ignore files nest, and the inner one decides": [
@@ -481,6 +494,16 @@ def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_ch
         sync("removed plan.xyz, skipped plan.xyz, parsed 1", prune=True, retry=True)
     notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
     sync("new plan.xyz, parsed 1")
+
+
+def test_a_later_version_of_a_loader_reads_its_files_once_more(notes, monkeypatch):
+    """Also what lies in other files; a text that comes out the same keeps its vectors."""
+    notes.write("d.md", "Markdown is read by another loader.")
+    notes.zip("old.zip", "e.txt")
+    notes.sync("new a.txt b.txt d.md old.zip sub/c.txt, parsed 5", ".")
+    monkeypatch.setitem(loaders.VERSIONS, loaders.load_text, 2)
+    notes.sync("updated a.txt b.txt old.zip sub/c.txt, unchanged 1, reused 4, parsed 4")
+    notes.sync("unchanged 5")
 
 
 def test_what_lies_inside_of_a_file_is_found_under_its_name_and_goes_with_it(notes):

@@ -6,9 +6,8 @@ import logging
 import shlex
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -17,9 +16,8 @@ from psycopg.types.numeric import FloatLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMissing, LocalRagError
-from local_rag.index.postgres.schema import quoted
-from local_rag.index.store.database import IN, Rows
-from local_rag.index.store.reads import UnusableRow, UnusableVector
+from local_rag.index.store.postgres.schema import quoted
+from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
@@ -30,24 +28,6 @@ SECONDS = 5.0
 
 CONNECTIONS = 8
 """Of one process, at most."""
-
-
-class Database:
-    """A connection that takes the SQL of `reads` and `writes`."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self.connection = connection
-
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
-        return self.connection.execute(_translated(sql), parameters)
-
-    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
-        self.connection.cursor().executemany(_translated(sql), list(parameters))
-
-
-@lru_cache(maxsize=500)
-def _translated(sql: str) -> bytes:
-    return sql.replace("%", "%%").replace(IN, "= ANY(?)").replace("?", "%s").encode()
 
 
 class _Connection(psycopg.Connection[Any]):
@@ -61,13 +41,14 @@ class _Connection(psycopg.Connection[Any]):
                 sys.audit("socket.connect", unused, (where, int(parameters["port"])))
         made = super().connect(conninfo, **parameters)
         made.adapters.register_loader("numeric", FloatLoader)
+        made.cursor_factory = psycopg.RawCursor  # which takes $1
         return made
 
 
 def pool(index: ServerIndex) -> ConnectionPool[Any]:
-    """Connections that are made when they are needed. Raises as `Server.connection` does."""
+    """Connections that are made when they are needed. Raises as `ServerIndex.connection` does."""
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is raised, in one line
-    given = index.server.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
+    given = index.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
     made: ConnectionPool[Any] = ConnectionPool(
         kwargs=given | {"autocommit": True, "prepare_threshold": None},  # a pooler between may lend another session
         connection_class=_Connection,
@@ -83,19 +64,21 @@ def pool(index: ServerIndex) -> ConnectionPool[Any]:
 
 
 @contextmanager
-def transaction(connections: ConnectionPool[Any], index: ServerIndex, *, writes: bool = False) -> Iterator[Database]:
+def transaction(
+    connections: ConnectionPool[Any], index: ServerIndex, *, writes: bool = False
+) -> Iterator[psycopg.Connection[Any]]:
     """One transaction on the tables of an index; one that only reads sees one snapshot from its first row to its last.
 
     What it sets ends with it, so that poolers may stand between.
     """
     mode = "" if writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    path = f"SET LOCAL search_path TO {quoted(index.server.schema)}, public"
+    path = f"SET LOCAL search_path TO {quoted(index.schema)}, public"
     if writes:  # what is written looks up few rows: workers would take longer to start than to read them
         path += "; SET LOCAL max_parallel_workers_per_gather = 0"
     with connections.connection() as connection:
         connection.execute(f"BEGIN {mode}; {path}; SET LOCAL hnsw.iterative_scan = strict_order".encode())
         try:
-            yield Database(connection)
+            yield connection
             connection.execute(b"COMMIT")
         except BaseException:
             if not connection.broken and not connection.closed:
@@ -138,11 +121,6 @@ def _translated_error(index: ServerIndex, error: Exception) -> LocalRagError:
             return IndexBusy(
                 f"another process wrote the same file of the index {index}", hint="type the same command again"
             )
-        case errors.SqlclientUnableToEstablishSqlconnection():
-            return LocalRagError(
-                f"a server that holds a part of the index {index} does not answer: {said}",
-                hint="start that server again, then type the same command again",
-            )
     if isinstance(error, PoolTimeout) or is_lost(error) or isinstance(error, errors.CannotConnectNow):
         return unreachable(index, _why(index))
     return LocalRagError(f"the index at {index} cannot be used: {said}", hint=f"local-rag doctor {which}")
@@ -164,7 +142,7 @@ def unreachable(index: ServerIndex, why: str) -> LocalRagError:
 def _why(index: ServerIndex) -> str:
     """What one attempt more says: a pool keeps that to itself."""
     try:
-        _Connection.connect(**index.server.connection(), connect_timeout=2).close()
+        _Connection.connect(**index.connection(), connect_timeout=2).close()
     except psycopg.Error as error:
         return str(error).strip().splitlines()[0].removeprefix("connection failed: ")
     return ""

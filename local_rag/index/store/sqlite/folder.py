@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 
 from local_rag.core.errors import UsageError
@@ -13,9 +12,6 @@ from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
-EARLIER = f"earlier-{DATABASE}"
-"""The database of an earlier version, until the one that was made in its place is whole."""
-
 LOCK = "writer.lock"
 VECTORS = "vectors.faiss"
 """FAISS's file begins so; the token that the database names it by follows."""
@@ -24,10 +20,9 @@ SIDES = ("-wal", "-shm", "-journal")
 """What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
 
 _OURS = re.compile(
-    rf"(?:(?:new-|earlier-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
+    rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
     rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
     rf"|{re.escape(VECTORS)}\.[0-9a-f]{{16}}"
-    r"|vectors\.cache(?:\.[0-9a-f]{16})?|priority\.ids"  # of an earlier version
 )
 
 
@@ -93,16 +88,3 @@ def delete_other_vectors(folder: Path, token: str) -> None:
         if path.name.startswith("vectors.") and path != vectors_file(folder, token):
             with contextlib.suppress(OSError):
                 path.unlink()
-
-
-def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
-    """The command that makes an index in a folder."""
-    paths = " ".join(map(shlex.quote, roots)) or "PATH…"
-    return f"local-rag index {paths}{options} --index {index_name(folder)}"
-
-
-def index_name(folder: Path) -> str:
-    """How `--index` names the index in a folder, as it is typed into a shell: by its name, or by the path elsewhere."""
-    from local_rag.config.settings import data_folder
-
-    return shlex.quote(folder.name if folder.parent == data_folder() / "indexes" else str(folder))

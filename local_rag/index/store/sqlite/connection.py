@@ -5,73 +5,82 @@ shows.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
-from local_rag.index.store import schema
-from local_rag.index.store.folder import (
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.files import VERSION
+from local_rag.index.store.sqlite.folder import (
     DATABASE,
     DRAFT,
-    EARLIER,
     LOCK,
     has_database,
-    index_name,
     our_files,
     sides,
 )
+from local_rag.index.store.sqlite.schema import TABLES
+from local_rag.index.store.values import IndexSettings
 
 T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
 
-class ChangesLeft(LocalRagError):
-    """A killed process left changes in the WAL, which cannot be read without writing."""
-
-
 class Connection:
     """A connection to the database of an index; it closes when nobody holds it any more.
 
-    It only reads where the folder or the database cannot be written. Where not even SQLite's files beside the database
-    can be made, that is read as it lies there (`immutable`): what was read counts if `seen` is still what lies on the
-    disk. What a killed process left in the WAL is never passed over.
+    Where the folder or the database cannot be written it only reads. Where not even SQLite's files beside the database
+    can be made, that is read as it lies there, unless changes lie in its WAL. `is_kept` is False then: the next read
+    looks again.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.seen: tuple[object, ...] | None = None
-        before = on_disk(folder)
+        self.is_kept = True
         try:
             self.db = _connected(folder, "rw" if writable(folder) else "ro")
         except sqlite3.OperationalError as error:
             if writable(folder) or primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
             if any(file.exists() and file.stat().st_size for file in sides(folder / DATABASE)):
-                raise ChangesLeft(
+                raise LocalRagError(
                     f"the last changes of the index at {folder} lie beside it, and cannot be read without writing",
                     hint=f"let somebody who may write there type: local-rag status --index {index_name(folder)}",
                 ) from error
-            self.db, self.seen = _connected(folder, "ro&immutable=1"), before
+            self.db, self.is_kept = _connected(folder, "ro&immutable=1"), False
         # No __del__: in a cycle of garbage it may run after SQLite's own, which warns of what was not closed.
         weakref.finalize(self, self.db.close).atexit = False  # a thread may be at work with it then
 
-    def snapshot(self, lookup: Callable[..., T], *arguments: Any) -> T:
-        """Do one lookup, which sees one snapshot of the index from its first row to its last."""
+    def snapshot(self, work: Callable[[], T]) -> T:
+        """Do some work that sees one state of the index from its first row to its last."""
         if self.db.in_transaction:
-            return lookup(self.db, *arguments)
+            return work()
         self.db.execute("BEGIN")
         try:
-            return lookup(self.db, *arguments)
+            return work()
         finally:
             with contextlib.suppress(sqlite3.OperationalError):
                 self.db.execute("ROLLBACK")
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """The rows of a statement with these values; a list is JSON: SQLite takes few parameters."""
+        return self.db.execute(sql, _named(values)).fetchall()
+
+    def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        self.db.executemany(sql, map(_named, rows))
+
+
+def _named(values: Sequence[object]) -> dict[str, object]:
+    """Values by the names $1, $2, …"""
+    return {str(n): json.dumps(each) if isinstance(each, list) else each for n, each in enumerate(values, 1)}
 
 
 def _connected(folder: Path, mode: str) -> sqlite3.Connection:
@@ -94,10 +103,9 @@ def writable(folder: Path) -> bool:
     return os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
 
 
-def create_database(folder: Path, settings: schema.IndexSettings) -> None:
-    """Build the tables under another name: a database that has its name is whole.
-
-    One of another schema is set aside until the new one is whole, too.
+def create_database(folder: Path, settings: IndexSettings) -> None:
+    """Build the tables under another name: a database that has its name is whole. It takes the place of an earlier
+    version's.
     """
     for file in our_files(folder):  # of a creation or a removal that was killed
         if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
@@ -105,15 +113,14 @@ def create_database(folder: Path, settings: schema.IndexSettings) -> None:
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
-        db.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
-        meta = {"schema": schema.VERSION, "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
+        db.executescript(f"BEGIN; {TABLES} COMMIT;")
+        meta = {"schema": VERSION, "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
         rows = [(name, str(value)) for name, value in {**asdict(settings), **meta}.items()]
         db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
     if has_database(folder):
         with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = DELETE")  # all of it is in its file then
-        (folder / DATABASE).replace(folder / EARLIER)
+            db.execute("PRAGMA journal_mode = DELETE")  # no log of it lies beside the new one then
     draft.replace(folder / DATABASE)
 
 
@@ -132,24 +139,6 @@ def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
         yield
 
 
-def is_locked(folder: Path) -> bool:
-    """Whether the writer's lock cannot be had just now."""
-    try:
-        with write_lock(folder, wait=False):
-            return False
-    except (sqlite3.Error, OSError):
-        return True
-
-
 def primary_code(error: BaseException) -> int:
     """SQLite's primary result code, 0 for any other error: https://sqlite.org/rescode.html"""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def on_disk(folder: Path) -> tuple[object, ...]:
-    """What changes when anything in the files of the database does."""
-    files = (folder / DATABASE, *sides(folder / DATABASE))
-    with contextlib.suppress(OSError):  # one is just being replaced
-        states = [file.stat() for file in files if file.exists()]
-        return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
-    return ()

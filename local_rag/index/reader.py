@@ -1,0 +1,237 @@
+"""What an index is asked: passages, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from local_rag.config.server_index import IndexAddress
+from local_rag.core.documents import Catalog, FileChange, Narrowing
+from local_rag.core.errors import EarlierIndex, IndexMissing, UsageError
+from local_rag.core.protocols import Embedder
+from local_rag.index import catalog as catalogs
+from local_rag.index.catalog import IndexStatus
+from local_rag.index.filters import conditions
+from local_rag.index.path_labels import PathLabels
+from local_rag.index.prepare import digest
+from local_rag.index.search import Mode, Request, Searcher
+from local_rag.index.store.cache import Cache
+from local_rag.index.store.matrices import matrix_of
+from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, opened
+from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import IndexedFile, IndexSettings, Passage, Stored
+from local_rag.text.display import waiting_line
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+    from local_rag.core.protocols import Vectors
+
+T = TypeVar("T")
+
+CHUNK_SIZE = 250
+"""Tokens of a passage in a new index."""
+
+_READ_AT_ONCE = 50
+
+
+class Reader:
+    """One index, and the embedder that it was made with; without one it is only listed.
+
+    Any thread may search while another one syncs. Every method raises IndexDamaged.
+    """
+
+    narrows = True
+
+    def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
+        self.store, self._settings, self._embedder = store, settings, embedder
+        self._searcher = Searcher(store, settings, embedder) if embedder else None
+        self._cache = Cache()
+
+    @classmethod
+    def open(
+        cls,
+        path: IndexAddress,
+        embedder: Embedder | None = None,
+        *,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
+        create: bool = False,
+        reembed: bool = False,
+    ) -> Self:
+        """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
+
+        None for a size is that of the index, in a new one CHUNK_SIZE and 0. `reembed` opens an index of another
+        embedder, for that method. Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an
+        earlier version, UsageError for passages longer than the embedder reads.
+        """
+        path = path.absolute() if isinstance(path, Path) else path
+        store: Store | None = None
+        try:
+            store = opened(path)
+        except (IndexMissing, EarlierIndex):
+            if not create:
+                raise
+        made = store.settings() if store else None
+        if store and made and embedder is None:
+            return cls(store, made, None)
+        assert embedder is not None, "a new index needs an embedder"
+        size = chunk_size if chunk_size is not None else made.size if made else CHUNK_SIZE
+        overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
+        check_sizes(embedder, size, overlap)
+        settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
+        index = cls(store or created(path, settings), settings, embedder)
+        if not reembed:
+            index._check()
+        return index
+
+    @classmethod
+    def inspect(cls, path: IndexAddress, *, outlined: bool = False) -> IndexStatus:
+        """The status of the index in a folder, whatever embedder made it. Raises as `open` does."""
+        with cls.open(path) as index:
+            return index.status(outlined=outlined)
+
+    @staticmethod
+    def destroy(path: IndexAddress) -> None:
+        """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
+        destroy(path)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def path(self) -> IndexAddress:
+        return self.store.address
+
+    @property
+    def embedder(self) -> Embedder:
+        assert self._embedder is not None, "this index was opened without an embedder"
+        return self._embedder
+
+    # --- searching
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        *,
+        within: Narrowing | Sequence[str] = (),
+        exclude: Collection[str] = (),
+        mode: Mode = "hybrid",
+        repeats: bool = False,
+    ) -> list[Document]:
+        """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
+
+        `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
+        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
+        `within` leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
+        """
+        if self._searcher is None:
+            raise UsageError(
+                f"the index at {self.path} was opened without an embedder, which a search needs for the query",
+                hint="Index.open(path, embedder), or Rag.open(), which opens the embedder of the index",
+            )
+        if k < 1 or not query.strip():
+            return []
+        query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
+        vector = self.embedder.embed_queries([query])[0]
+        return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
+
+    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
+        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
+        from local_rag.index.langchain import retriever_of
+
+        return retriever_of(self, k, within, **options)
+
+    def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
+        """The stored vector (d,) of each document whose text is that of a passage, None for any other."""
+        stored = self.store.vectors([digest(document.page_content) for document in documents])
+        known = iter(matrix_of([blob for blob in stored if blob], self._settings.dimension))
+        return [next(known) if blob else None for blob in stored]
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+        return self.store.document_frequency(terms)
+
+    # --- what it holds
+
+    def generation(self) -> str:
+        """What changes with every commit."""
+        return self.store.generation()
+
+    def catalog(self) -> Catalog:
+        """Counts, titles and frequent words; computed once per change of the index."""
+        return self._cache.get("catalog", self.generation(), lambda: self._in_snapshot(catalogs.catalog))
+
+    def content(self) -> str:
+        """16 hex digits that change when any passage does, and not otherwise."""
+        return self._cache.get("content", self.generation(), self.store.content)
+
+    def status(self, *, outlined: bool = False) -> IndexStatus:
+        """What it says of itself; the summary only where it is `outlined`."""
+        return self._in_snapshot(lambda store: catalogs.inspect(store, outlined))
+
+    def _in_snapshot(self, lookup: Callable[[Store], T]) -> T:
+        return self.store.snapshot(lambda: lookup(self.store))
+
+    def count(self) -> int:
+        """How many passages there are."""
+        return self.store.counts().chunks
+
+    def embedded_count(self) -> tuple[int, int]:
+        """How many passages have a vector, and how many there are; the others are matched by their words only."""
+        counts = self.store.counts()
+        return counts.embedded, counts.chunks
+
+    def waiting_notes(self) -> list[str]:
+        """How many passages have no vector yet, and why search is slower than it should be, a line each."""
+        return list(filter(None, [waiting_line(*self.embedded_count()), self.store.degraded()]))
+
+    def path_labels(self, here: Path | None = None) -> PathLabels:
+        """Short names of the files, which --in understands; `here` is the current folder of a person at a terminal."""
+        return PathLabels((root.path for root in self.store.roots()), here)
+
+    def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
+        """Those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
+        files = self.store.files() if sources is None else filter(None, map(self.store.file, sources))
+        return {file.path: became for file in files if (became := file.became)}
+
+    def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
+        """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
+        wanted = Narrowing.of(within).of_documents
+        return self.store.indexed_files(self.store.files_meeting(conditions(self.store, wanted)) if wanted else None)
+
+    def stored(self, keys: Collection[str]) -> Stored:
+        """What the index has now of passages that were retrieved before."""
+        chunks = list(self.store.chunks_by_key(keys).values())
+        kept = {passage.key: passage for passage in self.store.passages(chunks)}
+        return Stored(self.content(), frozenset(self.store.paths()), kept)
+
+    def passages(self, seed: int = 0) -> Iterator[Passage]:
+        """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
+        ordered = self.store.in_turns(seed)
+        for first in range(0, len(ordered), _READ_AT_ONCE):
+            yield from self.store.passages(ordered[first : first + _READ_AT_ONCE])
+
+    def verify(self, *, deep: bool = False) -> bool:
+        """Read all files of the index; False if the file of vectors is not whole: the next sync makes it anew.
+
+        `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1. Raises
+        IndexDamaged.
+        """
+        return self.store.verify(deep=deep)
+
+    def has_forgotten(self) -> bool:
+        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
+        return not self.store.must_forget()
+
+    def _check(self) -> None:
+        check_settings(self.store, self._settings)

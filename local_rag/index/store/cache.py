@@ -1,0 +1,31 @@
+"""What an index remembers between two searches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Cache:
+    """Values by name, each with the key that it was made for: another key, such as a later generation, makes it stale.
+
+    Any thread may ask; a value is made by one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[object, Any]] = {}
+        self._lock = threading.RLock()
+
+    def get(self, name: str, key: object, make: Callable[[], T]) -> T:
+        with self._lock:
+            known = self._known.get(name)
+            if known is None or known[0] != key:
+                known = self._known[name] = key, make()
+            return cast(T, known[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()

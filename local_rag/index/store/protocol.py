@@ -1,0 +1,196 @@
+"""The contract of a store: what the index asks of the place where it is kept, whichever that is.
+
+`Files` and `Passages` have what all stores say alike; what is abstract here each store does in its own way, in a
+package of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from local_rag.config.server_index import IndexAddress
+from local_rag.core.errors import EarlierIndex, IndexMismatch
+from local_rag.index.store.cache import Cache
+from local_rag.index.store.commands import anew
+from local_rag.index.store.files import VERSION, Files
+from local_rag.index.store.passages import Passages
+from local_rag.index.store.values import FileRow, Filter, IndexSettings
+from local_rag.index.store.words import Frequencies, Term, Words
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Vectors
+    from local_rag.index.prepare import NewDocument
+
+EVERYTHING = Filter()
+
+
+class Store(Files, Passages):
+    """One index where it is kept. Any thread may call any method.
+
+    Every method raises IndexDamaged, those that write IndexBusy and DiskFull; what was committed by then stays.
+    """
+
+    def __init__(self, address: Any) -> None:
+        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
+        self.address: IndexAddress = address
+        self._threads = threading.local()
+        self._cache = Cache()
+
+    @classmethod
+    @abstractmethod
+    def create(cls, address: Any, settings: IndexSettings) -> Self:
+        """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
+
+    @staticmethod
+    @abstractmethod
+    def is_there(address: Any) -> bool:
+        """Whether there is an index."""
+
+    @staticmethod
+    @abstractmethod
+    def destroy(address: Any) -> None:
+        """Delete an index, damaged or not, and nothing else. Raises IndexMissing and IndexBusy."""
+
+    def _check_version(self) -> None:
+        made_with = int(self.meta().get("schema", 0))
+        if made_with > VERSION:
+            raise IndexMismatch(
+                f"the index at {self.address} was made by a newer version", hint="pip install --upgrade local-rag"
+            )
+        if made_with < VERSION:
+            raise EarlierIndex(
+                f"the index at {self.address} was made by an earlier version",
+                hint=f"{anew(self.address)}   makes it again",
+            )
+        self.settings()
+
+    def close(self) -> None:
+        """Let go of the memory and of all connections; the next call opens new ones."""
+        self._cache.clear()
+        self._threads = threading.local()
+
+    # --- transactions
+
+    @abstractmethod
+    def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> AbstractContextManager[None]:
+        """Be the writer of this index. Raises IndexBusy.
+
+        On a server there may be others, but none of the same `roots`; none at all where this one is `alone`.
+        """
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[None]:
+        """One transaction of this thread: all of it, or nothing. The caller holds the writer's lock."""
+
+    # --- files come and go
+
+    @abstractmethod
+    def replace(self, file: FileRow, documents: Sequence[NewDocument], *, more: bool = False) -> int:
+        """Store a file in place of what was stored under its path; how many chunks have the vector of their text.
+
+        `more`: the documents follow those that are stored of the file already. A chunk whose text the index has
+        already, in this file or another, gets the vector of that; the vectors of the others come later.
+        """
+
+    @abstractmethod
+    def remove(self, paths: Collection[str]) -> None:
+        """Take files out, with everything that was made of them and of what lies inside of them."""
+
+    def must_forget(self) -> bool:
+        """Whether something was removed that the files of the store may still hold. Of a server nobody here knows."""
+        return False
+
+    def forget(self) -> None:
+        """Let no byte of the files keep what was removed. The caller holds the writer's lock."""
+
+    # --- vectors
+
+    @abstractmethod
+    def set_vectors(self, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
+        """Store the vectors (d,) of texts, by chunk, and of headers, by their number; let vector search see `chunks`.
+
+        Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
+        """
+
+    @abstractmethod
+    def drop_vectors(self, *, unusable: bool) -> None:
+        """Forget all vectors, or those that are none: their chunks are pending then."""
+
+    @abstractmethod
+    def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
+        """(chunk, cosine) of the k chunks nearest to a unit vector (d,) of those that pass, best first."""
+
+    @abstractmethod
+    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
+        """The cosines of those of these chunks that have their vectors."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Renew what search needs beside the tables, if it lacks much. The caller holds the writer's lock."""
+
+    def degraded(self) -> str:
+        """Why search is slower than it should be, in a line; "" where it is not."""
+        return ""
+
+    def is_fresh(self) -> bool:
+        """Whether `refresh` has nothing to do about vectors."""
+        return True
+
+    # --- words
+
+    @abstractmethod
+    def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
+        """The k chunks that pass and match the words of a query best, each with BM25 as a share of the highest."""
+
+    @abstractmethod
+    def match_among(self, query: str, chunks: Collection[int]) -> dict[int, float]:
+        """The shares of those of these chunks that hold a word of the query."""
+
+    @abstractmethod
+    def passing(self, filter: Filter, chunks: Sequence[int]) -> list[int]:
+        """Those of these chunks that pass, in their order."""
+
+    @abstractmethod
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+
+    @abstractmethod
+    def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
+        """Whether at most this share of the chunks of other files, or one of them, hold a word."""
+
+    @abstractmethod
+    def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
+        """(file, title, words of the file's name, title as it was indexed) of the documents whose name or title has one
+        of these words, those with the rarest first.
+        """
+
+    def restore_words(self) -> None:
+        """Make the full text anew from what is stored."""
+
+    @abstractmethod
+    def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
+        """In how many of so many chunks terms occur; of a frequent one about."""
+
+    def _words(self, query: str) -> Words:
+        """The words of a query; how frequent they are is known until the next commit."""
+
+        def frequencies() -> Frequencies:
+            return Frequencies(self._execute("SELECT count(*) FROM chunks")[0][0])
+
+        known = self._cache.get("frequencies", self.generation(), frequencies)
+        return Words(query, known, partial(self._counted, known.chunks))
+
+    # --- whether it is whole
+
+    @abstractmethod
+    def verify(self, *, deep: bool) -> bool:
+        """Read all of it; False if only what search needs beside the tables was not whole. Raises IndexDamaged."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes on disk."""

@@ -1,0 +1,1 @@
+"""The embedded store: SQLite is the truth, FAISS finds, FTS5 ranks."""
