@@ -163,7 +163,7 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
     with pytest.raises(UsageError):
         asked(engine=during("relevance", refuse))
     late, _ = asked(engine=during("relevance", time_is_up))
-    assert (late.status, late.state, ran_out_of_time(late.reason)) == ("abstained", "stopped", True)
+    assert (late.status, ran_out_of_time(late.reason)) == ("abstained", True)
     assert [run.status for run in history.runs()] == ["abstained", "refused", "failed", "stopped"]
     _, refused, failed, stopped = (history.run(run.id) for run in history.runs())
     assert (refused.reason, refused.hint) == ("no file is called so", "local-rag files")
