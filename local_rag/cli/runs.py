@@ -129,8 +129,8 @@ def case(
     Beside --answer the verified citations of the run that hold it are its sources.
     """
     from local_rag.evaluation.labels import keep_case
-    from local_rag.terminal.cases import run_case_parts
     from local_rag.terminal.console import write
+    from local_rag.terminal.evaluation import run_case_parts
 
     run = _run(id)
     case, file = keep_case(

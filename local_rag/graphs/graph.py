@@ -14,9 +14,9 @@ from langgraph.runtime import get_runtime
 
 from local_rag.core.errors import UsageError
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.begin import begin
 from local_rag.graphs.nodes.finish import finish
 from local_rag.graphs.nodes.node import Node
+from local_rag.graphs.nodes.queries import begin
 from local_rag.graphs.state import Question, Result, State
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ IMPORTED = """
 faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.diagnostics.doctor local_rag.graphs.adaptive
 local_rag.engines.evaluator.evaluator local_rag.engines.extractive.engine local_rag.engines.ollama.engine
 local_rag.index.joint local_rag.runtime.indexing
-local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.doctor local_rag.terminal.questions
+local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.diagnostics local_rag.terminal.questions
 """
 """What commands import first, which would take each of them a second."""
 

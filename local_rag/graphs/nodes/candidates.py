@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.grades import combined, lowered, without_unsupported
+from local_rag.graphs.drafts import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of

@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+from langgraph.graph.message import push_message
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
@@ -16,8 +20,7 @@ from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.verdicts import Grade, Graded, Support, Usage
 from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
 from local_rag.graphs.deps import Deps, deps_of, texts_of
-from local_rag.graphs.messages import push_answer
-from local_rag.graphs.nodes.node import Emit
+from local_rag.graphs.nodes.node import Emit, is_heard
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
 from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
@@ -57,7 +60,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
         emit(event)
-    push_answer(answer)
+    _push_answer(answer)
     update: State = {
         "answer": answer,
         "generation": answer.text,
@@ -235,3 +238,22 @@ def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
         "indexes": list(deps.folders),
         "web_never": any(deps.folders) and any(map(deps.kept_from_web, deps.folders)),
     }
+
+
+def _push_answer(answer: Answer) -> None:
+    """The answer as one message, with what it is and what it cost."""
+    if is_heard():
+        usage = answer.usage
+        counted = UsageMetadata(
+            input_tokens=usage.prompt_tokens,
+            output_tokens=usage.output_tokens,
+            total_tokens=usage.prompt_tokens + usage.output_tokens,
+        )
+        about = {"status": answer.status, "model_name": answer.engine}
+        message = AIMessage(
+            content=answer.text,
+            id=f"answer-{uuid4().hex}",
+            response_metadata=about,
+            usage_metadata=counted if usage.calls else None,
+        )
+        push_message(message, state_key=None)

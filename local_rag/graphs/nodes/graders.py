@@ -10,8 +10,7 @@ from langchain_core.documents import Document
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.drafts import why_rejected
-from local_rag.graphs.grades import combined, lowered, unchecked
+from local_rag.graphs.drafts import combined, lowered, unchecked, why_rejected
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.display import plural
