@@ -14,13 +14,14 @@ _MOST = 12
 """Groups of an identifier; an IBAN has nine at most."""
 
 _RUN = re.compile(
-    r"(?<![^\W_])(?:"
+    r"(?<![^\W_])(?=[A-Za-z]*[\d/‐‑–-]|[+(])(?:"  # a plain word is none: that is soon seen
     r"[A-Z]{2}\d{2}(?:[ \u00a0][A-Z0-9]{1,4}){2,8}"  # IBAN, ISO 13616
     r"|(?:\+|\(?0)\d[\d ()/.\u00a0-]{4,20}\d"  # a telephone number, DIN 5008, E.123
     r"|\d{3,4}(?:[ \u00a0]\d{3,4}){2,4}"  # a card, a tax number
-    r"|[A-Za-z0-9]+(?:[-/‐‑–][A-Za-z0-9]+)+"  # a key, a number of a part
+    r"|[A-Za-z0-9]++(?:[-/‐‑–][A-Za-z0-9]++)+"  # a key, a number of a part
     r")(?![^\W_])"
 )
+_DIGIT = re.compile(r"\d")
 _GROUP = re.compile(r"[A-Za-z0-9]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
@@ -55,7 +56,7 @@ def asked_for(query: str) -> list[str]:
 
 def _groups(text: str) -> Iterator[list[str]]:
     """The letters and digits of each identifier that is written in groups."""
-    for match in _RUN.finditer(text):
+    for match in _RUN.finditer(text) if _DIGIT.search(text) else ():
         groups = _GROUP.findall(fold(match.group()))[:_MOST]
         if any(map(str.isdigit, "".join(groups))):
             yield groups

@@ -219,7 +219,7 @@ class Files(Rows):
         """The id of a file's row, how many documents are stored of it, and under which titles."""
         if is_new:
             lists = {"warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)}
-            self._insert("files", asdict(file) | lists)
+            return self._insert("files", asdict(file) | lists), 0, set()
         ((number,),) = self._execute("SELECT id FROM files WHERE path = $1", file.path)
         titles = [title for (title,) in self._execute("SELECT title FROM documents WHERE file = $1", number)]
         return number, len(titles), set(titles)
