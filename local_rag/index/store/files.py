@@ -31,8 +31,12 @@ class Files(Rows):
     # --- the index as a whole
 
     def meta(self) -> dict[str, str]:
-        """The rows of `meta`; what the next command renews may be missing."""
-        return {"generation": "", "epoch": "", **dict(self._execute("SELECT name, value FROM meta"))}
+        """The rows of `meta`, which a snapshot reads once; what the next command renews may be missing."""
+        kept: dict[str, str] | None = getattr(self._threads, "meta", None)
+        known = kept or {"generation": "", "epoch": "", **dict(self._execute("SELECT name, value FROM meta"))}
+        if kept is not None:
+            self._threads.meta = known
+        return known
 
     def generation(self) -> str:
         """What changes with every commit."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexMissing, LocalRagError
 from local_rag.index.prepare import prepared
-from local_rag.index.store.commands import anew, index_name
+from local_rag.index.store.commands import anew
 from local_rag.index.store.matrices import blob
 from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
@@ -31,7 +30,6 @@ from local_rag.index.store.sqlite.folder import has_database, vectors_file
 from local_rag.index.store.sqlite.vectors import VectorFile, VectorIndex
 from local_rag.index.store.sqlite.words import FullText
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
-from local_rag.text.display import plural
 from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
@@ -50,6 +48,7 @@ class SqliteStore(FullText):
     """The files of one index."""
 
     address: Path
+    _embedded = vectors.EMBEDDED
 
     def __init__(self, address: Path) -> None:
         with translated_errors(address):
@@ -95,7 +94,7 @@ class SqliteStore(FullText):
             known = self._threads.connection = Connection(self.address)
         return known
 
-    def snapshot(self, work: Callable[[], T]) -> T:
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
         with translated_errors(self.address):
             return self._connection.snapshot(work)
 
@@ -243,13 +242,13 @@ class SqliteStore(FullText):
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
         """FAISS names candidates, the database says how near they are."""
         among, left_out = self._passing(filter), self._left_out(filter)
-        if among and among.few is not None and len(among.few) <= vectors.FEW:
-            return vectors.exact(self._execute, vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
+        if among and among.few is not None and len(among.few) <= vectors.COMPARED:
+            return self._exact(vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
         index, mask = self._current_vectors(), among.mask if among else None
 
         def near(count: int, every: bool) -> list[tuple[int, float]]:
             chunks = index.candidates(vector, count, mask, every=every)
-            return vectors.exact(self._execute, vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
+            return self._exact(vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
 
         wanted = k + max(vectors.SPARE, k // 2) + len(left_out)
         every = wanted > vectors.WIDE or (among is not None and among.few is not None)
@@ -257,9 +256,6 @@ class SqliteStore(FullText):
         if len(found) < k and index.index is not None:  # some that the file names are gone, others lie in further lists
             found = near(wanted + self._gone(), True)
         return found
-
-    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        return dict(vectors.exact(self._execute, vector, chunks))
 
     def _current_vectors(self) -> VectorIndex:
         meta = self.meta()
@@ -316,15 +312,7 @@ class SqliteStore(FullText):
         except sqlite3.DatabaseError as error:
             if primary_code(error) == sqlite3.SQLITE_CORRUPT:
                 raise checks.mendable(self.address, f"the full-text index: {error}") from error
-        if paths := self.changed() if deep else []:
-            which = index_name(self.address)
-            raise IndexDamaged(
-                f"the index at {self.address} holds text that has changed in {plural(len(paths), 'file')}, such as"
-                f" {paths[0]}",
-                hint=f"local-rag remove {shlex.join(paths)} --index {which}"
-                f" && local-rag index --reembed --index {which}",
-            )
-        return self._is_whole()
+        return super().verify(deep=deep) and self._is_whole()
 
     def size(self) -> int:
         return folder.size(self.address)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core import cancel
-from local_rag.index.store.matrices import cosines, searched
-from local_rag.index.store.rows import Run, listed
+from local_rag.index.store.matrices import searched
+from local_rag.index.store.rows import Run
 from local_rag.index.store.sqlite.folder import vectors_file
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-FEW = 4_000
+COMPARED = 4_000
 """Vectors that are compared as they lie in the database: to read them takes as long as to import FAISS, .1 s."""
 
 TAIL = 20_000
-"""Vectors that the file may lack, or hold though they are gone, at most; in a smaller index FEW and 1/16 of its
+"""Vectors that the file may lack, or hold though they are gone, at most; in a smaller index COMPARED and 1/16 of its
 rows. More of them cost time and memory, and nothing else.
 """
 
@@ -60,7 +60,7 @@ SPARE = 20
 WIDE = 5_000
 """Candidates from which all lists are compared."""
 
-_BATCH = 8192
+_ADDED = 8192
 _BLOCK = 1 << 20
 """Bytes of the file that are checked at once."""
 
@@ -83,7 +83,7 @@ class VectorFile(NamedTuple):
 
     def may_lack(self) -> int:
         """How many vectors may be missing from it, or be in it and gone."""
-        return max(FEW, min(TAIL, self.rows // 16))
+        return max(COMPARED, min(TAIL, self.rows // 16))
 
 
 class VectorIndex(NamedTuple):
@@ -111,12 +111,6 @@ class VectorIndex(NamedTuple):
         return nearest
 
 
-def exact(run: Run, query: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-    """(chunk, cosine), best first; chunks that are gone or have no vector are left out."""
-    rows = run(f"{EMBEDDED} WHERE e.chunk IN (SELECT value FROM json_each($1))", listed(chunks)) if chunks else []
-    return cosines(rows, query)
-
-
 # --- the file
 
 
@@ -140,7 +134,7 @@ def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFi
     """
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
     rows = counted(run, file)[0]
-    if rows <= FEW:
+    if rows <= COMPARED:
         return None, VectorFile()
     import faiss
 
@@ -184,7 +178,7 @@ def save(folder: Path, index: Any, file: VectorFile, token: str) -> VectorFile:
 def _batches(run: Run, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
     """What came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
     sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > $1 ORDER BY seq LIMIT $2)"
-    while until := run(sql, last, _BATCH)[0][0]:
+    while until := run(sql, last, _ADDED)[0][0]:
         cancel.check()
         yield until, *_combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
         last = until

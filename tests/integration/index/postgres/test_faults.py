@@ -35,7 +35,7 @@ def mortal():
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("local_rag.index.store.postgres.connection.SECONDS", 1.0)
+    monkeypatch.setattr("local_rag.index.store.postgres.connection.WAITED", 1.0)
 
 
 def folder_of(path, name, files=12):
