@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTED = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
+_STATUS_SUMS = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
-_SUMMED = ("documents", "chunks", "files")
-_LISTED = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
+_CATALOG_SUMS = ("documents", "chunks", "files")
+_CATALOG_LISTS = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
 """What of catalogs adds up, and how much of what they list comes into the catalog of all."""
 
 
@@ -93,8 +93,8 @@ class JointIndex:
     def catalog(self) -> Catalog:
         """What the catalogs of all say, each index in turn; kinds of files are left out."""
         catalogs = [index.catalog() for index in self._indexes]
-        merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _SUMMED}
-        for name, most in _LISTED.items():
+        merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _CATALOG_SUMS}
+        for name, most in _CATALOG_LISTS.items():
             in_turn = chain(*zip_longest(*(getattr(each, name) for each in catalogs)))
             merged[name] = tuple(dict.fromkeys(filter(None, in_turn)))[:most]
         about = " ".join(each.about for each in catalogs if each.about)
@@ -104,7 +104,7 @@ class JointIndex:
         """The counts of all; what is no count is that of the first."""
         joint, *others = [index.status(outlined=outlined) for index in self._indexes]
         for status in others:
-            joint = replace(joint, **{name: getattr(joint, name) + getattr(status, name) for name in _COUNTED})
+            joint = replace(joint, **{name: getattr(joint, name) + getattr(status, name) for name in _STATUS_SUMS})
         return joint
 
     def count(self) -> int:

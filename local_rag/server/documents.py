@@ -198,7 +198,7 @@ def place(
     has_pages = _has_pages(path)
     if spot is None and not (has_pages and page):
         raise NotFound("this file has no such page or part in the index")
-    stored = documents[spot.number] if spot else StoredDocument(0, 0, page, "", "", "", "")
+    stored = documents[spot.number] if spot else StoredDocument("", page=page)
     first, last = (spot.start, spot.end) if spot else (0, 0)
     on_page, undrawn = None, ""
     if has_pages and file and stored.page is not None:

@@ -237,5 +237,5 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)
     kind = "code" if loader is load_code else "text" if loader is load_text else suffix
-    whole = rendered(text, kind, document.headings, max(0, start), min(len(text), end), [mark])
+    whole = rendered(text, kind, document.heading_starts, max(0, start), min(len(text), end), [mark])
     return Window(whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)

@@ -110,7 +110,7 @@ def prepare():
         importlib.import_module(name)
     encoders.import_openvino()
     Parser.__init__.__defaults__ = (20.0, {})
-    vectors.FEW = 0
+    vectors.COMPARED = 0
     text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
     SentenceTransformerEmbedder.load = lambda self: None

@@ -67,13 +67,15 @@ class Passages(Rows):
     def documents(self, path: str) -> list[StoredDocument]:
         """The documents of a file in their order."""
         rows = self._execute(
-            "SELECT documents.id, page, title, text, author, date, headings, lines, url, subject FROM documents"
+            "SELECT text, title, page, headings, url, author, date, subject, lines, documents.id FROM documents"
             " JOIN files ON files.id = file WHERE path = $1 ORDER BY documents.id",
             path,
         )
         return [
-            StoredDocument(*(number, *row, _headings(headings), _lines(lines), url, subject))
-            for number, (*row, headings, lines, url, subject) in enumerate(rows)
+            StoredDocument(
+                text, title, page, _headings(headings), url, author, date, subject, _lines(lines), number, id
+            )
+            for number, (text, title, page, headings, url, author, date, subject, lines, id) in enumerate(rows)
         ]
 
     def document_of(self, key: str) -> int:

@@ -23,7 +23,7 @@ from local_rag.text.display import shorten
 if TYPE_CHECKING:
     from local_rag.config.server_index import ServerIndex
 
-SECONDS = 5.0
+WAITED = 5.0
 """How long a connection is waited for."""
 
 CONNECTIONS = 8
@@ -48,15 +48,15 @@ class _Connection(psycopg.Connection[Any]):
 def pool(index: ServerIndex) -> ConnectionPool[Any]:
     """Connections that are made when they are needed. Raises as `ServerIndex.connection` does."""
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is raised, in one line
-    given = index.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
+    given = index.connection() | {"connect_timeout": int(WAITED), "application_name": "local-rag"}
     made: ConnectionPool[Any] = ConnectionPool(
         kwargs=given | {"autocommit": True, "prepare_threshold": None},  # a pooler between may lend another session
         connection_class=_Connection,
         min_size=0,
         max_size=CONNECTIONS,
         max_idle=60,
-        timeout=SECONDS,
-        reconnect_timeout=SECONDS,
+        timeout=WAITED,
+        reconnect_timeout=WAITED,
         open=True,
         check=ConnectionPool.check_connection,
     )

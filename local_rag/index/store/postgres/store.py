@@ -18,9 +18,9 @@ from psycopg_pool import ConnectionPool
 
 from local_rag.config.server_index import ServerIndex
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexDamaged
+from local_rag.core.errors import EarlierIndex
 from local_rag.index.prepare import DocumentRow, digest, prepared
-from local_rag.index.store.matrices import Stored, blob, cosines, searched
+from local_rag.index.store.matrices import Stored, blob, searched
 from local_rag.index.store.postgres import schema, words
 from local_rag.index.store.postgres.connection import is_lost, missing, pool, transaction, translated_errors
 from local_rag.index.store.postgres.locks import alone_on, connected, has_schema, take, unlock
@@ -41,16 +41,16 @@ _ATTEMPTS, _PAUSE = 3, 1.0
 EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
 
-_STORED = (
-    "SELECT chunk, embedded.vector, headers.vector FROM embedded JOIN chunks ON chunks.id = chunk"
-    " LEFT JOIN headers ON headers.id = header"
-)
-
 
 class PostgresStore(FullText):
     """The tables of one index."""
 
     address: ServerIndex
+
+    _embedded = (
+        "SELECT chunk, embedded.vector, headers.vector FROM embedded JOIN chunks ON chunks.id = chunk"
+        " LEFT JOIN headers ON headers.id = header"
+    )
 
     def __init__(self, address: ServerIndex) -> None:
         """Raises NotLocal, too."""
@@ -114,7 +114,7 @@ class PostgresStore(FullText):
         """The connection of this thread's transaction."""
         return getattr(self._threads, "connection", None)
 
-    def snapshot(self, work: Callable[[], T]) -> T:
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
         """It is repeated where the connection ended meanwhile."""
         if self._current is not None:
             return work()
@@ -298,13 +298,6 @@ class PostgresStore(FullText):
                 break
         return self._exact(vector, [row[0] for row in rows])[:k]
 
-    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        return dict(self._exact(vector, chunks))
-
-    def _exact(self, vector: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-        rows = self._execute(f"{_STORED} WHERE chunk = ANY($1)", listed(chunks)) if chunks else []
-        return cosines(rows, vector)
-
     def refresh(self) -> None:
         """Make HNSW if there is none yet, unless another process has made it; count frequent words anew if the index
         has grown much. One process builds: several would need a shared memory of this size.
@@ -323,16 +316,6 @@ class PostgresStore(FullText):
         """Whether there is no HNSW, and this role may make it."""
         sql = "SELECT pg_has_role(relowner, 'USAGE') AND to_regclass('nearest') IS NULL FROM pg_class WHERE oid = "
         return bool(self._execute(f"{sql} to_regclass('embedded')")[0][0])
-
-    # --- whether it is whole
-
-    def verify(self, *, deep: bool) -> bool:
-        if deep and (paths := self.changed()):
-            raise IndexDamaged(
-                f"the index at {self.address} holds text that has changed, such as {paths[0]}",
-                hint=f"local-rag remove '{paths[0]}' --index '{self.address}', then index again",
-            )
-        return True
 
     def described(self) -> tuple[str, str, int, list[tuple[str, str, int]]]:
         """As `schema.described` has it."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexMissing, LocalRagError
 from local_rag.index.prepare import prepared
-from local_rag.index.store.commands import anew, index_name
+from local_rag.index.store.commands import anew
 from local_rag.index.store.matrices import blob
 from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
@@ -30,7 +30,6 @@ from local_rag.index.store.sqlite.folder import has_database, vectors_file
 from local_rag.index.store.sqlite.vectors import VectorFile, VectorIndex
 from local_rag.index.store.sqlite.words import FullText
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
-from local_rag.text.display import plural
 from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
@@ -49,13 +48,13 @@ class SqliteStore(FullText):
     """The files of one index."""
 
     address: Path
+    _embedded = vectors.EMBEDDED
 
     def __init__(self, address: Path) -> None:
         with translated_errors(address):
             if not has_database(address):
                 raise IndexMissing(f"there is no index at {address}", hint=anew(address))
         super().__init__(address)
-        self._vectors: VectorIndex | None = None
         self._check_version()
 
     @classmethod
@@ -85,10 +84,6 @@ class SqliteStore(FullText):
             if not any(address.iterdir()):
                 address.rmdir()
 
-    def close(self) -> None:
-        self._vectors = None
-        super().close()
-
     # --- transactions
 
     @property
@@ -99,7 +94,7 @@ class SqliteStore(FullText):
             known = self._threads.connection = Connection(self.address)
         return known
 
-    def snapshot(self, work: Callable[[], T]) -> T:
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
         with translated_errors(self.address):
             return self._connection.snapshot(work)
 
@@ -201,7 +196,7 @@ class SqliteStore(FullText):
                 self._execute("DELETE FROM meta WHERE name = $1", FORGET)
 
     def _gone(self) -> int:
-        return vectors.gone(self._execute, VectorFile.of(self.meta()))
+        return vectors.counted(self._execute, VectorFile.of(self.meta()))[2]
 
     # --- vectors
 
@@ -247,32 +242,33 @@ class SqliteStore(FullText):
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
         """FAISS names candidates, the database says how near they are."""
         among, left_out = self._passing(filter), self._left_out(filter)
-        if among and among.few is not None and len(among.few) <= vectors.FEW:
-            return vectors.exact(self._execute, vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
+        if among and among.few is not None and len(among.few) <= vectors.COMPARED:
+            return self._exact(vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
         index, mask = self._current_vectors(), among.mask if among else None
 
         def near(count: int, every: bool) -> list[tuple[int, float]]:
             chunks = index.candidates(vector, count, mask, every=every)
-            return vectors.exact(self._execute, vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
+            return self._exact(vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
 
         wanted = k + max(vectors.SPARE, k // 2) + len(left_out)
         every = wanted > vectors.WIDE or (among is not None and among.few is not None)
         found = near(wanted, every)
         if len(found) < k and index.index is not None:  # some that the file names are gone, others lie in further lists
-            found = near(wanted + vectors.gone(self._execute, index.file), True)
+            found = near(wanted + self._gone(), True)
         return found
-
-    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        return dict(vectors.exact(self._execute, vector, chunks))
 
     def _current_vectors(self) -> VectorIndex:
         meta = self.meta()
+        index, dimension = self._mapped_file(meta), int(meta["dimension"])
+        last = 0 if index is None else VectorFile.of(meta).last
+        make = partial(vectors.later, self._execute, last, dimension)
+        return VectorIndex(index, *self._cache.get("tail", (meta["generation"], last), make))
 
-        def load() -> VectorIndex:
-            self._vectors = vectors.load(self._execute, self.address, meta, self._vectors)
-            return self._vectors
-
-        return self._cache.get("vectors", meta["generation"], load)
+    def _mapped_file(self, meta: dict[str, str]) -> Any:
+        """What FAISS has of the file, None where it is missing or damaged: all vectors are compared then."""
+        file = VectorFile.of(meta)
+        make = partial(vectors.opened, self.address, file, mapped=True)
+        return self._cache.get("file", (meta["epoch"], file), make)
 
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error."""
@@ -284,12 +280,12 @@ class SqliteStore(FullText):
         return not file.token or vectors.opened(self.address, file, mapped=True) is not None
 
     def is_fresh(self) -> bool:
-        return not vectors.is_due(self._execute, VectorFile.of(self.meta()))
+        file = VectorFile.of(self.meta())
+        return max(vectors.counted(self._execute, file)[1:]) <= file.may_lack()
 
     def degraded(self) -> str:
-        file, loaded = VectorFile.of(self.meta()), self._vectors
-        lost = file.token and not vectors_file(self.address, file.token).is_file()
-        if lost or (file.token and loaded is not None and not loaded.file.token):
+        meta = self.meta()
+        if "vectors" in meta and self._mapped_file(meta) is None:
             return "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
         return ""
 
@@ -316,15 +312,7 @@ class SqliteStore(FullText):
         except sqlite3.DatabaseError as error:
             if primary_code(error) == sqlite3.SQLITE_CORRUPT:
                 raise checks.mendable(self.address, f"the full-text index: {error}") from error
-        if paths := self.changed() if deep else []:
-            which = index_name(self.address)
-            raise IndexDamaged(
-                f"the index at {self.address} holds text that has changed in {plural(len(paths), 'file')}, such as"
-                f" {paths[0]}",
-                hint=f"local-rag remove {shlex.join(paths)} --index {which}"
-                f" && local-rag index --reembed --index {which}",
-            )
-        return self._is_whole()
+        return super().verify(deep=deep) and self._is_whole()
 
     def size(self) -> int:
         return folder.size(self.address)

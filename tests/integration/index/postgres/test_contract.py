@@ -222,11 +222,18 @@ def test_another_embedder_needs_new_vectors(index):
         index.search("tax", 1)
 
 
-def test_an_index_of_another_version_is_refused(index):
+@pytest.mark.parametrize(("version", "said"), [("999", "newer version"), ("3", "earlier version")])
+def test_an_index_of_another_version_is_refused_and_an_earlier_one_is_made_again(index, version, said):
     with index.store.writing():
-        index.store.set_meta({"schema": "999"})
-    with pytest.raises(IndexMismatch, match=r"newer version|has version 999"):
+        index.store.set_meta({"schema": version})
+    index.close()
+    with pytest.raises(IndexMismatch, match=said):
         opened(index)
+    if said == "earlier version":
+        with opened(index, create=True) as again:
+            assert again.count() == 0
+            add(again, TEXTS)
+            assert sources(again.search("income tax", 1)) == ["tax.txt"]
 
 
 def test_an_index_is_deleted_and_nothing_else(place):
