@@ -51,22 +51,35 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(browse
     from playwright.sync_api import expect
 
     steps = Steps("answer")
-    engine = ScriptedEngine(at=steps, relevant=["yn"], scores=[[0.91, 0.05]])
-    with browser.signed_in(scripted(engine, corpus=FakeCorpus([passage(1), passage(2)]))) as tab:
+    engine = ScriptedEngine(
+        at=steps,
+        relevant=["yn?"],
+        scores=[[0.91, 0.05]],
+        drafts=["The plan costs 100 euros [1]. Pets are welcome [1]."],
+    )
+    corpus = FakeCorpus([passage(1, "The plan costs 100 euros. Pets are welcome."), passage(2), passage(3)])
+    shown = [("/notes/1.md", "relevant", "0.91"), ("/notes/2.md", "irrelevant", "0.05"), ("3.md", "it said nothing")]
+    with browser.signed_in(scripted(engine, corpus=corpus)) as tab:
         tab.ask(PLAN)
         tab.see("Writing")
         tab.holds(lambda: tab.page.get_by_text("irrelevant").count() == 0)
         tab.page.get_by_text("How it comes about").click()
         passages = tab.page.locator(".passage")
-        expect(passages).to_have_count(2)
-        for number, parts in enumerate((("/notes/1.md", "relevant", "0.91"), ("/notes/2.md", "irrelevant", "0.05"))):
+        expect(passages).to_have_count(3)
+        for number, parts in enumerate(shown):
             for part in parts:
                 expect(passages.nth(number)).to_contain_text(part)
         expect(tab.page.locator(".graph .running")).to_have_text(["Write the answer"])
         taken = ["question", "Search your files", "Check the passages"]
         expect(tab.page.locator(".graph g.taken")).to_contain_text(taken)
         steps.go_on()
-        tab.see(ANSWERED)
+        tab.press("How it came about")
+        expect(tab.page.locator(".graph .running")).to_have_count(0)
+        tab.expected.append("status of 404")  # no index has this file
+        tab.has(".source .number", ["1"])
+        tab.has(".source .quote", ["The plan costs 100 euros.", "Pets are welcome."])
+        tab.page.locator(".source .quote").last.click()
+        tab.see("Quote 2 of 2")
 
 
 def test_words_leave_only_after_a_click(browser, monkeypatch):
