@@ -77,6 +77,13 @@ class JointIndex:
             best.setdefault(same, passage)
         return list(best.values())[: max(0, k)]
 
+    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+        found = self._filtered(lambda _, index: [*index.also_in(passages, within).items()])
+        every: dict[str, dict[str, None]] = {}
+        for key, paths in found:
+            every.setdefault(key, {}).update(dict.fromkeys(paths))
+        return {key: [*paths] for key, paths in every.items()}
+
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
         from local_rag.index.langchain import retriever_of
 

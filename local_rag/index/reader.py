@@ -20,7 +20,7 @@ from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, opened
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import IndexedFile, IndexSettings, Passage, Stored
+from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
 
 if TYPE_CHECKING:
@@ -144,6 +144,19 @@ class Reader:
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
         return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
+
+    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+        """The other files with the text of a passage, white space aside, of those left by `within`: by `chunk_id`."""
+        wanted = Narrowing.of(within).of_documents
+        filter = Filter(conditions(self.store, wanted) if wanted else None)
+        found: dict[str, list[str]] = {}
+        for passage in passages:
+            copies = self.store.copies(digest(passage.page_content))
+            left = set(self.store.passing(filter, [chunk for chunk, _ in copies]))
+            paths = dict.fromkeys(path for chunk, path in copies if chunk in left)
+            paths.pop(passage.metadata["source"], None)
+            found[passage.metadata["chunk_id"]] = [*paths]
+        return found
 
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
         """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""

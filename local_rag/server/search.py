@@ -42,7 +42,8 @@ class Search(Narrowed):
 def search(request: Search, workspace: Here) -> dict[str, Any]:
     """The `passages` that fit a query, best first; `notes` say what a search does not see.
 
-    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked.
+    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked. `also_in`
+    are the other files that hold the same text.
     """
     from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question
@@ -57,10 +58,15 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         passages = found(
             index.search(query.text, request.k, within=narrowing, mode=request.mode), request.mode, narrowing
         )
-        label = index.path_labels()
+        also_in, label = index.also_in(passages, narrowing), index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)
-    views = [passage_view(each, label) | {"segments": _cut(unmarked(each.page_content), stems)} for each in passages]
+    views = [
+        passage_view(each, label)
+        | {"segments": _cut(unmarked(each.page_content), stems)}
+        | {"also_in": [label(path) for path in also_in[each.metadata["chunk_id"]]]}
+        for each in passages
+    ]
     return {"passages": views, "notes": notes}
 
 

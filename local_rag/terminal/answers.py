@@ -203,8 +203,13 @@ ALSO_IN = 5
 """Files that hold the same text as a passage which are named."""
 
 
-def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
-    """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
+def passages_table(
+    passages: list[Document], label: PathLabel = short_path, also_in: Mapping[str, Sequence[str]] | None = None
+) -> PlainTable:
+    """The passages of a search: where each stands, its scores, the words that name its document, how it begins.
+
+    `also_in` are the other files that hold the same text, by `chunk_id`.
+    """
     table = PlainTable(gap=1)
     for rank, passage in enumerate(passages, start=1):
         metadata = passage.metadata
@@ -212,9 +217,9 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
         table.add_row(f"[{rank}]", location(source_of(citation_of(metadata), ENGLISH, label)) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
-        if also_in := metadata.get("also_in"):
-            others = [f"{len(also_in) - ALSO_IN:,} more (--json)"] if len(also_in) > ALSO_IN else []
-            table.add_row("", Text(f"also in {joined([*map(label, also_in[:ALSO_IN]), *others])}", "dim"))
+        if paths := (also_in or {}).get(metadata["chunk_id"]):
+            others = [f"{len(paths) - ALSO_IN:,} more (--json)"] if len(paths) > ALSO_IN else []
+            table.add_row("", Text(f"also in {joined([*map(label, paths[:ALSO_IN]), *others])}", "dim"))
     return table
 
 

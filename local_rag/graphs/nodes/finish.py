@@ -114,10 +114,6 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
 
 def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
     question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
-    certainty = certainty_of(status, checked.grade)
-    if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.written.citations):
-        status, certainty = "partial" if status == "grounded" else status, _LESS[certainty]
-        reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
     silent = status == "abstained"
     highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
     searched = web_searched(state)
@@ -125,7 +121,7 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         question=state["question"],
         text=text,
         status=status,
-        certainty=certainty,
+        certainty=certainty_of(status, checked.grade),
         reason=reason,
         citations=checked.written.citations,
         dropped_citations=checked.written.dropped,
@@ -154,7 +150,9 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
 
 
 def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
-    """Say of the files that an answer cites what became of them since they were indexed; it is not sure then."""
+    """Say what OCR was not sure of, and what became of the cited files since they were indexed: it is not sure then."""
+    if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
+        answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})
     if not changed:
         return answer
@@ -166,14 +164,14 @@ def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer
         Conflict(tuple(replace(side, citations=marked(side.citations)) for side in conflict.positions))
         for conflict in answer.conflicts
     )
-    return replace(
-        answer,
-        status="partial" if answer.status == "grounded" else answer.status,
-        certainty=_LESS[answer.certainty],
-        reason="; ".join(filter(None, (answer.reason, texts.cites_changed))),
-        citations=marked(answer.citations),
-        conflicts=tuple(conflicts),
-    )
+    answer = replace(answer, citations=marked(answer.citations), conflicts=tuple(conflicts))
+    return _less_sure(answer, texts.cites_changed)
+
+
+def _less_sure(answer: Answer, why: str) -> Answer:
+    status = "partial" if answer.status == "grounded" else answer.status
+    reason = "; ".join(filter(None, (answer.reason, why)))
+    return replace(answer, status=status, certainty=_LESS[answer.certainty], reason=reason)
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:

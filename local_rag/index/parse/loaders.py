@@ -34,7 +34,6 @@ from local_rag.index.parse.parsed_file import (
     Member,
     ParsedFile,
     Piece,
-    Properties,
     checked,
     clean,
     load_zip,
@@ -246,14 +245,12 @@ def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> I
     name = own.get(path.suffix.lower())
     read = _load_by_name(name, path) if name else (loader(path) or load_unknown)(path)
     found = iter([checked(read)]) if isinstance(read, ParsedFile) else _joined(read, path, own, depth)
-    known: Properties | None = None
-    for part in found:
-        if known is None:
-            known = of_letter(part.documents[0].text if part.documents else "")
-            date = known.date or iso_date(name_date(path.name))
-        documents = (
-            replace(each, date=each.date or date, author=each.author or known.author) for each in part.documents
-        )
+    author, date = "", iso_date(name_date(path.name))
+    for place, part in enumerate(found):
+        if not place and part.documents:
+            letter = of_letter(part.documents[0].text)
+            author, date = letter.author, letter.date or date
+        documents = (replace(each, author=each.author or author, date=each.date or date) for each in part.documents)
         yield replace(part, documents=tuple(documents))
 
 

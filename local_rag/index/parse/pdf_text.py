@@ -12,6 +12,8 @@ from itertools import pairwise, takewhile
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from local_rag.index.parse.marks import lowered, raised
+
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
 
@@ -19,8 +21,6 @@ BREAK = "\uffff"
 """Stands where no sentence goes on: between columns."""
 
 _DIGITS = re.compile("[0-9]+")
-_RAISED = str.maketrans("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ")
-_LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 
 _SHIFT = 0.12
 """Times the size of the letters that a baseline is above or below that of its line to mean something."""
@@ -178,9 +178,9 @@ def _mark(text: PageText, line: Span, at: int) -> None:
         return
     run, after = text.text[start:end], text.text[end : line.end].lstrip()[:1]
     if shift > 0:
-        text.edits[base + 1] = end, f" {run}" if after in ("/", "\u2044") else run.translate(_RAISED)
+        text.edits[base + 1] = end, f" {run}" if after in ("/", "\u2044") else raised(run)
     elif text.text[base].isdigit() or after.isdigit():
-        text.edits[base + 1] = end, run.translate(_LOWERED)
+        text.edits[base + 1] = end, lowered(run)
 
 
 def _strike(page: PdfPage, text: PageText) -> None:

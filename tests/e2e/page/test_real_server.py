@@ -293,6 +293,19 @@ def test_tabs_sign_each_other_in_and_what_nobody_tells_is_signed_out(browser):
             last.see("local-rag serve --print-url")
 
 
+def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
+    with browser.signed_in(scripted()) as tab:
+        tab.see("What do you want to know?")
+        tab.expected.append("status of 401")
+        checked = []
+        tab.page.on("request", lambda request: request.url.endswith("/api/health") and checked.append(request))
+        tab.page.route("**/api/threads", lambda route: route.fulfill(status=401, json={}), times=1)
+        tab.page.evaluate("window.dispatchEvent(new Event('focus'))")
+        tab.holds(lambda: checked)
+        tab.see("What do you want to know?")
+        tab.gone("This page is not signed in")
+
+
 LISTENING = b"""<!doctype html><script>
 const heard = [], tabs = new BroadcastChannel("session");
 tabs.onmessage = ({ data }) => heard.push(data);

@@ -128,14 +128,15 @@ def test_identifiers_and_scripts_without_blanks_are_found(place, asked):
     assert found[0].metadata["source"] == "/own.md"
 
 
-def test_a_text_that_several_files_hold_comes_once_with_all_of_them(place):
+def test_a_text_that_several_files_hold_comes_once_and_all_of_them_are_named(place):
     texts = {f"/leases/{name}.md": LoadedDocument("Pets need the landlord's consent.") for name in "abcde"}
+    within = ["/leases/b.md", "/leases/e.md"]
     with indexed(place, texts | TEXTS) as index:
         first, *rest = index.search("pets", 9, mode="words")
-        (within,) = index.search("pets", 9, mode="words", within=["/leases/[ab].md", "/leases/b.md", "/leases/e.md"])
-    assert (first.metadata["source"], rest) == ("/leases/a.md", [])
-    assert first.metadata["also_in"] == [f"/leases/{name}.md" for name in "bcde"]
-    assert (within.metadata["source"], within.metadata["also_in"]) == ("/leases/b.md", ["/leases/e.md"])
+        (narrowed,) = index.search("pets", 9, mode="words", within=within)
+        found = [[*index.also_in([first]).values()], [*index.also_in([narrowed], within).values()]]
+    assert (first.metadata["source"], rest, narrowed.metadata["source"]) == ("/leases/a.md", [], "/leases/b.md")
+    assert found == [[[f"/leases/{name}.md" for name in "bcde"]], [["/leases/e.md"]]]
 
 
 def test_what_leaves_nothing_is_said(index):
