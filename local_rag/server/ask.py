@@ -130,7 +130,7 @@ def _queued(
     """A job of it; `waiting` is its ID in the history until it begins."""
     settings = _settings(workspace, asked, caller)
     index = asked.index if isinstance(asked.index, str) else None
-    chosen = [file_of(workspace, identity, index)[1] for identity in asked.files]
+    chosen = [file_of(identity, workspace, index)[1] for identity in asked.files]
     narrowing = replace(asked.narrowing, within=(*asked.within, *chosen))
     _check_model(workspace.settings_of(asked.index, **settings), asked.model)
     about["graph"] = asked.graph or workspace.settings.values.graph

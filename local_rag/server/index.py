@@ -149,15 +149,12 @@ class Sync(Body):
 
 
 class Add(Below):
-    """A folder to index; `name` names an index that is made for it, or is there."""
+    """A folder to index; `name` names an index that is made for it, or is there.
+
+    The root "sample" is the handbook that ships with local-rag, as the index "demo".
+    """
 
     name: str = Field("", max_length=60, pattern=r"^([\w-][\w.-]*)?$")
-    stream: bool = True
-
-
-class Sample(Body):
-    """The handbook that ships with local-rag."""
-
     stream: bool = True
 
 
@@ -322,17 +319,11 @@ async def add(request: Add, workspace: Here, caller: Asking) -> Any:
     """Index a folder."""
 
     def begin() -> Job:
+        if request.root == "sample":
+            return synced(workspace, caller, SAMPLE, sample=True)
         return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
 
     return await job_response(begin, workspace.limits, stream=request.stream)
-
-
-@router.post("/api/index/sample")
-async def sample(request: Sample, workspace: Here, caller: Asking) -> Any:
-    """Index the handbook that ships with local-rag, as the index "demo"."""
-    return await job_response(
-        lambda: synced(workspace, caller, SAMPLE, sample=True), workspace.limits, stream=request.stream
-    )
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
@@ -368,7 +359,7 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
 @router.post("/api/index/forget")
 def forget(request: Forget, workspace: Here) -> dict[str, Any]:
     """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them."""
-    from local_rag.diagnostics.kept import about, kept
+    from local_rag.diagnostics.kept import what_quotes
     from local_rag.runtime.opening import open_index
 
     settings = workspace.settings_of(request.index)
@@ -383,8 +374,5 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
         removed = opened.remove([name if is_url(name) else Path(name) for name in names], missing_ok=True)
     delete_copies(settings, names)
     workspace.pages.forget()
-    notes = []
-    if quoting := about(kept(settings), removed):
-        still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
-        notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
+    notes = what_quotes(settings, removed) if removed else []
     return {"removed": len(removed), "kept_out": [safe_line(pattern) for pattern in patterns], "notes": notes}

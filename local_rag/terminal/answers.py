@@ -123,7 +123,10 @@ def _quotes(block: Quotes, _: Quoted) -> Iterator[RenderableType]:
     table, last = PlainTable(gap=1), None
     for source in block.sources:
         number = source.citation.number
-        table.add_row(*(("", _quote(source)) if number == last else (f"[{number}]", source_text(source))))
+        if number == last:
+            table.add_row("", _quote(source))
+        else:
+            table.add_row(f"[{number}]", Text.assemble(location(source), ", ", _quote(source)))
         last = number
     yield table
 
@@ -148,11 +151,6 @@ _PARTS: Mapping[str, Callable[[Any, Quoted], Iterator[RenderableType]]] = {
     "nearest": _nearest,
 }
 _STYLES: Mapping[Tone, str] = {"quiet": "", "warn": "yellow", "bad": "red"}
-
-
-def source_text(source: Source) -> Text:
-    """notes/plan.pdf, p. 4, "quoted words", and what there is to doubt."""
-    return Text.assemble(location(source), ", ", _quote(source))
 
 
 def _quote(source: Source, *, doubts: bool = True) -> Text:

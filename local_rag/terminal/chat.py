@@ -167,9 +167,9 @@ class Chat:
             self.runner.within = Narrowing()
         elif argument:
             narrowing = typed_conditions(argument)
-            files = self.runner.chosen_files(narrowing)
+            files = len(self.runner.rag.corpus.files(narrowing))  # raises UsageError where none is left
             self.runner.within = narrowing
-            count = f" ({plural(files, 'file')})" if files is not None else ""
+            count = f" ({plural(files, 'file')})" if files else ""
             self._show(f"only {shown_conditions(narrowing)}{count}")
             return
         now = shown_conditions(Narrowing.of(self.runner.within))

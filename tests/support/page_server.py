@@ -57,7 +57,7 @@ ANSWERS = {
     "index": {"exists": True},
     "index/suggestions": {"questions": []},
     "choices": {
-        "graphs": [{"name": name, "about": ""} for name in GRAPHS],
+        "graphs": dict.fromkeys(GRAPHS, ""),
         "defaults": {"index": ["main"], "graph": "self-rag", "engine": "auto", "model": "", "web": "off", "k": 4},
         "indexes": ["main", "mail"],
         "models": ["qwen3:4b"],
