@@ -325,8 +325,8 @@ class History(HistoryFile):
             UNION ALL SELECT 'question', id, at, id FROM questions WHERE conditions IS NOT NULL
             UNION ALL SELECT 'feedback', question, at, question FROM judgements)
             SELECT kind, name, max(kept.at), json_group_array(DISTINCT folder.value), json_group_array(DISTINCT source)
-            FROM kept JOIN questions ON id = kept.question LEFT JOIN json_each(indexes) AS folder
-            LEFT JOIN cited ON cited.question = id GROUP BY kind, name ORDER BY 3"""
+            FROM kept JOIN questions ON questions.id = kept.question LEFT JOIN json_each(indexes) AS folder
+            LEFT JOIN cited ON cited.question = questions.id GROUP BY kind, name ORDER BY 3"""
         for kind, name, at, folders, sources in self._rows(sql):
             indexes, named = (sorted(filter(None, json.loads(each))) for each in (folders, sources))
             yield Kept(kind, name, at, tuple(indexes), tuple(named))

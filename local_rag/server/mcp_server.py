@@ -217,31 +217,23 @@ class Tools:
         raise UsageError(f"there is no passage {key!r} (any more)", hint="search_files gives the ids of passages")
 
     def _text(self, name: str, page: int | None, pages: int, line: int) -> str:
-        for index, path, label in self._located(name):
-            documents = index.read(reads.documents, path)
-            if any(document.page for document in documents):
-                return _pages(label, documents, page or 1, pages)
-            lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
-            shown = _fitting(lines)
-            more = f"read_file with file={label!r}, line={line + len(shown)} reads on" if lines[len(shown) :] else ""
-            return _text_of(label, "\n".join(shown), more)
-        raise UsageError(f"there is no file {name!r}", hint="list_files names those that there are")
-
-    def _located(self, name: str) -> Iterator[tuple[Index, str, str]]:
-        """The files of that name, of each index, with their stored path and their short name.
-
-        Raises UsageError where none is, with those that are like it.
-        """
         labels: list[str] = []
-        for index, label in self._indexes():
-            paths = {label(path): path for path in index.read(reads.paths)}
-            if found := paths.get(name) or (name if name in paths.values() else ""):
-                yield index, found, label(found)
+        for index, label_of in self._indexes():
+            paths = {label_of(path): path for path in index.read(reads.paths)}
             labels += paths
+            if path := paths.get(name) or (name if name in paths.values() else ""):
+                label, documents = label_of(path), index.read(reads.documents, path)
+                if any(document.page for document in documents):
+                    return _pages(label, documents, page or 1, pages)
+                lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
+                shown = _fitting(lines)
+                rest = lines[len(shown) :]
+                more = f"read_file with file={label!r}, line={line + len(shown)} reads on" if rest else ""
+                return _text_of(label, "\n".join(shown), more)
         ending = [label for label in labels if label.endswith(f"/{name}")]
         close = ending or difflib.get_close_matches(name, labels, n=3, cutoff=0.5)
-        if close:
-            raise UsageError(f"there is no file {name!r}", hint=f"did you mean {' or '.join(close[:5])}?")
+        like = f"did you mean {' or '.join(close[:5])}?" if close else "list_files names those that there are"
+        raise UsageError(f"there is no file {name!r}", hint=like)
 
 
 def _pages(label: str, documents: Sequence[StoredDocument], first: int, count: int) -> str:
