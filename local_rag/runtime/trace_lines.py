@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-_FALLBACK = ("search of the fallback corpus", "searches of the fallback corpus")
+_IN_PLACE = {"web_searches": ("search of the fallback corpus", "searches of the fallback corpus")}
 
 
 def trace_line(event: Event, label: PathLabel = home_path) -> str:
@@ -100,6 +100,6 @@ def _costs(answer: Answer) -> list[str]:
     if usage.unparsed:
         parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
-        kinds = _KINDS | ({"web_searches": _FALLBACK} if answer.fallback_corpus else {})
+        kinds = _KINDS | (_IN_PLACE if answer.fallback_corpus else {})
         parts.append(joined(plural(count, *kinds[kind]) for kind, count in answer.tries.items()))
     return parts

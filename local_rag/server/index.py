@@ -97,24 +97,13 @@ class AllowedRoot:
 
 
 @dataclass(frozen=True)
-class WatchView:
-    """What `serve --watch` does for an index, and what it changed last, each in a line.
-
-    `changed_at` is when that was, in ISO 8601; both are empty where nothing has changed since the server started.
-    """
-
-    state: str
-    changed: str
-    changed_at: str
-
-
-@dataclass(frozen=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `watching` is null where nobody watches it.
+    `watching` says what `serve --watch` does for it (`state`), what that changed last, each in a line, and when in ISO
+    8601 (`changed`, `changed_at`; empty where nothing has changed since the server started); null without --watch.
     """
 
     index: str
@@ -134,11 +123,13 @@ class IndexView:
     last_sync: str = ""
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
-    watching: WatchView | None = None
+    watching: dict[str, str] | None = None
 
 
 _SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
 """What an index view has of the status as it is."""
+WATCHED = ("state", "changed", "changed_at")
+"""And of who watches it."""
 
 
 class Sync(Body):
@@ -204,9 +195,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         embedder=safe_line(status.embedder),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
-        watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
-        if watched
-        else None,
+        watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
     )
 
 

@@ -29,7 +29,7 @@ from local_rag.core.events import Done, Event, Started
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store import reads
-from local_rag.index.store.schema import IndexedFile, StoredDocument
+from local_rag.index.store.schema import StoredDocument
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
@@ -176,11 +176,11 @@ class Tools:
         """List the indexed files with title, date and the number of their pages or other parts."""
 
         def listed() -> str:
-            rows = [
-                _line(label(each.path), each)
-                for index, label in self._indexes()
-                for each in index.files([glob] if glob else ())
-            ]
+            rows = []
+            for index, label in self._indexes():
+                for file in index.files([glob] if glob else ()):
+                    about = label(file.path), shorten(file.title, 80), file.date, plural(file.documents, "part")
+                    rows.append(" · ".join(filter(None, about)))
             fitting = _fitting(rows[cursor : cursor + LISTED])
             end = cursor + len(fitting)
             more = f"list_files with cursor={end} gives more" if end < len(rows) else ""
@@ -262,10 +262,6 @@ def _passage_text(passage: Document, number: int, label: PathLabel) -> str:
     score = "" if known["score"] is None else f", similarity {known['score']:.2f}"
     where = " ".join(_clean(f"{label(known['source'])}{page}{heading}{date}").split())
     return f"[{number}] {where}{score}, id {known['chunk_id']}\n{_fence(passage.page_content)}"
-
-
-def _line(label: str, file: IndexedFile) -> str:
-    return " · ".join(filter(None, (label, shorten(file.title, 80), file.date, plural(file.documents, "part"))))
 
 
 def _text_of(about: str, text: str, more: str = "") -> str:

@@ -176,7 +176,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
     for thread in threads:
         marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
-        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, 60))
+        table.add_row(marked, f"{thread.turns:,}", when(thread.at), shorten(thread.first, 60))
     return table
 
 
@@ -186,7 +186,7 @@ def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *,
     for number, turn in enumerate(turns, start=1):
         if number > 1:
             table.add_row("", "")
-        table.add_row(f"{number}.", Text.assemble((turn.answer.question, "bold"), (f"  ({when(turn)})", "dim")))
+        table.add_row(f"{number}.", Text.assemble((turn.answer.question, "bold"), (f"  ({when(turn.at)} UTC)", "dim")))
         answer = turn.answer
         for part in answer_parts(answer, label):
             table.add_row("", part)

@@ -79,7 +79,9 @@ class Chat:
             if command == "/quit":
                 return False
             if command.startswith("/"):
-                self._command(command, argument.strip())
+                if command not in COMMANDS:
+                    raise UsageError(f"there is no command {shorten(command, 40)}", hint="/help lists them")
+                COMMANDS[command][-1](self, argument.strip())
             elif line:
                 self._ask(line)
         except LocalRagError as error:
@@ -107,11 +109,6 @@ class Chat:
         elif not self.thread:
             self.thread = name
             self._tell(f"thread: {name}")
-
-    def _command(self, name: str, argument: str) -> None:
-        if name not in COMMANDS:
-            raise UsageError(f"there is no command {shorten(name, 40)}", hint="/help lists them")
-        COMMANDS[name][-1](self, argument)
 
     def _new(self, name: str) -> None:
         from local_rag.runtime.kept import thread_name

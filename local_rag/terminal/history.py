@@ -11,6 +11,7 @@ from rich.text import Text
 from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.verdicts import Call, Graded
 from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.export import when
 from local_rag.runtime.kept import Kept, KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import (
@@ -40,7 +41,7 @@ def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
         status = Text(run.status, COLOURS.get(run.status, ""))
         names = [run.graph, *([shorten(run.index, 20)] if several else [])]
         question = Text(shorten(run.question, 100), no_wrap=True, overflow="ellipsis")
-        table.add_row(Text(run.id, "bold"), _when(run.at), status, f"{run.seconds:.1f}", *names, question)
+        table.add_row(Text(run.id, "bold"), when(run.at), status, f"{run.seconds:.1f}", *names, question)
     return table
 
 
@@ -49,7 +50,7 @@ def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> It
     then, label = run.conditions, passages.label
     chat = f", in the chat {run.thread}" if run.thread else ""
     yield Text.assemble(
-        (f"run {run.id}", "bold"), (f"  {_when(run.at)} UTC, index {then['index']['name']}{chat}", "dim")
+        (f"run {run.id}", "bold"), (f"  {when(run.at)} UTC, index {then['index']['name']}{chat}", "dim")
     )
     yield Text(f"{run.graph}; {then['engine']['describe']}", "dim")
     if given := {name: then["settings"].get(name) for name in then["origins"] if name in then["settings"]}:
@@ -160,14 +161,10 @@ def setting_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shorten(str(value), LONGEST)
 
 
-def _when(moment: str) -> str:
-    return moment[:16].replace("T", " ")
-
-
 def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """A row for each, the oldest first."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
         name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)
-        table.add_row(item.kind, _when(item.at), plural(len(item.sources), "file"), name)
+        table.add_row(item.kind, when(item.at), plural(len(item.sources), "file"), name)
     return table
