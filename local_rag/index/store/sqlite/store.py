@@ -13,6 +13,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -55,7 +56,6 @@ class SqliteStore(FullText):
             if not has_database(address):
                 raise IndexMissing(f"there is no index at {address}", hint=anew(address))
         super().__init__(address)
-        self._vectors: VectorIndex | None = None
         self._check_version()
 
     @classmethod
@@ -84,10 +84,6 @@ class SqliteStore(FullText):
                 file.unlink(missing_ok=True)
             if not any(address.iterdir()):
                 address.rmdir()
-
-    def close(self) -> None:
-        self._vectors = None
-        super().close()
 
     # --- transactions
 
@@ -201,7 +197,7 @@ class SqliteStore(FullText):
                 self._execute("DELETE FROM meta WHERE name = $1", FORGET)
 
     def _gone(self) -> int:
-        return vectors.gone(self._execute, VectorFile.of(self.meta()))
+        return vectors.counted(self._execute, VectorFile.of(self.meta()))[2]
 
     # --- vectors
 
@@ -259,7 +255,7 @@ class SqliteStore(FullText):
         every = wanted > vectors.WIDE or (among is not None and among.few is not None)
         found = near(wanted, every)
         if len(found) < k and index.index is not None:  # some that the file names are gone, others lie in further lists
-            found = near(wanted + vectors.gone(self._execute, index.file), True)
+            found = near(wanted + self._gone(), True)
         return found
 
     def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
@@ -267,12 +263,16 @@ class SqliteStore(FullText):
 
     def _current_vectors(self) -> VectorIndex:
         meta = self.meta()
+        index, dimension = self._mapped_file(meta), int(meta["dimension"])
+        last = 0 if index is None else VectorFile.of(meta).last
+        make = partial(vectors.later, self._execute, last, dimension)
+        return VectorIndex(index, *self._cache.get("tail", (meta["generation"], last), make))
 
-        def load() -> VectorIndex:
-            self._vectors = vectors.load(self._execute, self.address, meta, self._vectors)
-            return self._vectors
-
-        return self._cache.get("vectors", meta["generation"], load)
+    def _mapped_file(self, meta: dict[str, str]) -> Any:
+        """What FAISS has of the file, None where it is missing or damaged: all vectors are compared then."""
+        file = VectorFile.of(meta)
+        make = partial(vectors.opened, self.address, file, mapped=True)
+        return self._cache.get("file", (meta["epoch"], file), make)
 
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error."""
@@ -284,12 +284,12 @@ class SqliteStore(FullText):
         return not file.token or vectors.opened(self.address, file, mapped=True) is not None
 
     def is_fresh(self) -> bool:
-        return not vectors.is_due(self._execute, VectorFile.of(self.meta()))
+        file = VectorFile.of(self.meta())
+        return max(vectors.counted(self._execute, file)[1:]) <= file.may_lack()
 
     def degraded(self) -> str:
-        file, loaded = VectorFile.of(self.meta()), self._vectors
-        lost = file.token and not vectors_file(self.address, file.token).is_file()
-        if lost or (file.token and loaded is not None and not loaded.file.token):
+        meta = self.meta()
+        if "vectors" in meta and self._mapped_file(meta) is None:
             return "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
         return ""
 

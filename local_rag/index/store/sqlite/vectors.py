@@ -87,14 +87,11 @@ class VectorFile(NamedTuple):
 
 
 class VectorIndex(NamedTuple):
-    """The vectors of a commit: `index` is FAISS's with those of `file`, `ids` (n,) and `tail` (n, d) came later.
+    """The vectors of a commit: `index` is FAISS's with those of the file, `ids` (n,) and `tail` (n, d) came later.
 
-    `file` has no token while its vectors are in memory alone, or where it cannot be used: all are in `tail` then.
+    Where there is no file, or it cannot be used, `index` is None, and all are in `tail`.
     """
 
-    generation: str
-    epoch: str
-    file: VectorFile
     index: Any
     ids: Ids
     tail: Vectors
@@ -123,34 +120,16 @@ def exact(run: Run, query: Vectors, chunks: Collection[int]) -> list[tuple[int, 
 # --- the file
 
 
-def load(run: Run, folder: Path, meta: dict[str, str], old: VectorIndex | None) -> VectorIndex:
-    """The vectors of this commit: what came since the file was written is read, all where that cannot be used.
-
-    Raises UnusableVector.
-    """
-    file = VectorFile.of(meta)
-    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else opened(folder, file, mapped=True)
-    file = file if index is not None else VectorFile()
-    tail = _combined(run, "e.seq > $1", file.last, int(meta["dimension"]))
-    return VectorIndex(meta["generation"], meta["epoch"], file, index, *tail)
+def later(run: Run, last: int, dimension: int) -> tuple[Ids, Vectors]:
+    """Ids (n,) and vectors (n, d) that came after this number of `embedded`. Raises UnusableVector."""
+    return _combined(run, "e.seq > $1", last, dimension)
 
 
-def is_due(run: Run, file: VectorFile) -> bool:
-    """Whether the file lacks much, or holds much that is gone."""
-    return max(gone(run, file), _later(run, file)) > file.may_lack()
-
-
-def gone(run: Run, file: VectorFile) -> int:
-    """How many vectors of the file are gone from the index."""
-    return file.rows - (_rows(run) - _later(run, file))
-
-
-def _later(run: Run, file: VectorFile) -> int:
-    return int(run("SELECT count(*) FROM embedded WHERE seq > $1", file.last)[0][0])
-
-
-def _rows(run: Run) -> int:
-    return int(run("SELECT count(*) FROM embedded")[0][0])
+def counted(run: Run, file: VectorFile) -> tuple[int, int, int]:
+    """How many vectors there are, how many of them the file lacks, and how many of its own are gone."""
+    sql = "SELECT (SELECT count(*) FROM embedded), (SELECT count(*) FROM embedded WHERE seq > $1)"
+    ((rows, lacking),) = run(sql, file.last)
+    return rows, lacking, file.rows - (rows - lacking)
 
 
 def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFile]:
@@ -159,7 +138,8 @@ def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFi
     Where the old file has learnt from enough vectors, only what is new is read: to read 1,000,000 takes 12 s instead of
     1.5 s. Raises UnusableVector.
     """
-    rows, file, dimension = _rows(run), VectorFile.of(meta), int(meta["dimension"])
+    file, dimension = VectorFile.of(meta), int(meta["dimension"])
+    rows = counted(run, file)[0]
     if rows <= FEW:
         return None, VectorFile()
     import faiss
