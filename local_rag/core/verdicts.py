@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
+from local_rag.core.serialization import TuplesFromLists
+
 Source = Literal["vectorstore", "web_search", "direct"]
 Complexity = Literal["direct", "single", "multi"]
 RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
@@ -42,7 +44,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Usage:
+class Usage(TuplesFromLists):
     """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
 
     `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
@@ -58,11 +60,6 @@ class Usage:
     unparsed: int = 0
     log: tuple[Call, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Lists, as a checkpoint gives them back, become tuples."""
-        object.__setattr__(self, "log", tuple(self.log))
-        object.__setattr__(self, "notes", tuple(self.notes))
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
@@ -124,7 +121,7 @@ class Relevance:
 
 
 @dataclass(frozen=True)
-class Grade:
+class Grade(TuplesFromLists):
     """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
     `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
@@ -138,10 +135,6 @@ class Grade:
     why: str = ""
     usage: Usage = field(default_factory=Usage)
     score: float | None = None
-
-    def __post_init__(self) -> None:
-        """A list, as a checkpoint gives it back, becomes a tuple."""
-        object.__setattr__(self, "sentences", tuple(self.sentences))
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, te
 TIME = "time"
 """The clock among the exhausted budgets of `spent`."""
 
-BUDGETS: tuple[BudgetKind, ...] = get_args(BudgetKind)
-
 
 @dataclass(frozen=True)
 class Options:
@@ -114,7 +112,7 @@ class Deps:
 
     def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
         """The budgets that are used up, the clock among them."""
-        used: list[str] = [kind for kind in BUDGETS if tries.get(kind, 0) >= self.limit(kind)]
+        used: list[str] = [kind for kind in get_args(BudgetKind) if tries.get(kind, 0) >= self.limit(kind)]
         return [*used, TIME] if self.cancel.expired else used
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.runnables import RunnableConfig
@@ -100,7 +101,10 @@ class LocalGraph(Compiled):
         return parts
 
     def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
-        if options.get("context") is not None or self.contexts is None or _has_context():
+        with suppress(RuntimeError):  # in a node of a graph whose context is Deps LangGraph hands that on
+            if isinstance(getattr(get_runtime(Deps), "context", None), Deps):
+                return options
+        if options.get("context") is not None or self.contexts is None:
             return options
         return options | {"context": self.contexts()}
 
@@ -119,11 +123,3 @@ class LocalGraph(Compiled):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
         return self.get_graph()._repr_mimebundle_()
-
-
-def _has_context() -> bool:
-    """Whether this is called from a node of a graph whose context is Deps: LangGraph hands that on."""
-    try:
-        return isinstance(getattr(get_runtime(Deps), "context", None), Deps)
-    except RuntimeError:
-        return False

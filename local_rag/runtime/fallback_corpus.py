@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from local_rag.core.documents import SyncReport
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Embedder
-    from local_rag.index.index import Index
     from local_rag.web.search import FallbackCorpus
 
 FOLDER = "fallback-corpora"
@@ -87,12 +87,18 @@ def _of_index(settings: Settings, path: IndexAddress, embedder: Embedder) -> Fal
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import SHOWN
+    from local_rag.runtime.indexing import sync_progress
     from local_rag.web.search import FallbackCorpus
+
+    def work() -> SyncReport:
+        with sync_progress(display) as progress:
+            return index.sync([folder], prune=True, progress=progress)  # pruned: what is gone is gone
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
-        if changed := changes(_synced(index, folder, display)):
+        stopping = partial(display.say, "stopping: what is in hand is finished, nothing new begins…")
+        if changed := changes(cancel.stoppable(work, stopping)):
             display.say(f"fallback corpus {home_path(folder)}: {changed}")
     except BaseException:
         index.close()
@@ -108,14 +114,3 @@ def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Pat
     """Where the index of a folder lies; another embedder has another one."""
     key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return settings.data_folder / FOLDER / key
-
-
-def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
-    """Bring the index up to date with its folder, pruned: what is gone is gone. Ctrl-C is answered at once."""
-    from local_rag.runtime.indexing import sync_progress
-
-    def work() -> SyncReport:
-        with sync_progress(display) as progress:
-            return index.sync([folder], prune=True, progress=progress)
-
-    return cancel.stoppable(work, lambda: display.say("stopping: what is in hand is finished, nothing new begins…"))

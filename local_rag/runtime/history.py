@@ -30,10 +30,10 @@ from local_rag.runtime.kept import (
     STATUSES,
     AnsweredTurn,
     Judgement,
+    Kept,
     KeptRun,
     Line,
     QuestionState,
-    Quoting,
     RunSummary,
     Thread,
     Unanswered,
@@ -321,21 +321,18 @@ class History(HistoryFile):
 
     # --- what quotes files, and how it goes
 
-    def quoting(self) -> Iterator[Quoting]:
+    def quoting(self) -> Iterator[Kept]:
         """All chats, recorded questions and judgements, with the indexes that they asked and the files they name."""
-        cited: dict[str, set[str]] = {}
-        for question, source in self._rows("SELECT question, source FROM cited"):
-            cited.setdefault(question, set()).add(source)
-        sql = """SELECT 'chat', thread, at, indexes, id FROM turns JOIN questions ON questions.id = turns.question
-            UNION ALL SELECT 'question', id, at, indexes, id FROM questions WHERE conditions IS NOT NULL
-            UNION ALL SELECT 'feedback', id, judgements.at, indexes, id FROM judgements
-            JOIN questions ON questions.id = judgements.question ORDER BY 3"""
-        kept: dict[tuple[Any, str], tuple[str, set[str], set[str]]] = {}
-        for kind, name, at, indexes, id_ in self._rows(sql):
-            _, folders, sources = kept.get((kind, name), ("", set(), set()))
-            kept[kind, name] = at, folders | set(json.loads(indexes)) - {""}, sources | cited.get(id_, set())
-        for (kind, name), (at, folders, sources) in kept.items():
-            yield Quoting(kind, name, at, tuple(sorted(folders)), tuple(sorted(sources)))
+        sql = """WITH kept(kind, name, at, question) AS (
+            SELECT 'chat', thread, at, id FROM turns JOIN questions ON id = turns.question
+            UNION ALL SELECT 'question', id, at, id FROM questions WHERE conditions IS NOT NULL
+            UNION ALL SELECT 'feedback', question, at, question FROM judgements)
+            SELECT kind, name, max(kept.at), json_group_array(DISTINCT folder.value), json_group_array(DISTINCT source)
+            FROM kept JOIN questions ON questions.id = kept.question LEFT JOIN json_each(indexes) AS folder
+            LEFT JOIN cited ON cited.question = questions.id GROUP BY kind, name ORDER BY 3"""
+        for kind, name, at, folders, sources in self._rows(sql):
+            indexes, named = (sorted(filter(None, json.loads(each))) for each in (folders, sources))
+            yield Kept(kind, name, at, tuple(indexes), tuple(named))
 
     def delete(
         self, *, threads: Collection[str] = (), runs: Collection[str] = (), judgements: Collection[str] = ()

@@ -298,11 +298,6 @@ def listed_urls(file: Path) -> list[str]:
     return [line for line in stripped if line]
 
 
-def sync(index: Index, request: Request, display: Display) -> SyncReport:
-    """Both phases of a sync, with their progress shown."""
-    return _embedded(index, _synced(index, request, display), display)
-
-
 def _synced(index: Index, request: Request, display: Display) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(

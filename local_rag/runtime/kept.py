@@ -92,14 +92,19 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Quoting:
-    """What is kept that quotes files: a chat by its name, a recorded question or a judgement by the ID of the run."""
+class Kept:
+    """What quotes files: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
 
-    kind: Literal["chat", "question", "feedback"]
+    `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
+    of a fallback corpus was made of.
+    """
+
+    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
     name: str
     at: str
-    indexes: tuple[str, ...]
-    sources: tuple[str, ...]
+    indexes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = field(default=(), repr=False)
+    folder: str = ""
 
 
 def thread_name(name: str) -> str:

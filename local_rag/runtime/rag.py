@@ -49,15 +49,21 @@ SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""
 
 
-class Asking(TypedDict, total=False):
+class Context(TypedDict, total=False):
+    """What the Deps of a question may be made with; see `Rag.context`."""
+
+    k: int | None
+    within: Narrowing | Sequence[str]
+    may_search: Consent | None
+    cancel: Cancel | None
+
+
+class Asking(Context, total=False):
     """What a question may be asked with; see `Rag.ask`."""
 
     graph: str | None
-    k: int | None
-    within: Narrowing | Sequence[str]
     thread: str | None
     turns: Sequence[Turn]
-    may_search: Consent | None
     callbacks: Callbacks
     record: bool
 
@@ -219,14 +225,11 @@ class Rag(IndexUpdates):
         question: str,
         *,
         graph: str | None = None,
-        k: int | None = None,
-        within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         turns: Sequence[Turn] = (),
-        may_search: Consent | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
-        cancel: Cancel | None = None,
+        **context: Unpack[Context],
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
         the first one is asked for. Closing the iterator stops the question.
@@ -238,7 +241,7 @@ class Rag(IndexUpdates):
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name)
-        deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
+        deps = self.context(graph=name, **context)
         before = self.history.before(thread) if thread else list(map(asdict, turns))
         deps = replace(deps, turns=before, thread=thread)
         question = question.strip()

@@ -14,7 +14,6 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.config.settings import Settings
 from local_rag.config.values import EngineName, GraphName
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, ModelMissing
@@ -127,12 +126,19 @@ def _queued(
     waiting: str = "",
     turns: Sequence[Turn] = (),
 ) -> Job:
-    """A job of it; `waiting` is its ID in the history until it begins."""
+    """A job of it; `waiting` is its ID in the history until it begins. Raises ApiError for a model that is missing."""
+    from local_rag.runtime.engine_choice import check_named
+
     settings = _settings(workspace, asked, caller)
     index = asked.index if isinstance(asked.index, str) else None
-    chosen = [file_of(workspace, identity, index)[1] for identity in asked.files]
+    chosen = [file_of(identity, workspace, index)[1] for identity in asked.files]
     narrowing = replace(asked.narrowing, within=(*asked.within, *chosen))
-    _check_model(workspace.settings_of(asked.index, **settings), asked.model)
+    in_force = workspace.settings_of(asked.index, **settings)
+    if asked.model:
+        try:
+            check_named(in_force)
+        except ModelMissing as error:
+            raise ApiError(400, "model_missing", str(error), error.hint) from error
     about["graph"] = asked.graph or workspace.settings.values.graph
 
     def end(**how: Any) -> None:
@@ -238,14 +244,3 @@ def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any
     web = None if wanted == configured else "ask" if wanted else "off"
     given = {"engine": asked.engine, "model": asked.model or None, "web__enabled": web}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _check_model(settings: Settings, model: str | None) -> None:
-    """Raises ApiError (400) for a model that a client names and that is not there; UsageError, ServerDown, NotLocal."""
-    from local_rag.runtime.engine_choice import check_named
-
-    if model:
-        try:
-            check_named(settings)
-        except ModelMissing as error:
-            raise ApiError(400, "model_missing", str(error), error.hint) from error

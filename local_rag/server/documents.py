@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from pydantic import Field
 
@@ -100,20 +100,21 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
     raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
 
 
-def file_of(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:
+def file_of(id: str, workspace: Here, index: str | None = None) -> tuple[FileListing, str]:
     """The listing and the path of a file. Raises NotFound, also for a root."""
-    listing, path = located(workspace, identity, index)
+    listing, path = located(workspace, id, index)
     if path not in listing.files:
         raise NotFound("this is a folder, not a file")
     return listing, path
 
 
+Located = Annotated[tuple[FileListing, str], Depends(file_of)]
+
+
 @router.get("/api/documents/{id}/text")
-def text(
-    id: str, document: Number, workspace: Here, start: Number = 0, end: Number = LONGEST_TEXT, index: str | None = None
-) -> Window:
+def text(file: Located, document: Number, start: Number = 0, end: Number = LONGEST_TEXT) -> Window:
     """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
-    listing, path = file_of(workspace, id, index)
+    listing, path = file
     documents = listing.read(Store.documents, path)
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
@@ -127,21 +128,19 @@ def read(draft: Draft) -> dict[str, Sequence[Node]]:
 
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
-def page(id: str, page: int, workspace: Here, index: str | None = None) -> Response:
+def page(page: int, file: Located, workspace: Here) -> Response:
     """A page of a PDF, counted from 1, or an image, as PNG."""
-    listing, path = file_of(workspace, id, index)
-    original = original_of(listing, path)
-    if not (_has_pages(path) and 0 < page <= MOST):
+    original = original_of(*file)
+    if not (_has_pages(file[1]) and 0 < page <= MOST):
         raise NotFound("only pages of PDFs and images are drawn")
     picture = workspace.pages.picture(original.path, page)
     return Response(picture.png, media_type="image/png")
 
 
 @router.get("/api/documents/{id}/original", response_class=Response)
-def original(id: str, workspace: Here, index: str | None = None) -> Response:
+def original(located: Located) -> Response:
     """The file itself: a PDF or a text to be shown, anything else to be saved."""
-    listing, path = file_of(workspace, id, index)
-    file = original_of(listing, path)
+    file = original_of(*located)
     name, kind = file.path.name, file.opens_as
     if kind == "text":
         headers = file_headers(name, inline=True, policy=ORIGINAL_POLICY)
@@ -177,8 +176,8 @@ class QuotePlace(Window):
 @router.get("/api/documents/{id}/place", dependencies=HEAVY)
 def place(
     id: str,
+    located: Located,
     workspace: Here,
-    index: str | None = None,
     document: Annotated[int | None, Query(ge=0, le=MOST)] = None,
     page: Annotated[int | None, Query(ge=1, le=MOST)] = None,
     chunk_id: Annotated[str, Query(max_length=500)] = "",
@@ -190,7 +189,7 @@ def place(
 
     In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
     """
-    listing, path = file_of(workspace, id, index)
+    listing, path = located
     documents = listing.read(Store.documents, path)
     number = number_of(listing, documents, chunk_id) if document is None else document
     spot = spot_of(documents, number, page, start, end, quote)

@@ -56,8 +56,6 @@ _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 WIDER = f"widen or empty one of: {', '.join(f'{each.label} ({name})' for name, each in CONDITIONS.items())}"
 """What to do where no document is left: there is no command line."""
 
-INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
-
 
 class ApiError(LocalRagError):
     """An error with a code and a status of its own, and maybe headers and the parameter that is wrong.
@@ -88,7 +86,7 @@ def api_error(error: Exception) -> ApiError:
         if isinstance(error, kind):
             hint = WIDER if isinstance(error, NothingLeft) else error.hint
             return ApiError(status, code, *for_page(str(error), hint))
-    return ApiError(500, *INTERNAL)
+    return ApiError(500, "internal", "the server met an error that it does not know; its terminal says where")
 
 
 def error_object(error: Exception) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -86,7 +86,11 @@ class FileListing:
     def counts(self) -> Mapping[str, int]:
         """How many files lie below each root and below no other in between, by the path of the root."""
         roots = {root.path for root in self.roots}
-        of_folder = cache(lambda folder: next((above for above in _upwards(folder) if above in roots), ""))
+
+        @cache
+        def of_folder(folder: str) -> str:
+            return next((above for above in map(str, (Path(folder), *Path(folder).parents)) if above in roots), "")
+
         return Counter(path if path in roots else of_folder(os.path.split(path)[0]) for path in self.files)
 
     @cached_property
@@ -134,10 +138,6 @@ class FileListings:
 def safe_line(text: str) -> str:
     """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
     return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    yield from map(str, (Path(folder), *Path(folder).parents))
 
 
 def _view(file: IndexedFile, label: PathLabels) -> FileView:

@@ -28,7 +28,7 @@ from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event, Started
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabel
-from local_rag.index.store.values import IndexedFile, StoredDocument
+from local_rag.index.store.values import StoredDocument
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
@@ -175,11 +175,11 @@ class Tools:
         """List the indexed files with title, date and the number of their pages or other parts."""
 
         def listed() -> str:
-            rows = [
-                _line(label(each.path), each)
-                for index, label in self._indexes()
-                for each in index.files([glob] if glob else ())
-            ]
+            rows = []
+            for index, label in self._indexes():
+                for file in index.files([glob] if glob else ()):
+                    about = label(file.path), shorten(file.title, 80), file.date, plural(file.documents, "part")
+                    rows.append(" · ".join(filter(None, about)))
             fitting = _fitting(rows[cursor : cursor + LISTED])
             end = cursor + len(fitting)
             more = f"list_files with cursor={end} gives more" if end < len(rows) else ""
@@ -216,31 +216,23 @@ class Tools:
         raise UsageError(f"there is no passage {key!r} (any more)", hint="search_files gives the ids of passages")
 
     def _text(self, name: str, page: int | None, pages: int, line: int) -> str:
-        for index, path, label in self._located(name):
-            documents = index.store.documents(path)
-            if any(document.page for document in documents):
-                return _pages(label, documents, page or 1, pages)
-            lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
-            shown = _fitting(lines)
-            more = f"read_file with file={label!r}, line={line + len(shown)} reads on" if lines[len(shown) :] else ""
-            return _text_of(label, "\n".join(shown), more)
-        raise UsageError(f"there is no file {name!r}", hint="list_files names those that there are")
-
-    def _located(self, name: str) -> Iterator[tuple[Index, str, str]]:
-        """The files of that name, of each index, with their stored path and their short name.
-
-        Raises UsageError where none is, with those that are like it.
-        """
         labels: list[str] = []
-        for index, label in self._indexes():
-            paths = {label(path): path for path in index.store.paths()}
-            if found := paths.get(name) or (name if name in paths.values() else ""):
-                yield index, found, label(found)
+        for index, label_of in self._indexes():
+            paths = {label_of(path): path for path in index.store.paths()}
             labels += paths
+            if path := paths.get(name) or (name if name in paths.values() else ""):
+                label, documents = label_of(path), index.store.documents(path)
+                if any(document.page for document in documents):
+                    return _pages(label, documents, page or 1, pages)
+                lines = "\n\n".join(document.text for document in documents).splitlines()[line - 1 :]
+                shown = _fitting(lines)
+                rest = lines[len(shown) :]
+                more = f"read_file with file={label!r}, line={line + len(shown)} reads on" if rest else ""
+                return _text_of(label, "\n".join(shown), more)
         ending = [label for label in labels if label.endswith(f"/{name}")]
         close = ending or difflib.get_close_matches(name, labels, n=3, cutoff=0.5)
-        if close:
-            raise UsageError(f"there is no file {name!r}", hint=f"did you mean {' or '.join(close[:5])}?")
+        like = f"did you mean {' or '.join(close[:5])}?" if close else "list_files names those that there are"
+        raise UsageError(f"there is no file {name!r}", hint=like)
 
 
 def _pages(label: str, documents: Sequence[StoredDocument], first: int, count: int) -> str:
@@ -269,10 +261,6 @@ def _passage_text(passage: Document, number: int, label: PathLabel) -> str:
     score = "" if known["score"] is None else f", similarity {known['score']:.2f}"
     where = " ".join(_clean(f"{label(known['source'])}{page}{heading}{date}").split())
     return f"[{number}] {where}{score}, id {known['chunk_id']}\n{_fence(passage.page_content)}"
-
-
-def _line(label: str, file: IndexedFile) -> str:
-    return " · ".join(filter(None, (label, shorten(file.title, 80), file.date, plural(file.documents, "part"))))
 
 
 def _text_of(about: str, text: str, more: str = "") -> str:

@@ -35,9 +35,6 @@ INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
 """Bytes of a text that a browser shows by itself; a longer one is saved."""
 
-GONE = "this file has just left the index"
-OUTSIDE = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
-
 SECONDS = 20.0
 """That the drawing of a page may take; then the worker is ended."""
 
@@ -79,7 +76,7 @@ def original_of(listing: FileListing, path: str) -> Original:
     """
     row = listing.read(Store.file, path)
     if row is None:
-        raise NotFound(GONE)
+        raise NotFound("this file has just left the index")
     if is_url(row.path):
         what = "a page of the web" if is_page(row.path) else "a document that a program added"
         raise ApiError(404, "no_original", f"this is {what}: only its text is stored")
@@ -90,7 +87,8 @@ def original_of(listing: FileListing, path: str) -> Original:
         real = Path(row.path).resolve(strict=True)
         # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
         if not any(real.is_relative_to(root.path) for root in listing.roots):
-            raise ApiError(403, "outside", OUTSIDE)
+            why = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
+            raise ApiError(403, "outside", why)
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ApiError(404, "no_original", "there is no regular file any more under this name")

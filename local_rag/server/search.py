@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -91,23 +91,16 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
 
 
 @dataclass(frozen=True)
-class GraphChoice:
-    """A graph, and in a line what it does."""
-
-    name: str
-    about: str
-
-
-@dataclass(frozen=True)
 class Choices:
     """What a question can set, and what holds where it does not.
 
-    `conditions` are the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names
-    the models that write answers, "" where these are quotes; `without` says why, `hint` what helps.
+    `graphs` says of each what it does; `conditions` are the fields that narrow it: each one's name, label, and an
+    example of what is typed. `writer` names the models that write answers, "" where these are quotes; `without` says
+    why, `hint` what helps.
     """
 
     indexes: Sequence[str]
-    graphs: Sequence[GraphChoice]
+    graphs: Mapping[str, str]
     models: Sequence[str]
     web: Sequence[str]
     conditions: Sequence[dict[str, str]]
@@ -131,7 +124,7 @@ def choices(workspace: Here) -> Choices:
     )
     return Choices(
         indexes=workspace.indexes(),
-        graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
+        graphs=OF_GRAPHS,
         models=there,
         web=("off", "ask"),
         conditions=[{"name": name, "label": of.label, "example": of.example} for name, of in CONDITIONS.items()],

@@ -50,7 +50,9 @@ def _bound(port: int) -> list[socket.socket]:
     bound: list[socket.socket] = []
     for host in LOOPBACK:
         try:
-            bound.append(_bind(host, bound[0].getsockname()[1] if bound else port))
+            where = host, bound[0].getsockname()[1] if bound else port
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            bound.append(socket.create_server(where, family=family, backlog=128))
         except OSError as error:
             taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
             if bound and not taken:
@@ -61,10 +63,6 @@ def _bound(port: int) -> list[socket.socket]:
                 raise UsageError(f"{host} cannot be listened at: {reason_of(error)}", hint="local-rag serve") from error
             return []
     return bound
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128)
 
 
 def address(data_folder: Path, port: int) -> str:

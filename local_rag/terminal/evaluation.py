@@ -160,7 +160,11 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
     yield _relevance_line(calibration.relevance)
     yield f"answer      {answer.threshold:.2f}"
     yield ""
-    points = [_cells(point, point.threshold == answer.threshold) for point in calibration.trade_off]
+    points = []
+    for point in calibration.trade_off:
+        shares = (point.kept, point.right, point.refused, point.precision, point.balanced)
+        mark = ">" if point.threshold == answer.threshold else " "
+        points.append([f"{mark} {point.threshold:.2f}", *("" if each is None else f"{each:.2f}" for each in shares)])
     yield NumberTable(("threshold", *COLUMNS), points)
     yield ""
     yield f"> is the threshold that was chosen: an answer that scores less than {answer.threshold:.2f} is not given"
@@ -209,9 +213,3 @@ def _relevance_line(point: Point | None) -> str:
         f"relevance   {point.threshold:.2f} keeps {percent(point.kept)} of the passages that help (at least "
         f"{HELPFUL_KEPT:.0%} was asked for) and takes out {percent(point.refused)} of the others"
     )
-
-
-def _cells(point: Point, is_chosen: bool) -> list[str]:
-    shares = (point.kept, point.right, point.refused, point.precision, point.balanced)
-    mark = ">" if is_chosen else " "
-    return [f"{mark} {point.threshold:.2f}", *("" if share is None else f"{share:.2f}" for share in shares)]

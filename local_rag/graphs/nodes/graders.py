@@ -108,7 +108,11 @@ def generation_grader(rule: Rule, check: Check = "both") -> Node:
             refused = rejected(state, state.get("documents", []))
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
-        update: State = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
+        support = Graded("support", grade.support, grade.why)
+        why = grade.why if check == "usefulness" else ""
+        useful = Graded("usefulness", str(grade.usefulness), why, score=grade.score)
+        logged = {"both": [support, useful], "support": [support], "usefulness": [useful]}[check]
+        update: State = {"grade": grade, "usage": usage, "decisions": logged}
         return update | _consequence(state, deps, grade, check)
 
     return grade
@@ -125,12 +129,6 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     if known is not None:
         grade = combined(known, grade)
     return lowered(grade, deps.thresholds.answer), usage
-
-
-def _logged(grade: Grade, check: Check) -> list[Graded]:
-    support = Graded("support", grade.support, grade.why)
-    usefulness = Graded("usefulness", str(grade.usefulness), grade.why * (check == "usefulness"), score=grade.score)
-    return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
 def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:

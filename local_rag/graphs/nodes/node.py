@@ -54,9 +54,10 @@ def node(doing: str | Doing, rule: Rule | None = None, *, name: str = "") -> Cal
                 raise UsageError("a graph is given a question, a text", hint='graph.invoke({"question": "…"})')
             emit(Started(called, doing if isinstance(doing, str) else doing(state, deps)))
             update, in_time = _update(work, state, deps, emit)
+            used = deps.exhausted(update.get("tries", state.get("tries", {})))
             update = {
                 **update,
-                "spent": _exhausted(state, update, deps),
+                "spent": sorted({*state.get("spent", ()), *update.get("spent", ()), *used}),  # none ever comes back
                 "decisions": [*update.get("decisions", ())],
                 "usage": update.get("usage", Usage()),
                 "path": [called],
@@ -109,12 +110,6 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
         if best_draft(state, deps)[0] is None:
             raise
         return {"spent": [TIME], "failed": f"{error} ({error.hint})" if error.hint else str(error)}, False
-
-
-def _exhausted(state: State, update: State, deps: Deps) -> list[str]:
-    """The budgets used up so far; none ever comes back."""
-    tries = update.get("tries", state.get("tries", {}))
-    return sorted({*state.get("spent", ()), *update.get("spent", ()), *deps.exhausted(tries)})
 
 
 def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:

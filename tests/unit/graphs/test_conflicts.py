@@ -10,8 +10,8 @@ from local_rag.config.values import Limits
 from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
-from local_rag.graphs.conflicts import asks_for_one_fact, disagreeing
 from local_rag.graphs.deps import Deps, Options
+from local_rag.text.disagreement import asks_for_one_fact, disagreeing
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
