@@ -73,9 +73,8 @@ class Rag(IndexUpdates):
 
     `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
     question finds there. `folder` is where the index lies, by default those of the settings (`folders`), and empty for
-    a corpus that is none. `open_source` opens the source that is
-    searched in place of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one
-    of `Rag.open` leaves open what it was given.
+    a corpus that is none. `open_source` opens the source that is searched in place of the web, when a graph that
+    searches is asked first. The parts are closed with the Rag, but one of `Rag.open` leaves open what it was given.
     """
 
     def __init__(

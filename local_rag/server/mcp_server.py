@@ -149,7 +149,7 @@ class Tools:
                     if isinstance(event, Done):
                         ids = [f"[{of.number}] {of.chunk_id}" for of in event.answer.citations if of.chunk_id]
                         around = f"\n\nread_file takes as passage: {', '.join(ids)}" if ids else ""
-                        return _clean(tool_text(event.answer, label) + around)
+                        return _clean(tool_text(event.answer, label)) + around
         how = f"There is no answer after {seconds:g} seconds. Answer from these passages, read around one with"
         how += f" read_file, or ask again with seconds={min(900, 4 * seconds):g}. The nearest passages:"
         return "\n\n".join([how, await _told(lambda: self._search(question, 6, within))])
