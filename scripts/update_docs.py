@@ -29,9 +29,9 @@ def generated(what: str) -> str:
     }
     if what in tables:
         return tables[what]()
-    from local_rag.graphs.drawing import mermaid_drawing
+    from local_rag.graphs.drawing import drawing
 
-    return f"```mermaid\n{mermaid_drawing(what.removeprefix('graph '))}\n```"
+    return f"```mermaid\n{drawing(what.removeprefix('graph ')).mermaid()}\n```"
 
 
 @cache

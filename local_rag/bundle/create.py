@@ -115,7 +115,7 @@ def create(
             name = f"indexes/{_slug(status.path.name)}/{DATABASE}"
             enter(settings.data_folder, "bundle", folder, index=status.path)
             display.say(f"copying the index {status.path.name}: {format_bytes(status.bytes)}")
-            snapshot(status.path, folder / name, display)
+            snapshot(settings.index_folder, folder / name, display)
             keep.add(name)
         for stored_model in ollama:
             keep |= _copy_ollama(stored_model, folder, display)
@@ -126,7 +126,7 @@ def create(
 
 def _index(settings: Settings, *, partial: bool) -> tuple[IndexStatus, str]:
     try:
-        must_be_index(settings.index_path)
+        must_be_index(settings.index_folder)
         status = Index.inspect(settings.index_path)
     except IndexMissing as error:
         raise missing(settings) from error

@@ -122,7 +122,10 @@ def search(
         for line in opened.waiting_notes():
             display.say(line)
         passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
-        label = opened.path_labels(Path.cwd())
-    plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
-    write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)
+        also_in, label = opened.also_in(passages, narrowing), opened.path_labels(Path.cwd())
+    plain = [
+        {"text": passage.page_content, **passage.metadata, "also_in": also_in[passage.metadata["chunk_id"]]}
+        for passage in passages
+    ]
+    write_result(plain, [passages_table(passages, label, also_in) if passages else "nothing found"], as_json=json)
     return 0

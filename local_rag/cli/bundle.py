@@ -141,7 +141,7 @@ def install(
     from local_rag.terminal.console import write
 
     bundle, settings = _read(folder, sum, whole=True), settings_of(index)
-    named = settings.index_path if index else None
+    named = settings.index_folder if index else None
     write(*place(bundle, settings, named, stderr_display(), keep=keep, dry=dry_run))
     if not dry_run:
         write(*_next(bundle, index))

@@ -46,8 +46,8 @@ def calibrate(
     """
     from local_rag.evaluation.calibrate import CalibrationRequest
     from local_rag.evaluation.calibrate import calibrate as fit
-    from local_rag.terminal.calibration import calibration_parts
     from local_rag.terminal.console import write_result
+    from local_rag.terminal.evaluation import calibration_parts
 
     if corpus and options.index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")

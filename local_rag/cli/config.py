@@ -83,14 +83,15 @@ def graph(
 ) -> int:
     """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
     from local_rag.graphs.deps import Options
-    from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing
+    from local_rag.graphs.drawing import drawing
     from local_rag.terminal.console import stdout
 
     settings = settings_of(None)
     options = Options.of(settings.values)
     as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
-    drawing = ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options)
-    stdout().print(drawing, soft_wrap=True)
+    drawn = drawing(name, options)
+    shown = drawn.ascii() if as_ascii else drawn.mermaid()
+    stdout().print(shown, soft_wrap=True)
     if settings.values.web.source and name in SEARCHING:
         stderr_display().say(f"{SEARCHING[name]} searches {settings.values.web.source} in place of the web")
     return 0

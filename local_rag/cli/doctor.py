@@ -29,7 +29,7 @@ def doctor(
     from local_rag.diagnostics.doctor import run_checks
     from local_rag.diagnostics.network import record_question
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.doctor import checks_table, recording_parts
+    from local_rag.terminal.diagnostics import checks_table, recording_parts
 
     settings = options.settings()
     if network:

@@ -247,8 +247,8 @@ def make(
     """
     from local_rag.evaluation.labels import keep_feedback
     from local_rag.evaluation.make import make_cases
-    from local_rag.terminal.cases import feedback_parts, made_parts
     from local_rag.terminal.console import write
+    from local_rag.terminal.evaluation import feedback_parts, made_parts
 
     settings = options.settings()
     if from_feedback:

@@ -94,10 +94,10 @@ def index(
     Texts come first and are searched by their words at once, then their vectors are made; Ctrl-C loses nothing. A web
     page is fetched only when you name it.
     """
+    from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import Request, command_of, index_files, named
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.history import what_quotes
     from local_rag.terminal.index import report_parts
 
     files, pages = named(paths or [], urls)
@@ -231,10 +231,10 @@ def remove(
 
 
 def _remove_index(settings: Settings) -> int:
+    from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.runtime.dropped import delete_copies
     from local_rag.terminal.console import confirm, write
-    from local_rag.terminal.history import what_quotes
     from local_rag.text.display import plural, short_path
 
     folder = settings.index_path
@@ -251,12 +251,12 @@ def _remove_index(settings: Settings) -> int:
 
 def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.sync.roots import real_path
     from local_rag.runtime.dropped import delete_copies
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
-    from local_rag.terminal.history import what_quotes
     from local_rag.text.display import is_url, plural
 
     files, pages = named(words)

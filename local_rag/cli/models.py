@@ -38,7 +38,7 @@ def list_models(
     from local_rag.diagnostics.models import model_report
     from local_rag.runtime.engine_choice import QUICK
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.models import model_parts
+    from local_rag.terminal.diagnostics import model_parts
 
     report = model_report(settings_of(None, profile=profile), QUICK)
     write_result(report, model_parts(report), as_json=json)
@@ -81,7 +81,7 @@ def try_(
     from local_rag.diagnostics.trial import run_trial
     from local_rag.runtime.engine_choice import open_ollama
     from local_rag.terminal.console import write, write_result
-    from local_rag.terminal.models import trial_parts
+    from local_rag.terminal.diagnostics import trial_parts
 
     settings = settings_of(None, model=name, profile=profile)
     with closing(open_ollama(settings, trial=True)) as engine:

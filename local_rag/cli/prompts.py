@@ -32,7 +32,7 @@ def prompts_show(
     """
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.prompts import prompt_parts
+    from local_rag.terminal.diagnostics import prompt_parts
 
     shown = shown_prompts(settings_of(None), name, default=default)
     write_result(shown, as_yaml(shown) if default else prompt_parts(shown), as_json=json)
@@ -50,7 +50,7 @@ def prompts_check(
     """
     from local_rag.diagnostics.prompts import check_prompts
     from local_rag.terminal.console import write_result
-    from local_rag.terminal.prompts import check_parts
+    from local_rag.terminal.diagnostics import check_parts
 
     check = check_prompts(settings_of(None), name)
     write_result(check, check_parts(check), as_json=json)

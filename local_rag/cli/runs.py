@@ -129,8 +129,8 @@ def case(
     Beside --answer the verified citations of the run that hold it are its sources.
     """
     from local_rag.evaluation.labels import keep_case
-    from local_rag.terminal.cases import run_case_parts
     from local_rag.terminal.console import write
+    from local_rag.terminal.evaluation import run_case_parts
 
     run = _run(id)
     case, file = keep_case(
@@ -179,10 +179,10 @@ def delete(
 
 def _index_of(run: KeptRun) -> str:
     """The name of the index that a run asked, or its path where another index has that name by now."""
-    from local_rag.config.settings import index_path
+    from local_rag.config.settings import full_name, index_path
 
     name = str(run.conditions["index"]["name"])
-    return name if str(index_path(name, settings_of(None).data_folder).resolve()) == run.folder else run.folder
+    return name if full_name(index_path(name, settings_of(None).data_folder)) == run.folder else run.folder
 
 
 def _run(name: str) -> KeptRun:

@@ -145,8 +145,9 @@ def kept(
     The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
     """
     from local_rag.diagnostics import kept as keeping
+    from local_rag.diagnostics.kept import counted, locations
     from local_rag.terminal.console import confirm, stderr, write, write_result
-    from local_rag.terminal.history import counted, kept_table, locations
+    from local_rag.terminal.history import kept_table
 
     settings = settings_of(index)
     delete_old(settings)

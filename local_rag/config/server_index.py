@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from local_rag.core.errors import ConfigError, NotLocal, UsageError, reason_of
@@ -37,15 +37,18 @@ def redacted(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Server:
-    """Where an index is: libpq's parameters that its URL gives, and its name there. No password is among them."""
+class ServerIndex:
+    """Where an index is: the URL that names it, libpq's parameters that this gives, and its `name` there. No password
+    is among them.
+    """
 
-    parameters: Mapping[str, str]
+    url: str
     name: str
-    allowed: Collection[str] = ()
+    parameters: Mapping[str, str] = field(compare=False)
+    allowed: Collection[str] = field(default=(), compare=False)
 
     @classmethod
-    def of(cls, url: str, allowed: Collection[str] = ()) -> Server:
+    def of(cls, url: str, allowed: Collection[str] = ()) -> Self:
         """Read a URL. Raises UsageError for one of another form, and for one that holds a password."""
         wrong = UsageError(f"an index on a server is {FORM}, not {redacted(url)}", hint="docs/scale.md has examples")
         try:
@@ -65,7 +68,14 @@ class Server:
         known = {*_KEYS, "service"}
         if not (_NAME.fullmatch(name) and known >= query.keys() and all(map(str.isprintable, url))):
             raise wrong
-        return cls({key: value for key, value in (given | query).items() if value}, name, tuple(allowed))
+        return cls(url, name, {key: value for key, value in (given | query).items() if value}, tuple(allowed))
+
+    def __str__(self) -> str:
+        return self.url
+
+    def with_name(self, name: str) -> Self:
+        """Another index in the same database."""
+        return self.of(f"{self.url.partition('#')[0]}#{name}", self.allowed)
 
     @property
     def schema(self) -> str:
@@ -104,44 +114,8 @@ class Server:
         return {**nothing, "port": PORT, "dbname": "postgres", **given, "host": host, **address, **secure}
 
 
-class ServerIndex(Path if TYPE_CHECKING else type(Path())):  # type: ignore[misc]
-    """An index on a server, where the folder of an index is expected: no part of it is ever looked for on the disk."""
-
-    server: Server
-    url: str
-
-    @classmethod
-    def of(cls, url: str, allowed: Collection[str] = ()) -> Self:
-        """Raises UsageError as `Server.of` does."""
-        path = cls(url)
-        path.server, path.url = Server.of(url, allowed), url
-        return path
-
-    def __str__(self) -> str:
-        return self.url
-
-    def resolve(self, strict: bool = False) -> Self:
-        return self
-
-    def absolute(self) -> Self:
-        return self
-
-    def exists(self, *, follow_symlinks: bool = True) -> bool:
-        return False
-
-    @property
-    def name(self) -> str:
-        """Its own name, without the server's."""
-        return self.server.name
-
-    @property
-    def parent(self) -> Path:
-        """No folder holds it."""
-        return Path()
-
-    def with_name(self, name: str) -> Self:
-        """Another index in the same database."""
-        return self.of(f"{self.url.partition('#')[0]}#{name}", self.server.allowed)
+IndexAddress = Path | ServerIndex
+"""Where an index is: a folder, or a server."""
 
 
 def _service(name: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from platformdirs import PlatformDirs
 from pydantic import BaseModel, ValidationError
 
-from local_rag.config.server_index import Server, ServerIndex, is_server, redacted
+from local_rag.config.server_index import IndexAddress, ServerIndex, is_server, redacted
 from local_rag.config.values import Flags, Values
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError, mistake_of
@@ -92,33 +92,41 @@ class Settings:
         )
 
     @property
-    def index_path(self) -> Path:
-        """The folder of the index."""
+    def index_path(self) -> IndexAddress:
+        """Where the index is."""
         return self.path_of(self.values.index)
 
-    def path_of(self, index: str) -> Path:
+    @property
+    def index_folder(self) -> Path:
+        """The folder of the index. Raises UsageError for one on a server."""
+        index = self.index_path
+        if isinstance(index, Path):
+            return index
+        raise UsageError(f"{index} is on a server, and a bundle carries a folder", hint="local-rag copy FROM TO")
+
+    def path_of(self, index: str) -> IndexAddress:
         """Where an index of that name, path or URL lies."""
         return index_path(index, self.data_folder, self.values.postgres.allow_hosts)
 
     @property
-    def index_paths(self) -> dict[str, Path]:
+    def index_paths(self) -> dict[str, IndexAddress]:
         """The folders of all indexes that are asked, each once, by what tells them apart: a name, or else the path."""
-        folders: dict[str, Path] = {}
+        folders: dict[str, IndexAddress] = {}
         for index in (self.values.index, *self.values.also):
             folder = self.path_of(index)
-            if not any(_is_same_folder(folder, known) for known in folders.values()):
-                folders[folder.name if folder.parent == self.data_folder / "indexes" else str(folder)] = folder
+            if not any(is_same(folder, known) for known in folders.values()):
+                folders[name_of(folder, self.data_folder)] = folder
         return folders
 
     @property
     def folders(self) -> list[str]:
         """The folders of all indexes that are asked, as runs and chats note them."""
-        return [str(folder.resolve()) for folder in self.index_paths.values()]
+        return [*map(full_name, self.index_paths.values())]
 
     def keeps_from_the_web(self, folder: str) -> bool:
         """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
         never = [self.path_of(name) for name in self.values.web.never]
-        return any(not folder or _is_same_folder(self.path_of(folder), kept) for kept in never)
+        return any(not folder or is_same(self.path_of(folder), kept) for kept in never)
 
     def how_to_set(self, name: str, value: str) -> str:
         """What to type or to write for another value of a setting that is also an option, by where it comes from."""
@@ -142,7 +150,7 @@ def data_folder() -> Path:
     return _folder(DATA_DIR, _DIRS.user_data_dir)
 
 
-def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ()) -> Path:
+def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ()) -> IndexAddress:
     """Where an index of that name, path or URL lies. Raises UsageError for a name that is no file name."""
     if is_server(index):
         return ServerIndex.of(index, allow_hosts)
@@ -156,10 +164,22 @@ def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ())
     return data_folder / "indexes" / index
 
 
-def _is_same_folder(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
+def name_of(index: IndexAddress, data_folder: Path) -> str:
+    """What tells an index from others: its name in the data folder, elsewhere its path or URL."""
+    inside = isinstance(index, Path) and index.parent == data_folder / "indexes"
+    return index.name if inside else str(index)
+
+
+def full_name(index: IndexAddress) -> str:
+    """The path of an index, links followed, or its URL: what runs and chats note."""
+    return str(index.resolve() if isinstance(index, Path) else index)
+
+
+def is_same(first: IndexAddress, second: IndexAddress) -> bool:
+    """Whether two indexes are one."""
+    if isinstance(first, Path) and isinstance(second, Path) and first.exists() and second.exists():
         return first.samefile(second)
-    return first.resolve() == second.resolve()
+    return full_name(first) == full_name(second)
 
 
 def _folder(variable: str, usual: str) -> Path:
@@ -222,7 +242,7 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     for name, value in merged.items():
         for each in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
             if is_server(str(each)):
-                Server.of(str(each))  # one with a password goes no further
+                ServerIndex.of(str(each))  # one with a password goes no further
         if name not in known:
             hint = _nearest(name, known) or f"the settings are {', '.join(known)}"
             raise ConfigError(f"{origin[name]}: there is no setting '{name}'", hint=hint)

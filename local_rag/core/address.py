@@ -28,7 +28,7 @@ _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]*)(?::\d*)?", re.A
 _FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Address:
     """Where a server listens."""
 
@@ -68,6 +68,9 @@ def address(text: str) -> Address:
     try:
         parts = urlsplit(given if has_scheme else f"http://{given}")
         port = parts.port
+        host = (parts.hostname or "localhost").rstrip(".")
+        if _FOUR_NUMBERS.fullmatch(host):
+            ipaddress.IPv4Address(host)
     except ValueError as error:
         raise wrong from error
     beside = parts.username is not None or parts.query or parts.fragment or parts.path.strip("/")
@@ -76,12 +79,6 @@ def address(text: str) -> Address:
     if (has_scheme and not parts.hostname) or not _HOST.fullmatch(parts.netloc.rpartition("@")[2]):
         raise wrong
     usual = {"http": 80, "https": 443}[parts.scheme] if has_scheme else PORT
-    host = (parts.hostname or "localhost").rstrip(".")
-    if _FOUR_NUMBERS.fullmatch(host):
-        try:
-            ipaddress.IPv4Address(host)
-        except ValueError as error:
-            raise wrong from error
     return Address(parts.scheme, {"0.0.0.0": LOOPBACK[0], "::": LOOPBACK[1]}.get(host, host), port or usual)
 
 

@@ -27,7 +27,7 @@ ENGINE_FAILED = "the engine failed"
 """How the reason of an answer begins that stands, though the engine failed after it was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Citation:
     """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
 
@@ -64,7 +64,7 @@ class Citation:
     changed: FileChange = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sentence:
     """A sentence of an answer, code points [start, end) of its text, marks included, and what a grader says of it."""
 
@@ -74,7 +74,7 @@ class Sentence:
     support: Support
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Position(TuplesFromLists):
     """What one side of a disagreement says: a short answer as its newest file writes it, and where it stands.
 
@@ -89,14 +89,14 @@ class Position(TuplesFromLists):
     dated: Literal["document", "file", ""] = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conflict(TuplesFromLists):
     """Files that disagree about one fact: what they say, two positions or more, the newest first."""
 
     positions: tuple[Position, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Highlight:
     """The answering words of an answer: code points [start, end) of its text, without marks."""
 
@@ -104,7 +104,7 @@ class Highlight:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer(TuplesFromLists):
     """An answer, where it stands, and how it came about.
 
@@ -155,11 +155,8 @@ class Answer(TuplesFromLists):
     def __str__(self) -> str:
         return self.text
 
-    as_html: ClassVar[Callable[[Answer], str] | None] = None
+    _repr_html_: ClassVar[Callable[[Answer], str] | None] = None
     """What a notebook shows, made by what lies above this package: `Rag` sets it."""
-
-    def _repr_html_(self) -> str | None:
-        return Answer.as_html(self) if Answer.as_html else None
 
     @property
     def cited(self) -> list[Citation]:

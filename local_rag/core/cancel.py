@@ -1,4 +1,4 @@
-"""Stopping a run: one object that a person, a closing Rag and the clock can all set.
+"""Stopping a run: one object that a person, a closing Rag and the clock can all set; it remembers what was computed.
 
 Nodes run on threads that cannot be killed, so whoever works long asks `check()` between two steps. The scope is a
 context variable, so that the Engine protocol need not carry it through every signature.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
@@ -25,13 +25,16 @@ _POLL = 0.1
 class Cancel:
     """Set once, by `stop()` or by the clock. `deadline` is on the monotonic clock, None for no limit.
 
-    What stops `outer` stops this one as well: it is a part of the same work.
+    What stops `outer` stops this one as well: it is a part of the same work. `memory` has what is computed once while
+    this work is done, a question for one, and is dropped with it: (who keeps it, what it is) -> readings, vectors.
+    Engines keep no state between questions, and no answer depends on it.
     """
 
     def __init__(self, seconds: float | None = None, outer: Cancel | None = None) -> None:
         self._event = threading.Event()
         self._outer = outer
         self._seconds = seconds
+        self.memory: dict[Hashable, Any] = {}
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def restart(self) -> None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from local_rag.core.errors import UsageError
 from local_rag.core.verdicts import Source
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 Origin = Literal["files", "web"]
 FileChange = Literal["changed", "gone", ""]
 """What became of a file since it was indexed; empty where it is as it was, or where that cannot be seen."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalog:
     """What a router may know of the index, all of it read from the index itself.
 
@@ -57,7 +54,7 @@ PLACE = 9
 """The level of a heading that only names a place in its section, such as a row of a sheet: no passage is cut at it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heading:
     """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""
 
@@ -81,7 +78,7 @@ class ReadLine(NamedTuple):
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedDocument:
     """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
 
@@ -102,7 +99,7 @@ class LoadedDocument:
     lines: tuple[ReadLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Skipped:
     """A file, or pages of a file, that could not be indexed. `new`: no earlier sync reported the same."""
 
@@ -111,7 +108,7 @@ class Skipped:
     new: bool = field(default=True, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
@@ -149,7 +146,7 @@ class SyncReport:
     dated: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WebResults:
     """What a web search brought, one document per page, and in one line each what to know of it."""
 
@@ -204,7 +201,7 @@ CONDITIONS = {
 """Those that people set, by their names in a `Narrowing`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Narrowing:
     """Which passages a search may bring. All conditions hold; of several values of a condition, any.
 

@@ -2,6 +2,7 @@
 
 LocalRagError                 exit 1
 ├── UsageError                exit 2   the command or a value on it cannot be used
+│   └── NotFound              exit 2   there is nothing of that name
 ├── ConfigError               exit 2   config.yaml, models.yaml or a LOCAL_RAG_* variable is wrong
 │   └── ConfigUnreadable      exit 1   one of these files is there and cannot be read
 ├── IndexMissing              exit 1   there is no index of that name or path
@@ -15,7 +16,6 @@ LocalRagError                 exit 1
 ├── NotLocal                  exit 2   a host or a model that is not on this machine, and that nobody allowed
 ├── EngineError               exit 1   the engine failed to do one of its tasks
 │   └── ServerDown            exit 1   no Ollama server answers
-├── ContextMissing            exit 1   a graph was run without the Deps of local_rag
 └── Stopped                   exit 130 the run was told to stop
     └── DeadlineExceeded      -        the wall clock ran out; graphs turn it into `give_up`
 """
@@ -40,6 +40,10 @@ class LocalRagError(Exception):
 
 class UsageError(LocalRagError):
     exit_code = 2
+
+
+class NotFound(UsageError):
+    pass
 
 
 class ConfigError(LocalRagError):
@@ -103,10 +107,6 @@ class EngineError(LocalRagError):
 
 
 class ServerDown(EngineError):
-    pass
-
-
-class ContextMissing(LocalRagError):
     pass
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Answer
 from local_rag.core.verdicts import Call, Graded
 
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Started:
     """A node has started; `doing` is what a person is shown meanwhile ("grading 4 passages")."""
 
@@ -23,7 +21,7 @@ class Started:
     doing: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """A node has ended after so many seconds; `state` is that of the graph then: question, documents, decisions, …"""
 
@@ -32,7 +30,7 @@ class Step:
     state: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retrieved:
     """The passages that a query brought, best first: of the index, or of the web."""
 
@@ -40,21 +38,21 @@ class Retrieved:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Called:
     """A language model was asked, and what that cost."""
 
     call: Call
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Note:
     """What a person should know while it happens, such as a passage that had to be left out."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Token:
     """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1, `candidate` those of one attempt.
 
@@ -67,7 +65,7 @@ class Token:
     candidate: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WebQuery:
     """The exact words that are about to leave this machine, and to which search engine."""
 
@@ -75,7 +73,7 @@ class WebQuery:
     engine: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Done:
     answer: Answer
 

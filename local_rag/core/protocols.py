@@ -135,7 +135,7 @@ class Reranker(Protocol):
 
 class Evaluator(Protocol):
     """Reads question and passage together (a cross-encoder). It serves several threads, looks at `core.cancel` between
-    two batches, and remembers within one question what it has read (`question_memory.current()`).
+    two batches, and remembers within one question what it has read (`cancel.current().memory`).
     """
 
     @property
@@ -254,7 +254,7 @@ Style = Literal["short", "list", "steps", "table"]
 """How an answer is set out: running text, a list, numbered steps, or a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape:
     """What an answer is to look like: at most so many sentences (items, steps, rows), and how they are set out.
 
@@ -267,7 +267,7 @@ class Shape:
     refusal: str = NOT_IN_PASSAGES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnswerDelta:
     """A bit of an answer as it is written; the last one carries the usage of the whole.
 
@@ -279,7 +279,7 @@ class AnswerDelta:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rewrite:
     """Another query for a question, or the question made standalone; empty where the engine has none."""
 
@@ -287,7 +287,7 @@ class Rewrite:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """Which try at an answer this is, and what was wrong with the ones before it.
 
@@ -307,7 +307,7 @@ class Attempt:
     graded: tuple[Document, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One question of a chat and the answer it got."""
 

@@ -9,7 +9,7 @@ _LEAST = 1e-6
 """Probabilities are kept this far from 0 and 1, so that their log odds are finite."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadSpan:
     """A short answer in a passage: code points [start, end) of its `page_content`, which read `text`.
 
@@ -22,7 +22,7 @@ class ReadSpan:
     logit: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """What one passage holds for a question.
 
@@ -43,7 +43,7 @@ NOTHING = Reading(1.0, 0.0, 0.0, (), 0.0)
 """What is read in an empty passage."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calibration:
     """How the logits of an evaluator become probabilities, and from which probability on it is believed.
 

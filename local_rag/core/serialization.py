@@ -15,8 +15,6 @@ T = TypeVar("T")
 class TuplesFromLists:
     """A frozen dataclass whose lists, as a checkpoint of LangGraph gives them back, become tuples."""
 
-    __slots__ = ()
-
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             if isinstance(value := getattr(self, field.name), list):

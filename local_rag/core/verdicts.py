@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
+from local_rag.core.serialization import TuplesFromLists
+
 Source = Literal["vectorstore", "web_search", "direct"]
 Complexity = Literal["direct", "single", "multi"]
 RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
@@ -18,7 +20,7 @@ Check = Literal["both", "support", "usefulness"]
 """What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """One request to a language model, in the server's own figures; `seconds` is wall clock here.
 
@@ -41,8 +43,8 @@ class Call:
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+@dataclass(frozen=True)
+class Usage(TuplesFromLists):
     """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
 
     `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
@@ -59,16 +61,11 @@ class Usage:
     log: tuple[Call, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Lists, as a checkpoint gives them back, become tuples."""
-        object.__setattr__(self, "log", tuple(self.log))
-        object.__setattr__(self, "notes", tuple(self.notes))
-
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2).
 
@@ -82,7 +79,7 @@ class Route:
     small_talk: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Need:
     """What an answer needs next: Retrieve of Self-RAG (table 1). `continue` only where passages are at hand.
 
@@ -95,7 +92,7 @@ class Need:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thought:
     """One sentence of reasoning towards an answer (IRCoT). `done`: the answer is there, nothing more is needed.
 
@@ -108,7 +105,7 @@ class Thought:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relevance:
     """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
 
@@ -123,8 +120,8 @@ class Relevance:
     shown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
+@dataclass(frozen=True)
+class Grade(TuplesFromLists):
     """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
     `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
@@ -139,12 +136,8 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     score: float | None = None
 
-    def __post_init__(self) -> None:
-        """A list, as a checkpoint gives it back, becomes a tuple."""
-        object.__setattr__(self, "sentences", tuple(self.sentences))
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graded:
     """A verdict: one per passage (with its `chunk_id` and file), one per check, one for the label an edge takes."""
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from local_rag.config.models import total_memory
-from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
 from local_rag.diagnostics.server import server_checks
-from local_rag.index.store.sqlite.folder import DATABASE, index_name
+from local_rag.index.store.commands import index_name
+from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
 
 FREE_DISK = 1_000_000_000
@@ -70,9 +70,8 @@ def _problem(requirement: Requirement) -> str:
 
 
 def _disk(settings: Settings) -> Iterator[Check]:
-    path = settings.index_path
-    if isinstance(path, ServerIndex):  # its disk is the server's
-        path = settings.data_folder
+    index = settings.index_path
+    path = index if isinstance(index, Path) else settings.data_folder  # the disk of a server is not seen
     folder = next(folder for folder in (path, *path.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
     details = f"{format_bytes(free)} free in {home_path(folder)}"
@@ -164,8 +163,8 @@ def _is_open(path: Path) -> bool:
 def _own_folders(settings: Settings) -> list[Path]:
     """Where the text of files lies: the data folder, and the index where that is elsewhere; what is there of them."""
     index = settings.index_path
-    elsewhere = not (isinstance(index, ServerIndex) or index.is_relative_to(settings.data_folder))
-    folders = [settings.data_folder, *([index] if elsewhere else [])]
+    elsewhere = isinstance(index, Path) and not index.is_relative_to(settings.data_folder)
+    folders = [settings.data_folder, *([index] if isinstance(index, Path) and elsewhere else [])]
     return [folder for folder in folders if folder.is_dir()]
 
 

@@ -12,12 +12,15 @@ import json
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.index.index import Index
@@ -25,8 +28,9 @@ from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.runtime import fallback_corpus
 from local_rag.runtime.history import History
 from local_rag.runtime.history_file import FILE
+from local_rag.runtime.kept import Kept
 from local_rag.runtime.written import forget_deleted, written
-from local_rag.text.display import is_url
+from local_rag.text.display import is_url, joined, normal, plural
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -37,24 +41,26 @@ _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 LEFT = ("cases", "bundle")
 """What is named and never deleted: there is more in it than what local-rag has taken from files."""
 
+NOUNS = {
+    "chat": "chat",
+    "question": "recorded question",
+    "feedback": "answer with feedback",
+    "run": "evaluation run",
+    "export": "exported chat",
+    "cases": "file of cases",
+    "bundle": "bundle",
+    "fallback corpus": "index of a fallback corpus",
+}
+MANY = {
+    "feedback": "answers with feedback",
+    "cases": "files of cases",
+    "fallback corpus": "indexes of fallback corpora",
+}
+FEW = 5
+"""Files that a command names; of more, all that is kept is listed."""
+
 _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, run_folder.FIGURES, run_folder.REPORT)
 """What a run holds besides its lock and its manifest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One of them: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
-
-    `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
-    of a fallback corpus was made of.
-    """
-
-    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
-    name: str
-    at: str
-    indexes: tuple[str, ...] = ()
-    sources: tuple[str, ...] = field(default=(), repr=False)
-    folder: str = ""
 
 
 def kept(settings: Settings) -> list[Kept]:
@@ -64,10 +70,13 @@ def kept(settings: Settings) -> list[Kept]:
 
 
 def about(
-    everything: Iterable[Kept], files: Iterable[str] = (), folders: Sequence[str] = (), index: Path | None = None
+    everything: Iterable[Kept],
+    files: Iterable[str] = (),
+    folders: Sequence[str] = (),
+    index: IndexAddress | None = None,
 ) -> list[Kept]:
     """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
-    names, asked = set(files), str(index.resolve()) if index else ""
+    names, asked = set(files), full_name(index) if index else ""
     below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
     return [item for item in everything if asked in item.indexes or item.name in names or _quotes(item, names, below)]
 
@@ -105,12 +114,54 @@ def why_left(item: Kept) -> str:
     return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
 
 
+def counted(everything: Sequence[Kept]) -> str:
+    """2 chats and 3 evaluation runs."""
+    counts = Counter[str](item.kind for item in everything)
+    return joined(plural(counts[kind], noun, MANY.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])
+
+
+def locations(paths: Sequence[str]) -> list[str]:
+    """Files and folders as an index names them, and URLs and names as they are."""
+    named: list[str] = []
+    for path in paths:
+        if is_url(path):
+            named.append(normal(path))
+        else:
+            given = Path(path).expanduser()
+            named += dict.fromkeys([path, str(given.absolute()), str(given.resolve())])
+    return named
+
+
+def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[str] = ()) -> list[str]:
+    """What still quotes files that have left an index, in a line, and the command that deletes it.
+
+    `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone. A bundle has a
+    copy of the whole index.
+    """
+    try:
+        everything = kept(settings)
+    except LocalRagError as error:
+        return [f"Chats may quote it, and cannot be read: {error}"]
+    named = locations(typed)
+    whole = about(everything, index=settings.index_path)
+    quoting = about(everything, [*named, *gone], named) if gone or typed else whole
+    quoting = [item for item in quoting if item.kind != "bundle"]
+    bundles = [why_left(item) for item in whole if item.kind == "bundle"] if gone or not typed else []
+    if not quoting:
+        return bundles
+    what = f"--index {shlex.quote(settings.values.index)} --delete"
+    if gone or typed:
+        quoted = typed or [file for file in gone if about(quoting, [file])]
+        what = f"{shlex.join(quoted)} --delete" if len(quoted) <= FEW else "  lists all"
+    it = "them" if len(gone) > 1 else "it"
+    return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what}", *bundles]
+
+
 def _history(settings: Settings) -> Iterator[Kept]:
     """Chats, recorded questions and feedback."""
     if (settings.data_folder / FILE).exists():
         with History.open(settings.data_folder) as history:
-            for item in history.quoting():
-                yield Kept(item.kind, item.name, item.at, item.indexes, item.sources)
+            yield from history.quoting()
 
 
 def _fallback_corpora(settings: Settings) -> Iterator[Kept]:

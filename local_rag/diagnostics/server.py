@@ -18,7 +18,7 @@ def server_checks(index: Index) -> Iterator[Check]:
     from local_rag.index.store.postgres.store import PostgresStore
 
     assert isinstance(index.store, PostgresStore)
-    server, (version, pgvector, guarded, grants) = index.path.server, index.store.described()
+    server, (version, pgvector, guarded, grants) = index.path, index.store.described()
     secured = f"row-level security on {plural(guarded, 'table')}"
     yield Check("server", "ok", f"PostgreSQL {version}, pgvector {pgvector}, {secured}")
     for kind in ("reader", "writer"):

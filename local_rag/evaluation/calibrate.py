@@ -17,6 +17,7 @@ from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
+from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.progress import Display
 from local_rag.core.protocols import Attempt
@@ -223,7 +224,7 @@ def _asked(items: Sequence[T], doing: str, rag: Rag, display: Display, ask: Call
         for number, item in enumerate(items):
             show(number / len(items), f"{doing}: {number} of {plural(len(items), 'case')}")
             try:
-                with rag.context().scope():
+                with scope(rag.context().cancel):
                     found.append(ask(item))
                 in_a_row = 0
             except LocalRagError as error:

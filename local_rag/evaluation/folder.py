@@ -12,6 +12,7 @@ from typing import Any
 
 from local_rag.core.errors import DiskFull, UsageError, reason_of
 from local_rag.core.private_files import Locked, append_line, exclusive, make_folder, replace_file
+from local_rag.core.serialization import from_plain
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 FOLDER = "evaluations"
@@ -21,6 +22,7 @@ REPORT, FIGURES = "report.html", "report.json"
 FORMAT = 2
 """Of the files in the folder; another number is another program's."""
 
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _BEGUN = {CASES, LOCK, f".{CASES}.draft", f".{MANIFEST}.draft"}
 """All that a run leaves which was stopped before its manifest stood."""
 
@@ -148,3 +150,46 @@ def _cannot(folder: Path, error: OSError) -> Exception:
             hint="free some space on that disk, then type the same command again: it continues where it stopped",
         )
     return UsageError(f"the run cannot be written to {folder}: {reason_of(error)}", hint="choose another --out")
+
+
+@dataclass(frozen=True)
+class RightAnswers:
+    """Of so many cases with expected answers (`of`) the answers that contain one."""
+
+    right: int
+    of: int
+
+
+@dataclass(frozen=True)
+class EvaluationSummary:
+    """An evaluation in a list. `contained` has each graph that was asked cases with expected answers."""
+
+    id: str
+    name: str
+    started: str
+    finished: str
+    cases: int
+    graphs: Sequence[str]
+    engine: str
+    report: bool
+    contained: Mapping[str, RightAnswers]
+
+
+def summary_of(name: str, path: Path) -> EvaluationSummary | None:
+    """The evaluation in a folder; None for what cannot be read."""
+    with suppress(*_UNREADABLE):
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        about = {"id": name, "finished": manifest.get("finished") or "", "cases": manifest["cases"]["used"]}
+        about |= {"engine": manifest["engine"]["describe"], "report": (path / REPORT).is_file()}
+        return from_plain(EvaluationSummary, manifest | about | {"contained": _contained(path)})
+    return None
+
+
+def _contained(path: Path) -> dict[str, RightAnswers]:
+    with suppress(*_UNREADABLE):
+        answers = json.loads((path / FIGURES).read_text(encoding="utf-8"))["summary"]["figures"].get("Answers", {})
+        found = {graph: figures["contains"] for graph, figures in answers.items()}
+        return {
+            graph: RightAnswers(round(each["mean"] * each["cases"]), each["cases"]) for graph, each in found.items()
+        }
+    return {}

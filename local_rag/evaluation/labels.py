@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local_rag.config.settings import full_name
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.evaluation.cases import Case, CaseFile, Target, named
 from local_rag.evaluation.matching import located, lookup, tails
@@ -82,7 +83,7 @@ def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
 
     Raises as `CaseFile` does.
     """
-    file, index = CaseFile(path), str(settings.index_path.resolve())
+    file, index = CaseFile(path), full_name(settings.index_path)
     with History.open(settings.data_folder) as history:
         everything = history.judgements()[::-1]
     ours = [feedback for feedback in everything if feedback.folder == index]

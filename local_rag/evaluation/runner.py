@@ -190,7 +190,7 @@ class Runner:
 
         started = time.perf_counter()
         deps = self.rag.context(cancel=current())
-        with deps.scope():
+        with scope(deps.cancel):
             route = ask_router(case.question, deps, OFFERED)
         return {
             "expected": case.route,

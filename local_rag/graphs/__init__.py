@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -13,14 +14,7 @@ from local_rag.graphs.graph import Graph, LocalGraph
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
 
-
-class Builder(Protocol):
-    """Makes a fresh graph; without options it is wired as the tutorials are."""
-
-    def __call__(self, options: Options = TUTORIAL) -> Graph: ...
-
-
-GRAPHS: dict[str, Builder] = {
+GRAPHS: dict[str, Callable[[Options], Graph]] = {
     "plain": plain,
     "self-rag": self_rag,
     "crag": crag,

@@ -9,7 +9,6 @@ from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.generation import generator, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import generation_grader, passage_grader
-from local_rag.graphs.nodes.node import Node
 from local_rag.graphs.nodes.queries import transform_query
 from local_rag.graphs.nodes.retrieval import reason, retrieve, retrieve_step
 from local_rag.graphs.nodes.routing import route_question
@@ -26,9 +25,13 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     """
     to_the_web: Edges = {} if options.rewrite_first else {"web_search": "web_search"}
     to_a_rewrite: Edges = {} if options.rewrite_first else {"transform_query": "transform_query"}
+    if options.rewrite_first:
+        graders = passage_grader(), generation_grader(rules.useful_or_files)
+    else:
+        graders = passage_grader(rules.relevant_or_web), generation_grader(rules.useful_or_other_source)
     searching = (route_question, web_search, llm_fallback, retrieve, transform_query("vectorstore"))
     writing = (generator(checked=True), give_up)
-    graph = Graph(*searching, *_graders(options), *writing)
+    graph = Graph(*searching, *graders, *writing)
 
     graph.add_edge("begin", "route_question")
     _routes(graph, options)
@@ -60,13 +63,6 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     )
     graph.add_edge("give_up", "finish")
     return graph
-
-
-def _graders(options: Options) -> tuple[Node, Node]:
-    """Those whose rules go on to the web, or not."""
-    if options.rewrite_first:
-        return passage_grader(), generation_grader(rules.useful_or_files)
-    return passage_grader(rules.relevant_or_web), generation_grader(rules.useful_or_other_source)
 
 
 def _routes(graph: Graph, options: Options) -> None:

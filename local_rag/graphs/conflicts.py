@@ -11,19 +11,17 @@ from typing import Literal
 from langchain_core.documents import Document
 
 from local_rag.core.answer import Conflict, Position
+from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded, LocalRagError, Stopped
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.disagreement import Statement, disagreeing
 from local_rag.text import citations
+from local_rag.text.disagreement import Side, disagreeing
 from local_rag.text.display import home_path, shorten
 
 LONGEST = 60
 """Characters of an answer in a verdict."""
-
-Side = list[Statement]
-"""What files state that agree with each other, the newest file first."""
 
 
 def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[list[Side], list[Note]]:
@@ -31,7 +29,7 @@ def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[
     if deps.evaluator is None:
         return [], []
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             deps.cancel.check()
             sides = disagreeing(question, documents, deps.evaluator)
     except DeadlineExceeded:

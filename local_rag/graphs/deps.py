@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from langgraph.runtime import Runtime
 
 from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values
-from local_rag.core import cancel as cancellation
-from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import EVERYTHING, Narrowing
-from local_rag.core.errors import ContextMissing
+from local_rag.core.errors import UsageError
 from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, Shape, WebSearch
-from local_rag.core.question_memory import QuestionMemory
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
 
 TIME = "time"
 """The clock among the exhausted budgets of `spent`."""
 
-BUDGETS: tuple[BudgetKind, ...] = get_args(BudgetKind)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """Which of the papers' parts a graph is wired with; what only nodes look at is in Deps."""
 
@@ -61,20 +55,15 @@ Consent = Callable[[WebQuery], bool] | Literal["always", "never", "interrupt"]
 "interrupt" asks whoever resumes the graph, which is interrupted; one that cannot be resumed sends nothing."""
 
 
-def none_kept(folder: str) -> bool:
-    """No index is kept from the web."""
-    return False
-
-
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock.
+    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock, and the memory.
 
     `may_search` is the consent to a web query, which `nodes.web_search` alone reads.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer. `memory` is what the engine remembers of the question.
-    `folder` is where the index lies, empty where that is not known, `others` where the further ones do that are asked
-    as one with it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
+    `strict` takes sentences without support out of an answer.
+    `folders` is where the index lies, empty where that is not known, and the further ones that are asked as one with
+    it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
     messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
     them, None where there is none. `turns` are those before the question where no checkpoint keeps them, as
     `nodes.finish` makes them. `graph` and `thread` are the names that the answer says it is from; it counts its seconds
@@ -96,10 +85,8 @@ class Deps:
     answer: AnswerShape = field(default_factory=AnswerShape)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
-    memory: QuestionMemory = field(default_factory=QuestionMemory)
-    folder: str = ""
-    others: tuple[str, ...] = ()
-    kept_from_web: Callable[[str], bool] = none_kept
+    folders: tuple[str, ...] = ("",)
+    kept_from_web: Callable[[str], bool] = lambda folder: False
     drafts: bool = False
     evaluator: Evaluator | None = None
     reranker: Reranker | None = None
@@ -107,17 +94,6 @@ class Deps:
     graph: str = ""
     thread: str = ""
     began: float = field(default_factory=time.monotonic)
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
-        with cancellation.scope(self.cancel), question_memory.scope(self.memory):
-            yield
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """Where all indexes lie that are asked."""
-        return self.folder, *self.others
 
     @property
     def fallback_corpus(self) -> str:
@@ -136,16 +112,16 @@ class Deps:
 
     def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
         """The budgets that are used up, the clock among them."""
-        used: list[str] = [kind for kind in BUDGETS if tries.get(kind, 0) >= self.limit(kind)]
+        used: list[str] = [kind for kind in get_args(BudgetKind) if tries.get(kind, 0) >= self.limit(kind)]
         return [*used, TIME] if self.cancel.expired else used
 
 
 def deps_of(runtime: Runtime[Deps]) -> Deps:
-    """The Deps of this run. Raises ContextMissing where LangGraph was given none, or something else."""
+    """The Deps of this run. Raises UsageError where LangGraph was given none, or something else."""
     context: object = runtime.context
     if not isinstance(context, Deps):
         given = "none" if context is None else type(context).__name__
-        raise ContextMissing(
+        raise UsageError(
             f"this graph needs context=Deps(...), and was given {given}",
             hint='app.stream({"question": "…"}, context=rag.context())',
         )
@@ -169,11 +145,8 @@ def texts_of(state: State, deps: Deps) -> AnswerTexts:
 def shape_of(state: State, deps: Deps) -> Shape:
     """What an engine is asked for."""
     answer, question = deps.answer, standalone_of(state)
-    language, refusal = (
-        asked_language(answer.language, question, _language_before(state)),
-        texts_of(state, deps).refusal,
-    )
-    return Shape(answer.sentences, answer.style, language, refusal)
+    language = asked_language(answer.language, question, _language_before(state))
+    return Shape(answer.sentences, answer.style, language, texts_of(state, deps).refusal)
 
 
 def _language_before(state: State) -> str:

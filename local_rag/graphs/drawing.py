@@ -11,26 +11,14 @@ from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.graph import LocalDrawing
 
 
-def mermaid_drawing(name: str, options: Options = TUTORIAL) -> str:
-    """The graph as Mermaid text, every label on its edge; wired as the tutorials do without options.
-
-    Raises UsageError for an unknown name.
-    """
-    return _drawable(name, options).draw_mermaid().strip()
-
-
-def ascii_drawing(name: str, options: Options = TUTORIAL) -> str:
-    """The graph in characters. Raises UsageError for an unknown name."""
-    return _drawable(name, options).ascii()
-
-
-def _drawable(name: str, options: Options) -> LocalDrawing:
+def drawing(name: str, options: Options = TUTORIAL) -> LocalDrawing:
+    """The graph to be drawn, wired as the tutorials do without options. Raises UsageError for an unknown name."""
     if name not in GRAPHS:
         raise UsageError(f"there is no graph {name!r}", hint=f"local-rag graph {'|'.join(GRAPHS)}")
     return compiled(name, options).get_graph()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DrawnEdge:
     """An edge; `label` says when it is taken, empty for "to the node of that name"."""
 
@@ -45,7 +33,7 @@ def column(name: str, options: Options = TUTORIAL) -> tuple[list[str], list[Draw
 
     Raises UsageError for an unknown name.
     """
-    graph = _drawable(name, options)
+    graph = drawing(name, options)
     edges = [DrawnEdge(edge.source, edge.target, str(edge.data or ""), edge.conditional) for edge in graph.edges]
     last_first: dict[str, None] = {}
 

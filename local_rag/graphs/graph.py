@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.runnables import RunnableConfig
@@ -14,9 +15,9 @@ from langgraph.runtime import get_runtime
 
 from local_rag.core.errors import UsageError
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.begin import begin
 from local_rag.graphs.nodes.finish import finish
 from local_rag.graphs.nodes.node import Node
+from local_rag.graphs.nodes.queries import begin
 from local_rag.graphs.state import Question, Result, State
 
 if TYPE_CHECKING:
@@ -53,12 +54,13 @@ class LocalDrawing(DrawableGraph):
         drawing = "\n".join(line.rstrip() for line in self.draw_ascii().splitlines())
         return "\n".join([drawing, "", *labels]).rstrip()
 
-    def mime_bundle(self) -> dict[str, Any]:
-        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
-        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.draw_mermaid().strip()}\n```"}
+    def mermaid(self) -> str:
+        """The graph as Mermaid text, every label on its edge."""
+        return self.draw_mermaid().strip()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return self.mime_bundle()
+        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
+        return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.mermaid()}\n```"}
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
@@ -99,7 +101,10 @@ class LocalGraph(Compiled):
         return parts
 
     def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
-        if options.get("context") is not None or self.contexts is None or _has_context():
+        with suppress(RuntimeError):  # in a node of a graph whose context is Deps LangGraph hands that on
+            if isinstance(getattr(get_runtime(Deps), "context", None), Deps):
+                return options
+        if options.get("context") is not None or self.contexts is None:
             return options
         return options | {"context": self.contexts()}
 
@@ -117,12 +122,4 @@ class LocalGraph(Compiled):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
-        return self.get_graph().mime_bundle()
-
-
-def _has_context() -> bool:
-    """Whether this is called from a node of a graph whose context is Deps: LangGraph hands that on."""
-    try:
-        return isinstance(getattr(get_runtime(Deps), "context", None), Deps)
-    except RuntimeError:
-        return False
+        return self.get_graph()._repr_mimebundle_()

@@ -8,8 +8,7 @@ from local_rag.core.answer import Certainty, Status
 from local_rag.core.errors import EngineError
 from local_rag.core.verdicts import Grade, Usage
 from local_rag.graphs.deps import TIME, Deps
-from local_rag.graphs.drafts import best_draft
-from local_rag.graphs.grades import unchecked
+from local_rag.graphs.drafts import best_draft, unchecked
 from local_rag.graphs.rules import files_searched, is_fixed_reply, unread_passages, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
@@ -23,7 +22,7 @@ LIKELY, LIKELY_USEFULNESS = 0.5, 4
 NOTHING = Draft("", (), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """What a question ends with, and why it is not accepted. The text of an abstention is empty."""
 

@@ -20,7 +20,7 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
         return _part_by_part()
     graph = Graph(retrieve, passage_grader(), transform_query("vectorstore"), give_up)
     first = _decision(graph) if options.decide else "retrieve"
-    writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
+    writer = _drafts(graph, several=options.candidates)
     grader = _separate_graders(graph) if options.separate else _one_grader(graph)
 
     graph.add_edge("begin", first)
@@ -81,14 +81,11 @@ def _decision(graph: Graph) -> str:
     return "decide_retrieval"
 
 
-def _one_draft(graph: Graph) -> str:
-    """As in the tutorial: one draft per attempt; the last node."""
-    graph.add_node(generator(checked=True))
-    return "generate"
-
-
-def _ranked_drafts(graph: Graph) -> str:
-    """As in the paper: several drafts, and the best of them; the last node."""
+def _drafts(graph: Graph, *, several: bool) -> str:
+    """One draft per attempt, as in the tutorial, or several and the best of them, as in the paper; the last node."""
+    if not several:
+        graph.add_node(generator(checked=True))
+        return "generate"
     graph.add_node(candidates.generate)
     graph.add_node(candidates.rank_candidates)
     graph.add_edge("generate", "rank_candidates")

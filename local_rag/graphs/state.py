@@ -27,7 +27,7 @@ Action = Literal["correct", "ambiguous", "incorrect"]
 """What CRAG does with what was retrieved (section 4.3)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """One of several drafts of an attempt. `relevance` is the mean of its passages' scores; `dropped` as in State."""
 
@@ -36,7 +36,7 @@ class Candidate:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draft(TuplesFromLists):
     """A generation that is not accepted, and the passages it was written from; `dropped` and `removed` as in State.
 

@@ -39,7 +39,11 @@ WHOLE = 2
 
 def strips(document: Document) -> list[Document]:
     """A page or passage cut into strips; `start` and `end` are code points as in its own."""
-    return [_strip(document, start, end) for start, end in _spans(document.page_content)]
+    spans, cut = sentences(document.page_content), list[Document]()
+    for first in range(0, len(spans), SENTENCES):
+        start, end = spans[first].start, spans[min(first + SENTENCES, len(spans)) - 1].end
+        cut += [_strip(document, begin, min(begin + LONGEST, end)) for begin in range(start, end, LONGEST)]
+    return cut
 
 
 def of_passage(passage: Document) -> list[Document]:
@@ -94,15 +98,6 @@ def _joined(passage: Document, spans: Sequence[tuple[int, int]]) -> list[tuple[i
         else:
             pieces.append((start, end))
     return pieces
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    spans = sentences(text)
-    cut = []
-    for first in range(0, len(spans), SENTENCES):
-        start, end = spans[first].start, spans[min(first + SENTENCES, len(spans)) - 1].end
-        cut += [(begin, min(begin + LONGEST, end)) for begin in range(start, end, LONGEST)]
-    return cut
 
 
 def _strip(whole: Document, start: int, end: int) -> Document:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import UsageError
 from local_rag.index.store.protocol import Store
@@ -40,7 +41,7 @@ class IndexStatus:
     are the `roots` and how each is walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
 
-    path: Path
+    path: IndexAddress
     files: int
     documents: int
     chunks: int
@@ -71,7 +72,7 @@ def inspect(store: Store, outlined: bool) -> IndexStatus:
     synced = meta.get("last_sync")
     text_pace, pace = (float(meta.get(name, 0)) for name in (TEXT_PACE, EMBEDDING_PACE))
     return IndexStatus(
-        path=store.folder,
+        path=store.address,
         **counts._asdict(),
         bytes=store.size(),
         embedder=made.embedder,

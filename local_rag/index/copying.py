@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import UsageError
 from local_rag.index.catalog import ABOUT
 from local_rag.index.prepare import digest
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, created, opened
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite.folder import index_name
-from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE, StoredDocument
+from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE
 from local_rag.index.sync.embed import Embedding
 from local_rag.index.sync.report import Pace, Progress
 from local_rag.text.chunking import Chunk
@@ -31,7 +29,7 @@ AT_ONCE = 500
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
 
-def copy(source: Path, target: Path, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
     """Copy the index in one place into another, where it is made; files copied, and files that were there already.
 
     What a stop leaves is gone on with. Raises UsageError where the target holds other files, IndexMismatch where
@@ -53,14 +51,14 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
     states, known = ours.states(), theirs.states()
     if others := known.keys() - states.keys():
         raise UsageError(
-            f"the index at {theirs.folder} holds other files, such as {min(others)}",
+            f"the index at {theirs.address} holds other files, such as {min(others)}",
             hint="copy into an index that is not there yet",
         )
     todo = [path for path, state in states.items() if known.get(path) != state]
     if waiting := len(ours.pending()):
         raise UsageError(
-            f"{plural(waiting, 'passage')} of the index at {ours.folder} have no vector yet",
-            hint=f"local-rag index --index {index_name(ours.folder)}",
+            f"{plural(waiting, 'passage')} of the index at {ours.address} have no vector yet",
+            hint=f"local-rag index --index {index_name(ours.address)}",
         )
     pace, done = Pace(len(todo)), 0
     for batch in _batches(todo, states):
@@ -69,14 +67,14 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
             for path in batch:
                 row, spans = ours.file(path), ours.spans(path)
                 assert row is not None
-                of_document = [
+                documents = [
                     (document, [Chunk(*span[2:]) for span in spans if span[1] == document.id])
                     for document in ours.documents(path)
                 ]
-                theirs.replace(row, [(_loaded(document), chunks) for document, chunks in of_document])
+                theirs.replace(row, documents)
         done += len(batch)
         progress(pace.progress(done, done, len(todo), done, batch[-1]))
-    Embedding(theirs, _Known(ours), None).run()
+    Embedding(theirs, _known_vectors(ours), None).run()
     meta = ours.meta()
     with theirs.writing():
         theirs.set_roots(ours.roots())
@@ -99,27 +97,13 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
         yield batch
 
 
-class _Known:
-    """Embeds texts as the index did that they are copied from."""
+def _known_vectors(store: Store) -> Callable[[Sequence[str]], Vectors]:
+    """Embeds texts as an index did that they are copied from."""
+    dimension = store.settings().dimension
 
-    def __init__(self, store: Store) -> None:
-        made = store.settings()
-        self.name, self.fingerprint, self.dimension, self.window = made.embedder, made.fingerprint, made.dimension, 0
-        self._store = store
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        of_headers = self._store.header_vectors(texts)
-        known = self._store.vectors(map(digest, texts))
+    def embed(texts: Sequence[str]) -> Vectors:
+        of_headers, known = store.header_vectors(texts), store.vectors(map(digest, texts))
         rows = [of_text or of_headers.get(text, b"") for text, of_text in zip(texts, known, strict=True)]
-        return matrix_of(rows, self.dimension)
+        return matrix_of(rows, dimension)
 
-    embed_queries = embed_documents
-
-    def token_ends(self, text: str) -> list[int]:
-        raise NotImplementedError
-
-
-def _loaded(document: StoredDocument) -> LoadedDocument:
-    about = (document.url, document.author, document.date, document.subject)
-    loaded = LoadedDocument(document.text, document.title, document.page, document.outline, *about)
-    return replace(loaded, lines=document.lines)
+    return embed

@@ -194,7 +194,7 @@ class Index(Reader):
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embed import Embedding
 
-        return Embedding(self.store, self.embedder, progress).run()
+        return Embedding(self.store, self.embedder.embed_documents, progress).run()
 
     @contextmanager
     def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:

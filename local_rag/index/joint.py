@@ -9,12 +9,13 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.sqlite.folder import index_name
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.values import IndexedFile, Stored
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTED = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
+_STATUS_SUMS = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
-_SUMMED = ("documents", "chunks", "files")
-_LISTED = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
+_CATALOG_SUMS = ("documents", "chunks", "files")
+_CATALOG_LISTS = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
 """What of catalogs adds up, and how much of what they list comes into the catalog of all."""
 
 
@@ -47,8 +48,8 @@ class JointIndex:
         self._indexes = list(indexes.values())
 
     @property
-    def path(self) -> Path:
-        """The folder of the first."""
+    def path(self) -> IndexAddress:
+        """Where the first is."""
         return self._indexes[0].path
 
     def close(self) -> None:
@@ -76,6 +77,13 @@ class JointIndex:
             best.setdefault(same, passage)
         return list(best.values())[: max(0, k)]
 
+    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+        found = self._filtered(lambda _, index: [*index.also_in(passages, within).items()])
+        every: dict[str, dict[str, None]] = {}
+        for key, paths in found:
+            every.setdefault(key, {}).update(dict.fromkeys(paths))
+        return {key: [*paths] for key, paths in every.items()}
+
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
         from local_rag.index.langchain import retriever_of
 
@@ -92,8 +100,8 @@ class JointIndex:
     def catalog(self) -> Catalog:
         """What the catalogs of all say, each index in turn; kinds of files are left out."""
         catalogs = [index.catalog() for index in self._indexes]
-        merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _SUMMED}
-        for name, most in _LISTED.items():
+        merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _CATALOG_SUMS}
+        for name, most in _CATALOG_LISTS.items():
             in_turn = chain(*zip_longest(*(getattr(each, name) for each in catalogs)))
             merged[name] = tuple(dict.fromkeys(filter(None, in_turn)))[:most]
         about = " ".join(each.about for each in catalogs if each.about)
@@ -103,7 +111,7 @@ class JointIndex:
         """The counts of all; what is no count is that of the first."""
         joint, *others = [index.status(outlined=outlined) for index in self._indexes]
         for status in others:
-            joint = replace(joint, **{name: getattr(joint, name) + getattr(status, name) for name in _COUNTED})
+            joint = replace(joint, **{name: getattr(joint, name) + getattr(status, name) for name in _STATUS_SUMS})
         return joint
 
     def count(self) -> int:

@@ -18,7 +18,7 @@ from local_rag.text.document_questions import DocumentQuestion, document_questio
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import stem, words
 
-MOST = 4
+MEANT = 4
 """Documents that one name may mean; a name that fits more tells none of them from the others."""
 
 COVERED = 0.75
@@ -30,7 +30,7 @@ ORDINARY = 0.01
 FRONT = 3
 """Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
 
-_READ = 50
+_COMPARED = 50
 """Names that are compared, of those that are ranked first."""
 
 _OPENING = 30
@@ -106,7 +106,7 @@ def _best(store: Store, name: str) -> list[NamedDocument]:
     rank = _, count, complete = max(ranked)
     best = ranked[rank]
     is_name = count > 1 or complete == 1 or _is_rare(store, best[0].said[0], best)
-    return best if is_name and len(best) <= MOST else []
+    return best if is_name and len(best) <= MEANT else []
 
 
 def _mentioned(store: Store, question: str) -> list[NamedDocument]:
@@ -136,13 +136,13 @@ def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
     """Those of which the most words are said, unless they are too many to mean one."""
     most = max((len({*document.said}) for document in documents), default=0)
     fullest = [document for document in documents if len({*document.said}) == most]
-    return fullest if len(fullest) <= MOST else []
+    return fullest if len(fullest) <= MEANT else []
 
 
 def _candidates(store: Store, spoken: Sequence[str]) -> list[NamedDocument]:
     """Documents whose name or title has one of these words."""
     terms = dict.fromkeys([*spoken, *map("".join, pairwise(spoken))])
-    rows = store.named_like(terms, _READ)
+    rows = store.named_like(terms, _COMPARED)
     return [NamedDocument(file, title, _stems(name), _stems(titled)) for file, title, name, titled in rows]
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
-from local_rag.core.errors import UsageError
+from local_rag.core.errors import EarlierIndex, IndexMissing, UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index.catalog import IndexStatus
@@ -17,9 +18,9 @@ from local_rag.index.prepare import digest
 from local_rag.index.search import Mode, Request, Searcher
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
-from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, is_current, opened
+from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, opened
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import IndexedFile, IndexSettings, Passage, Stored
+from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Reader:
     @classmethod
     def open(
         cls,
-        path: Path,
+        path: IndexAddress,
         embedder: Embedder | None = None,
         *,
         chunk_size: int | None = None,
@@ -66,33 +67,36 @@ class Reader:
         embedder, for that method. Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an
         earlier version, UsageError for passages longer than the embedder reads.
         """
-        path = path.absolute()
-        made = None
-        if not create or is_current(path):
+        path = path.absolute() if isinstance(path, Path) else path
+        store: Store | None = None
+        try:
             store = opened(path)
-            made = store.settings()
-            if embedder is None:
-                return cls(store, made, None)
+        except (IndexMissing, EarlierIndex):
+            if not create:
+                raise
+        made = store.settings() if store else None
+        if store and made and embedder is None:
+            return cls(store, made, None)
         assert embedder is not None, "a new index needs an embedder"
         size = chunk_size if chunk_size is not None else made.size if made else CHUNK_SIZE
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
         check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
-        index = cls(store if made else created(path, settings), settings, embedder)
+        index = cls(store or created(path, settings), settings, embedder)
         if not reembed:
             index._check()
         return index
 
     @classmethod
-    def inspect(cls, path: Path, *, outlined: bool = False) -> IndexStatus:
+    def inspect(cls, path: IndexAddress, *, outlined: bool = False) -> IndexStatus:
         """The status of the index in a folder, whatever embedder made it. Raises as `open` does."""
         with cls.open(path) as index:
             return index.status(outlined=outlined)
 
     @staticmethod
-    def destroy(path: Path) -> None:
+    def destroy(path: IndexAddress) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
-        destroy(path.absolute())
+        destroy(path)
 
     def close(self) -> None:
         self.store.close()
@@ -104,8 +108,8 @@ class Reader:
         self.close()
 
     @property
-    def path(self) -> Path:
-        return self.store.folder
+    def path(self) -> IndexAddress:
+        return self.store.address
 
     @property
     def embedder(self) -> Embedder:
@@ -140,6 +144,19 @@ class Reader:
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
         return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
+
+    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+        """The other files with the text of a passage, white space aside, of those left by `within`: by `chunk_id`."""
+        wanted = Narrowing.of(within).of_documents
+        filter = Filter(conditions(self.store, wanted) if wanted else None)
+        found: dict[str, list[str]] = {}
+        for passage in passages:
+            copies = self.store.copies(digest(passage.page_content))
+            left = set(self.store.passing(filter, [chunk for chunk, _ in copies]))
+            paths = dict.fromkeys(path for chunk, path in copies if chunk in left)
+            paths.pop(passage.metadata["source"], None)
+            found[passage.metadata["chunk_id"]] = [*paths]
+        return found
 
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
         """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""

@@ -120,11 +120,9 @@ class _Search:
             deep *= 4
         cosines = self._cosines([passage.id for passage in taken], self.request.vector)
         cosines |= self._embedded([passage for passage in taken if passage.id not in cosines])
-        also_in = {} if self.request.repeats else self._also_in([passage.id for passage in taken])
         return [
             document(
                 passage,
-                also_in=also_in.get(passage.id, ()),
                 named=named.get(passage.id, ""),
                 score=cosines[passage.id],
                 sparse=self.shares.get(passage.id),
@@ -132,16 +130,6 @@ class _Search:
             )
             for passage in taken
         ]
-
-    def _also_in(self, chunks: Sequence[int]) -> dict[int, list[str]]:
-        """The other files that hold the text of these chunks, and that pass."""
-        copies = self.store.copies(chunks)
-        passing = set(self.store.passing(self.filter, [other for _, other, _ in copies]))
-        also_in: dict[int, list[str]] = {}
-        for chunk, other, path in copies:
-            if other in passing and path not in (paths := also_in.setdefault(chunk, [])):
-                paths.append(path)
-        return also_in
 
     def _embedded(self, waiting: Sequence[Passage]) -> dict[int, float]:
         """The cosines of those that are not embedded yet: a search embeds what it brings."""
@@ -259,10 +247,8 @@ def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[
     return {chunk: cosine + SPARSE * shares.get(chunk, 0.0) for chunk, cosine in {**cosines, **assumed}.items()}
 
 
-def document(passage: Passage, named: str = "", also_in: Collection[str] = (), **scores: float | None) -> Document:
-    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`, and
-    `also_in`, the other files that hold the same text, where there are any.
-    """
+def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
+    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
     from langchain_core.documents import Document
 
     told = ("source", "title", "author", "date", "modified", "page", "heading", "start", "end")
@@ -271,8 +257,6 @@ def document(passage: Passage, named: str = "", also_in: Collection[str] = (), *
     metadata["url"] = passage.source if is_page(passage.source) else ""
     if len(passage.sections) > 1 or any(first > passage.start for first, _ in passage.sections):
         metadata["sections"] = [list(section) for section in passage.sections]
-    if also_in:
-        metadata["also_in"] = [*also_in]
     if passage.lines:
         metadata["ocr"] = [[line.start, line.end, line.confidence] for line in passage.lines]
     return Document(passage.text, metadata=metadata)

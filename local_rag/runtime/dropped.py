@@ -8,7 +8,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from local_rag.config.settings import Settings
+from local_rag.config.settings import Settings, name_of
 
 FOLDER = "dropped"
 
@@ -16,8 +16,9 @@ FOLDER = "dropped"
 def dropped_files(settings: Settings) -> Path:
     """Where the copies for the configured index lie, whether or not there are any: no other index has the folder."""
     index = settings.index_path
-    elsewhere = index.parent != settings.data_folder / "indexes"  # an index of another folder may have the same name
-    name = f"{index.name}-{sha256(str(index).encode()).hexdigest()[:12]}" if elsewhere else index.name
+    name = name_of(index, settings.data_folder)
+    if name != index.name:  # an index elsewhere may have the same name
+        name = f"{index.name}-{sha256(str(index).encode()).hexdigest()[:12]}"
     return settings.data_folder.resolve() / FOLDER / name / "Dropped files"
 
 

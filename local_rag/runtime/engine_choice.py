@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -74,7 +75,11 @@ def choose_engine(
     def quoting() -> Engine:
         if lacking:
             raise lacking
-        return _extractive(settings, embedder, corpus, cast("Evaluator", evaluator), reranker)
+        from local_rag.engines.extractive.engine import ExtractiveEngine
+
+        make = partial(ExtractiveEngine, embedder, cast("Evaluator", evaluator), corpus)
+        in_force = thresholds_for(settings, fingerprint_of(make(), embedder, reranker))
+        return make(relevant=in_force.relevance, answers=in_force.answer)
 
     if settings.values.engine == "extractive":
         _no_model_named(settings)
@@ -181,17 +186,6 @@ def check_parts(corpus: object, reranker: object, prompts: object) -> None:
 def missing_of(protocol: type, part: object) -> list[str]:
     """What an object lacks of a protocol."""
     return [name for name in vars(protocol) if not name.startswith("_") and not hasattr(part, name)]
-
-
-def _extractive(
-    settings: Settings, embedder: Embedder, corpus: Corpus, evaluator: Evaluator, reranker: Reranker | None
-) -> Engine:
-    """The extractive engine with the thresholds that are in force for it."""
-    from local_rag.engines.extractive.engine import ExtractiveEngine
-
-    plain = ExtractiveEngine(embedder, evaluator, corpus)
-    thresholds = thresholds_for(settings, fingerprint_of(plain, embedder, reranker))
-    return ExtractiveEngine(embedder, evaluator, corpus, relevant=thresholds.relevance, answers=thresholds.answer)
 
 
 def check_named(settings: Settings) -> None:

@@ -1,15 +1,18 @@
-"""A chat as a file of Markdown."""
+"""A chat as a file of Markdown, and the messages of a chat program as turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from local_rag.core.answer import Answer
+from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import AnsweredTurn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_markdown import escaped, markdown
 from local_rag.text.blocks import blocks
 from local_rag.text.display import plural
+
+SOURCES = "\n\n- ["
+"""How the list of sources begins, which is no part of an answer when it comes back as a turn."""
 
 
 def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
@@ -17,23 +20,30 @@ def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = 
 
     Below each answer stands the way to it in a line, with `verdicts` each of them in a list.
     """
-    first, last = when(turns[0]), when(turns[-1])
-    time = first if first == last else f"{first} to {last}"
+    first, last = when(turns[0].at), when(turns[-1].at)
+    time = f"{first} UTC" if first == last else f"{first} UTC to {last} UTC"
     lines = [f"# {escaped(name)}", "", f"{plural(len(turns), 'question')}, {time}."]
     for turn in turns:
-        lines += ["", *_section(turn.answer, verdicts)]
+        answer = turn.answer
+        lines += ["", f"## {escaped(answer.question)}", "", markdown(blocks(answer, str), escaped)]
+        if line := verdicts_line(answer):
+            lines += ["", f"*{escaped(line)}*"]
+        if verdicts and answer.decisions:
+            lines += ["", *(f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)]
     return "\n".join(lines) + "\n"
 
 
-def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
-    yield from (f"## {escaped(answer.question)}", "", markdown(blocks(answer, str), escaped))
-    if line := verdicts_line(answer):
-        yield from ("", f"*{escaped(line)}*")
-    if verdicts and answer.decisions:
-        yield ""
-        yield from (f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)
+def when(moment: str) -> str:
+    """A moment (ISO 8601, UTC) for people."""
+    return moment[:16].replace("T", " ")
 
 
-def when(turn: AnsweredTurn) -> str:
-    """The time of a turn for people, in UTC."""
-    return f"{turn.at[:16].replace('T', ' ')} UTC"
+def turns_of(messages: Iterable[tuple[bool, str]]) -> list[Turn]:
+    """What was asked, each with its answer, without the sources in its text; (it is a person's, its text) for each."""
+    turns: list[Turn] = []
+    for asks, text in messages:
+        if asks:
+            turns.append(Turn(text, ""))
+        elif turns:
+            turns[-1] = Turn(turns[-1].question, text.partition(SOURCES)[0])
+    return turns

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.settings import Settings
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import Settings, is_same, name_of
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.store.opening import has_index
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from local_rag.core.documents import SyncReport
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Embedder
-    from local_rag.index.index import Index
     from local_rag.web.search import FallbackCorpus
 
 FOLDER = "fallback-corpora"
@@ -36,10 +37,12 @@ def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Displa
     for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
     """
     path, is_index = place(settings)
-    return _of_index(settings, path, embedder) if is_index else _of_folder(settings, path, embedder, display)
+    if is_index or not isinstance(path, Path):
+        return _of_index(settings, path, embedder)
+    return _of_folder(settings, path, embedder, display)
 
 
-def place(settings: Settings) -> tuple[Path, bool]:
+def place(settings: Settings) -> tuple[IndexAddress, bool]:
     """Where the source lies, and whether it is an index; a bare name is an index, else a folder where the person is.
 
     Raises UsageError for what is neither.
@@ -61,11 +64,11 @@ def place(settings: Settings) -> tuple[Path, bool]:
     )
 
 
-def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCorpus:
+def _of_index(settings: Settings, path: IndexAddress, embedder: Embedder) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.web.search import FallbackCorpus
 
-    if any(path == asked or (asked.exists() and path.samefile(asked)) for asked in settings.index_paths.values()):
+    if any(is_same(path, asked) for asked in settings.index_paths.values()):
         raise UsageError(
             f"the fallback corpus is the index that is asked, {home_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",
@@ -78,19 +81,24 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> FallbackCor
         index.close()
         hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
         raise UsageError(f"the fallback corpus {home_path(path)} is an empty index", hint=hint)
-    is_named = path.parent == settings.data_folder / "indexes"
-    return FallbackCorpus(index, path.name if is_named else str(path))
+    return FallbackCorpus(index, name_of(path, settings.data_folder))
 
 
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import SHOWN
+    from local_rag.runtime.indexing import sync_progress
     from local_rag.web.search import FallbackCorpus
+
+    def work() -> SyncReport:
+        with sync_progress(display) as progress:
+            return index.sync([folder], prune=True, progress=progress)  # pruned: what is gone is gone
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
-        if changed := changes(_synced(index, folder, display)):
+        stopping = partial(display.say, "stopping: what is in hand is finished, nothing new begins…")
+        if changed := changes(cancel.stoppable(work, stopping)):
             display.say(f"fallback corpus {home_path(folder)}: {changed}")
     except BaseException:
         index.close()
@@ -106,14 +114,3 @@ def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Pat
     """Where the index of a folder lies; another embedder has another one."""
     key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return settings.data_folder / FOLDER / key
-
-
-def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
-    """Bring the index up to date with its folder, pruned: what is gone is gone. Ctrl-C is answered at once."""
-    from local_rag.runtime.indexing import sync_progress
-
-    def work() -> SyncReport:
-        with sync_progress(display) as progress:
-            return index.sync([folder], prune=True, progress=progress)
-
-    return cancel.stoppable(work, lambda: display.say("stopping: what is in hand is finished, nothing new begins…"))

@@ -17,11 +17,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 from typing import Any, Literal
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
 from local_rag.core.answer import Answer
-from local_rag.core.errors import UsageError, reason_of
+from local_rag.core.errors import NotFound, UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, HistoryFile, not_ours
 from local_rag.runtime.kept import (
@@ -29,10 +30,10 @@ from local_rag.runtime.kept import (
     STATUSES,
     AnsweredTurn,
     Judgement,
+    Kept,
     KeptRun,
     Line,
     QuestionState,
-    Quoting,
     RunSummary,
     Thread,
     Unanswered,
@@ -49,9 +50,6 @@ LONGEST = 2000
 """Characters of a note and of an expected answer."""
 LETTERS = "23456789bcdfghjkmnpqrstvwxz"
 """Of an ID: no vowels, so that it is no word, and nothing that looks like another letter."""
-
-_THREAD_OF = "(SELECT thread FROM turns WHERE question = questions.id ORDER BY rowid LIMIT 1)"
-"""The chat that a question was asked in; a fork has it later."""
 
 _UNUSED = """DELETE FROM questions WHERE conditions IS NULL AND state <> 'running'
     AND id NOT IN (SELECT question FROM turns) AND id NOT IN (SELECT question FROM judgements)"""
@@ -170,7 +168,7 @@ class History(HistoryFile):
         for thread in self.threads(begun=True):
             if thread.name == name:
                 return thread
-        raise UsageError(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
+        raise NotFound(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
 
     def unanswered(self) -> dict[str, list[Unanswered]]:
         """By chat the questions that have no answer and were not asked again, the oldest first."""
@@ -236,8 +234,10 @@ class History(HistoryFile):
 
     # --- runs
 
-    def runs(self, *, index: Path | None = None, status: str = "", last: int | None = None) -> Sequence[RunSummary]:
-        """The recorded questions, the last one first: those that asked the index in a folder, with a status, only so
+    def runs(
+        self, *, index: IndexAddress | None = None, status: str = "", last: int | None = None
+    ) -> Sequence[RunSummary]:
+        """The recorded questions, the last one first: those that asked an index, with a status, only so
         many.
 
         Raises UsageError for a status that there is none of.
@@ -246,33 +246,33 @@ class History(HistoryFile):
             raise UsageError(
                 f"a status is {joined(STATUSES, 'or')}, not {status!r}", hint="local-rag runs --status failed"
             )
-        sql = f"""SELECT id, at, question, json_extract(conditions, '$.graph'),
+        sql = """SELECT id, at, question, json_extract(conditions, '$.graph'),
             json_extract(conditions, '$.engine.name'), index_name,
             coalesce(json_extract(answer, '$.status'), state) AS status, seconds,
-            coalesce(json_extract(answer, '$.reason'), error), coalesce({_THREAD_OF}, ''),
+            coalesce(json_extract(answer, '$.reason'), error),
+            coalesce((SELECT thread FROM turns WHERE question = questions.id ORDER BY rowid LIMIT 1), ''),
             coalesce(json_extract(answer, '$.certainty'), '')
             FROM questions WHERE conditions IS NOT NULL AND (? = '' OR status = ?)
             AND (? = '' OR ? IN (SELECT value FROM json_each(indexes))) ORDER BY at DESC, rowid DESC LIMIT ?"""
-        folder = "" if index is None else str(index.resolve())
+        folder = "" if index is None else full_name(index)
         rows = self._rows(sql, status, status, folder, folder, -1 if last is None else last)
         return [RunSummary(*row) for row in rows]
 
     def run(self, name: str) -> KeptRun:
         """The run with an ID, or one that begins so and no other does; `last` is the last one. Raises UsageError."""
         (id_,) = self.ids([name])
-        sql = f"""SELECT at, state, question, coalesce({_THREAD_OF}, ''), conditions, answer, error, hint, seconds
-            FROM questions WHERE id = ?"""
-        ((at, state, question, thread, conditions, answer, error, hint, seconds),) = self._rows(sql, id_)
+        summary = {run.id: run for run in self.runs()}[id_]
+        ((conditions, answer, hint),) = self._rows("SELECT conditions, answer, hint FROM questions WHERE id = ?", id_)
         lines = self._rows("SELECT line FROM records WHERE question = ? ORDER BY rowid", id_)
         record = [json.loads(line) for (line,) in lines]
-        kept = self._answer(answer, id_, thread) if answer else None
-        return KeptRun(id_, at, state, question, thread, json.loads(conditions), record, kept, error, hint, seconds)
+        kept = self._answer(answer, id_, summary.thread) if answer else None
+        return KeptRun(**vars(summary), conditions=json.loads(conditions), lines=record, answer=kept, hint=hint)
 
     def ids(self, names: Collection[str]) -> Sequence[str]:
         """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""
         known = [run.id for run in self.runs()]
         if not known:
-            raise UsageError("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
+            raise NotFound("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
         return list(dict.fromkeys(_matching(name, known) for name in names))
 
     # --- judgements
@@ -321,21 +321,18 @@ class History(HistoryFile):
 
     # --- what quotes files, and how it goes
 
-    def quoting(self) -> Iterator[Quoting]:
+    def quoting(self) -> Iterator[Kept]:
         """All chats, recorded questions and judgements, with the indexes that they asked and the files they name."""
-        cited: dict[str, set[str]] = {}
-        for question, source in self._rows("SELECT question, source FROM cited"):
-            cited.setdefault(question, set()).add(source)
-        sql = """SELECT 'chat', thread, at, indexes, id FROM turns JOIN questions ON questions.id = turns.question
-            UNION ALL SELECT 'question', id, at, indexes, id FROM questions WHERE conditions IS NOT NULL
-            UNION ALL SELECT 'feedback', id, judgements.at, indexes, id FROM judgements
-            JOIN questions ON questions.id = judgements.question ORDER BY 3"""
-        kept: dict[tuple[Any, str], tuple[str, set[str], set[str]]] = {}
-        for kind, name, at, indexes, id_ in self._rows(sql):
-            _, folders, sources = kept.get((kind, name), ("", set(), set()))
-            kept[kind, name] = at, folders | set(json.loads(indexes)) - {""}, sources | cited.get(id_, set())
-        for (kind, name), (at, folders, sources) in kept.items():
-            yield Quoting(kind, name, at, tuple(sorted(folders)), tuple(sorted(sources)))
+        sql = """WITH kept(kind, name, at, question) AS (
+            SELECT 'chat', thread, at, id FROM turns JOIN questions ON id = turns.question
+            UNION ALL SELECT 'question', id, at, id FROM questions WHERE conditions IS NOT NULL
+            UNION ALL SELECT 'feedback', question, at, question FROM judgements)
+            SELECT kind, name, max(kept.at), json_group_array(DISTINCT folder.value), json_group_array(DISTINCT source)
+            FROM kept JOIN questions ON questions.id = kept.question LEFT JOIN json_each(indexes) AS folder
+            LEFT JOIN cited ON cited.question = questions.id GROUP BY kind, name ORDER BY 3"""
+        for kind, name, at, folders, sources in self._rows(sql):
+            indexes, named = (sorted(filter(None, json.loads(each))) for each in (folders, sources))
+            yield Kept(kind, name, at, tuple(indexes), tuple(named))
 
     def delete(
         self, *, threads: Collection[str] = (), runs: Collection[str] = (), judgements: Collection[str] = ()
@@ -360,10 +357,10 @@ class History(HistoryFile):
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # nothing is left of it in the write-ahead log
         return sorted(recorded - left)
 
-    def delete_of_index(self, folder: Path) -> int:
-        """Delete the records of the questions that asked the index in a folder, and judgements; how many records."""
+    def delete_of_index(self, index: IndexAddress) -> int:
+        """Delete the records of the questions that asked an index, and judgements; how many records."""
         sql = "SELECT id FROM questions WHERE ? IN (SELECT value FROM json_each(indexes))"
-        ids = [row[0] for row in self._rows(sql, str(folder.resolve()))]
+        ids = [row[0] for row in self._rows(sql, full_name(index))]
         return len(self.delete(runs=ids, judgements=ids))
 
     # --- rows
@@ -399,5 +396,5 @@ def _matching(name: str, ids: Sequence[str]) -> str:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise UsageError(f"{name!r} begins {len(matching)} IDs", hint=f"local-rag runs show {matching[0]}")
-    raise UsageError(f"there is no run {name!r}", hint="local-rag runs")
+        raise NotFound(f"{name!r} begins {len(matching)} IDs", hint=f"local-rag runs show {matching[0]}")
+    raise NotFound(f"there is no run {name!r}", hint="local-rag runs")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
@@ -91,19 +89,3 @@ class IndexUpdates:
             raise UsageError(
                 "only a Rag of one index can change it, not one of several or of a corpus", hint=PYTHON_DOCS
             )
-
-
-@contextmanager
-def indexed(
-    paths: Sequence[str | Path] | Path, index: str | None, display: Display | None, **flags: Any
-) -> Iterator[Settings]:
-    """The settings of an index of these files and folders; see `Rag.from_files`. Without a name it goes in the end."""
-    with ExitStack() as made:
-        folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
-        settings = Settings.load(**flags, index=index or str(Path(folder, "index")))
-        if paths:
-            given = [paths] if isinstance(paths, str | Path) else paths
-            index_files(settings, Request([*map(Path, given)]), display or Silent())
-        else:
-            open_index(settings, create=True).close()
-        yield settings

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from local_rag.index.sync.report import Progress
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """What to index: files and folders, and pages that were named; with neither, all files that are known.
 
@@ -64,16 +64,12 @@ class Request:
 
     def check(self) -> None:
         """Raises UsageError for two options of which each forbids what the other asks for."""
-        if self.no_embed and self.embed_only:
-            raise UsageError(
-                "--no-embed makes no vectors, and --embed-only makes nothing else: they exclude each other",
-                hint="local-rag index --embed-only",
-            )
-        if self.no_embed and self.reembed:
-            raise UsageError(
-                "--reembed makes vectors anew, and --no-embed makes none: they exclude each other",
-                hint="local-rag index --reembed",
-            )
+        for other, makes in (("--embed-only", self.embed_only), ("--reembed", self.reembed)):
+            if self.no_embed and makes:
+                raise UsageError(
+                    f"--no-embed makes no vectors, and {other} makes them: they exclude each other",
+                    hint=f"local-rag index {other}",
+                )
         walking = {
             "--exclude": self.excludes,
             "--no-exclude": self.no_excludes,
@@ -300,11 +296,6 @@ def listed_urls(file: Path) -> list[str]:
     if not any(stripped):
         raise UsageError(f"the list {short_path(file)} names no URL", hint=hint)
     return [line for line in stripped if line]
-
-
-def sync(index: Index, request: Request, display: Display) -> SyncReport:
-    """Both phases of a sync, with their progress shown."""
-    return _embedded(index, _synced(index, request, display), display)
 
 
 def _synced(index: Index, request: Request, display: Display) -> SyncReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -36,7 +36,7 @@ LONGEST_NAME = 80
 """Characters of a thread's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thread:
     """A chat as a list shows it: how many questions were answered, its first question, and when the last was asked."""
 
@@ -46,7 +46,7 @@ class Thread:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unanswered:
     """A question of a chat that has no answer: when it was asked, how it ended and why, and the draft that it left."""
 
@@ -58,7 +58,7 @@ class Unanswered:
     draft: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnsweredTurn:
     """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
 
@@ -71,7 +71,7 @@ class AnsweredTurn:
     indexes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgement:
     """Whether an answer was good, and why. `run` is the ID of its question, `at` when it was judged (ISO 8601, UTC).
 
@@ -91,15 +91,20 @@ class Judgement:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Quoting:
-    """What is kept that quotes files: a chat by its name, a recorded question or a judgement by the ID of the run."""
+@dataclass(frozen=True)
+class Kept:
+    """What quotes files: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
 
-    kind: Literal["chat", "question", "feedback"]
+    `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
+    of a fallback corpus was made of.
+    """
+
+    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
     name: str
     at: str
-    indexes: tuple[str, ...]
-    sources: tuple[str, ...]
+    indexes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = field(default=(), repr=False)
+    folder: str = ""
 
 
 def thread_name(name: str) -> str:
@@ -121,11 +126,12 @@ def in_words(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMN"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSummary:
     """A run in a list. `index` is the name that was asked; `thread` is empty outside of a chat.
 
-    `certainty` is that of its answer, empty where there is none from files.
+    `status` is that of the answer, or how the run ended without one: one of `STATUSES`; `reason` says in a line why,
+    empty where there is nothing to say. `certainty` is that of its answer, empty where there is none from files.
     """
 
     id: str
@@ -141,7 +147,7 @@ class RunSummary:
     certainty: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunStep:
     """A node at work: its seconds, None where it did not end, and the lines of what happened in it.
 
@@ -154,24 +160,13 @@ class RunStep:
 
 
 @dataclass(frozen=True)
-class KeptRun:
-    """A question as it was answered: its conditions, the lines of its record, and the answer or why there is none."""
+class KeptRun(RunSummary):
+    """A question as it was answered: its conditions, the lines of its record, and the answer or what helps."""
 
-    id: str
-    at: str
-    state: QuestionState
-    question: str
-    thread: str
     conditions: Line
     lines: Sequence[Line]
     answer: Answer | None = None
-    error: str = ""
     hint: str = ""
-    seconds: float = 0.0
-
-    @property
-    def graph(self) -> str:
-        return str(self.conditions["graph"])
 
     @property
     def folder(self) -> str:
@@ -187,16 +182,6 @@ class KeptRun:
     def narrowing(self) -> Narrowing:
         """Which part of the index was asked."""
         return Narrowing(within=tuple(self.conditions["within"]), **self.conditions["narrowing"])
-
-    @property
-    def status(self) -> str:
-        """That of the answer, or how the run ended without one: one of `STATUSES`."""
-        return self.answer.status if self.answer else self.state
-
-    @property
-    def reason(self) -> str:
-        """Why the status is what it is, in a line; empty where there is nothing to say."""
-        return self.answer.reason if self.answer else self.error
 
     @property
     def standalone_question(self) -> str:
@@ -242,10 +227,7 @@ class KeptRun:
 
     def summary(self) -> RunSummary:
         """The run as a list shows it."""
-        engine, index = str(self.conditions["engine"]["name"]), str(self.conditions["index"]["name"])
-        about = (self.id, self.at, self.question, self.graph, engine, index)
-        certainty = self.answer.certainty if self.answer else ""
-        return RunSummary(*about, self.status, self.seconds, self.reason, self.thread, certainty)
+        return RunSummary(*(getattr(self, field.name) for field in fields(RunSummary)))
 
     def _of(self, event: str) -> Iterator[Line]:
         return (line for line in self.lines if line["event"] == event)

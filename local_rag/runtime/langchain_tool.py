@@ -35,7 +35,10 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
     async def aask(question: str) -> str:
         return await on_a_thread(lambda: ask(question))
 
-    return _FilesTool.from_function(ask, aask, name=name, description=_description(rag), args_schema=_Input)
+    titles = "; ".join(shorten(printable(title), 80) for title in rag.corpus.catalog().titles[:TITLES])
+    about = "Answers a question from the person's own files, with file and quote, or says that they do not say."
+    about += f" They are about: {titles}." if titles else ""
+    return _FilesTool.from_function(ask, aask, name=name, description=about, args_schema=_Input)
 
 
 def tool_text(answer: Answer, label: Callable[[str], str] = str) -> str:
@@ -60,9 +63,3 @@ class _FilesTool(StructuredTool):
     async def arun(self, *arguments: Any, **options: Any) -> Any:
         with tracing_context(enabled=False):
             return await super().arun(*arguments, **options)
-
-
-def _description(rag: Rag) -> str:
-    titles = "; ".join(shorten(printable(title), 80) for title in rag.corpus.catalog().titles[:TITLES])
-    about = f" They are about: {titles}." if titles else ""
-    return f"Answers a question from the person's own files, with file and quote, or says that they do not say.{about}"

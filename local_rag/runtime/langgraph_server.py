@@ -6,13 +6,13 @@ leaves for the web a run is interrupted, whatever the settings say; one without 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph_sdk.runtime import ServerRuntime
@@ -20,7 +20,6 @@ from langsmith import tracing_context
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import GraphName
-from local_rag.core.answer import Answer
 from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
@@ -28,14 +27,12 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.graph import LocalGraph
+from local_rag.runtime.export import turns_of
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.rag import Rag
 from local_rag.text.answer_markdown import markdown
 from local_rag.text.blocks import blocks
 from local_rag.text.markup import inert
-
-SOURCES = "\n\n- ["
-"""How the list of sources begins, which is no part of an answer when it comes back as a turn."""
 
 
 @dataclass(frozen=True)
@@ -114,41 +111,29 @@ def _graph(name: str, rag: Rag | None, deps: MakeDeps | None) -> LocalGraph:
 
 
 def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[MessagesState, Context]:
-    """The last message of a person is the question, those before it are its turns; the answer is a message."""
+    """The last message of a person is the question, those before it are its turns; the answer is a message.
 
-    def answer(state: MessagesState) -> dict[str, list[AIMessage]]:
+    It has its sources as a list in its text, and as objects beside it.
+    """
+
+    def answered(state: MessagesState) -> dict[str, list[AIMessage]]:
         assert rag and deps, "a graph that is only read is not run"
-        question, turns = _asked(state["messages"])
+        said = [each for each in state["messages"] if isinstance(each, HumanMessage | AIMessage)]
+        turns = turns_of((isinstance(each, HumanMessage), str(each.text)) for each in said)
+        if not turns:
+            raise UsageError("a chat has a message of a person, the question", hint='{"role": "user", "content": "…"}')
         name = rag.settings.values.graph
-        of_turns = replace(deps(graph=name), turns=turns)
-        result = rag.graph(name).invoke({"question": question}, context=of_turns)
-        return {"messages": [_message(result)]}
+        of_turns = replace(deps(graph=name), turns=[*map(asdict, turns[:-1])])
+        result = rag.graph(name).invoke({"question": turns[-1].question}, context=of_turns)
+        answer = result["answer"]
+        told = {"status": answer.status, "citations": to_plain(answer.citations)}
+        return {"messages": [AIMessage(inert(markdown(blocks(answer, str))), additional_kwargs=told)]}
 
     graph = StateGraph(MessagesState, Context)
-    graph.add_node(answer)
+    graph.add_node("answer", answered)
     graph.add_edge(START, "answer")
     graph.add_edge("answer", END)
     return graph.compile(name="chat")
-
-
-def _asked(messages: Sequence[AnyMessage]) -> tuple[str, list[dict[str, str]]]:
-    """The question, and the turns before it. Raises UsageError where nobody asked anything."""
-    turns: list[dict[str, str]] = []
-    for message in messages:
-        if isinstance(message, HumanMessage):
-            turns.append({"question": str(message.text), "answer": ""})
-        elif isinstance(message, AIMessage) and turns:
-            turns[-1]["answer"] = str(message.text).partition(SOURCES)[0]
-    if not turns:
-        raise UsageError("a chat has a message of a person, the question", hint='{"role": "user", "content": "…"}')
-    return turns[-1]["question"], turns[:-1]
-
-
-def _message(result: Mapping[str, Any]) -> AIMessage:
-    """The answer with its sources: as a list in its text, and as objects beside it."""
-    answer: Answer = result["answer"]
-    told = {"status": answer.status, "citations": to_plain(answer.citations)}
-    return AIMessage(inert(markdown(blocks(answer, str))), additional_kwargs=told)
 
 
 plain, self_rag, crag, adaptive = (_factory(partial(_graph, name)) for name in get_args(GraphName))

@@ -6,10 +6,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.settings import Settings
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import Settings, full_name
 from local_rag.core.errors import LocalRagError
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class OpenRags:
         for key in idle[: max(0, len(self._rags) - KEPT)]:
             self._close(key)
 
-    def let_go(self, folder: Path) -> bool:
-        """Close what has the index in a folder open, which is about to go; False while it is asked."""
+    def let_go(self, index: IndexAddress) -> bool:
+        """Close what has an index open, which is about to go; False while it is asked."""
         with self._opening, self._lock:
-            keys = [key for key, rag in self._rags.items() if str(folder.resolve()) in rag.folders]
+            keys = [key for key, rag in self._rags.items() if full_name(index) in rag.folders]
             if any(self._uses[self._rags[key]] for key in keys):
                 return False
             for key in keys:

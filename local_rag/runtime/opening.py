@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.settings import Settings
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import Settings, name_of
 from local_rag.core.errors import (
     ConfigError,
     EarlierIndex,
@@ -164,8 +164,8 @@ def status_of(settings: Settings) -> IndexStatus | None:
     return None
 
 
-def existing_index(settings: Settings) -> Path:
-    """The folder of the configured index. Raises IndexMissing."""
+def existing_index(settings: Settings) -> IndexAddress:
+    """Where the configured index. Raises IndexMissing."""
     from local_rag.index.store.opening import has_index
 
     if not has_index(settings.index_path):
@@ -217,7 +217,7 @@ def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
     return read
 
 
-def missing(settings: Settings, name: str = "", path: Path | None = None) -> IndexMissing:
+def missing(settings: Settings, name: str = "", path: IndexAddress | None = None) -> IndexMissing:
     """That there is no index of that name, by default that of the settings, and which there are."""
     name, others = name or settings.values.index, indexes_of(settings)
     known = f"; {those_there(others)}" if others else ""
@@ -256,7 +256,7 @@ def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial:
     part = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded"
     if partial:
         return part
-    name = status.path.name if status.path.parent == settings.data_folder / "indexes" else str(status.path)
+    name = name_of(status.path, settings.data_folder)
     index = "" if name == "default" else f" --index {shlex.quote(name)}"
     raise UsageError(
         f"the index {name} has only {part}, {why}",

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
@@ -22,9 +23,10 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.fallback_corpus import open_fallback_corpus
-from local_rag.runtime.index_updates import IndexUpdates, indexed
+from local_rag.runtime.index_updates import IndexUpdates
+from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_indexes, open_web
+from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_index, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 from local_rag.text.answer_html import answer_html
@@ -47,15 +49,21 @@ SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""
 
 
-class Asking(TypedDict, total=False):
+class Context(TypedDict, total=False):
+    """What the Deps of a question may be made with; see `Rag.context`."""
+
+    k: int | None
+    within: Narrowing | Sequence[str]
+    may_search: Consent | None
+    cancel: Cancel | None
+
+
+class Asking(Context, total=False):
     """What a question may be asked with; see `Rag.ask`."""
 
     graph: str | None
-    k: int | None
-    within: Narrowing | Sequence[str]
     thread: str | None
     turns: Sequence[Turn]
-    may_search: Consent | None
     callbacks: Callbacks
     record: bool
 
@@ -65,9 +73,8 @@ class Rag(IndexUpdates):
 
     `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
     question finds there. `folder` is where the index lies, by default those of the settings (`folders`), and empty for
-    a corpus that is none. `open_source` opens the source that is
-    searched in place of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one
-    of `Rag.open` leaves open what it was given.
+    a corpus that is none. `open_source` opens the source that is searched in place of the web, when a graph that
+    searches is asked first. The parts are closed with the Rag, but one of `Rag.open` leaves open what it was given.
     """
 
     def __init__(
@@ -82,7 +89,7 @@ class Rag(IndexUpdates):
     ) -> None:
         from local_rag.web.search import Off
 
-        Answer.as_html = answer_html  # a notebook shows it
+        Answer._repr_html_ = answer_html  # a notebook shows it
         self.settings = settings
         self.corpus = corpus
         self.choice = choice
@@ -182,7 +189,13 @@ class Rag(IndexUpdates):
         """
         named, own = (engine, None) if isinstance(engine, str) else (None, engine)
         with ExitStack() as made:
-            settings = made.enter_context(indexed(paths, index, display, engine=named, **flags))
+            folder = "" if index else made.enter_context(TemporaryDirectory(prefix="local-rag-index-"))
+            settings = Settings.load(**flags, engine=named, index=index or str(Path(folder, "index")))
+            if paths:
+                given = [paths] if isinstance(paths, str | Path) else paths
+                index_files(settings, Request([*map(Path, given)]), display or Silent())
+            else:
+                open_index(settings, create=True).close()
             rag = cls.open(settings, engine=own, display=display)
             made.push(rag._opened)  # closed before the folder goes
             rag._opened = made.pop_all()
@@ -211,14 +224,11 @@ class Rag(IndexUpdates):
         question: str,
         *,
         graph: str | None = None,
-        k: int | None = None,
-        within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         turns: Sequence[Turn] = (),
-        may_search: Consent | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
-        cancel: Cancel | None = None,
+        **context: Unpack[Context],
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
         the first one is asked for. Closing the iterator stops the question.
@@ -230,7 +240,7 @@ class Rag(IndexUpdates):
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name)
-        deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
+        deps = self.context(graph=name, **context)
         before = self.history.before(thread) if thread else list(map(asdict, turns))
         deps = replace(deps, turns=before, thread=thread)
         question = question.strip()
@@ -240,7 +250,6 @@ class Rag(IndexUpdates):
             deps,
             running=self._running,
             embedder=self.embedder,
-            evaluator=self.evaluator,
             callbacks=callbacks,
         )
         source = self.fallback_corpus_of(name)
@@ -373,8 +382,7 @@ class Rag(IndexUpdates):
             answer=values.answer,
             thresholds=self.thresholds,
             strict=values.strict,
-            folder=self.folder,
-            others=self.folders[1:],
+            folders=self.folders,
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
             evaluator=self.evaluator,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import Evaluator
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -55,7 +54,6 @@ class Run:
     deps: Deps
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
-    evaluator: Evaluator | None = None
     callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
@@ -103,8 +101,8 @@ class Run:
     def _load(self) -> None:
         """Load the embedder before the first node, so that a person sees what the pause is for; all else meanwhile."""
         self.deps.engine.prepare()
-        if self.evaluator is not None:
-            self.evaluator.prepare()
+        if self.deps.evaluator is not None:
+            self.deps.evaluator.prepare()
         if self.embedder is not None and not self.embedder.ready:
             self.out.put(Started("load", loading(self.embedder.name)))
             self.embedder.load()

@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-_FALLBACK = ("search of the fallback corpus", "searches of the fallback corpus")
+_IN_PLACE = {"web_searches": ("search of the fallback corpus", "searches of the fallback corpus")}
 
 
 def trace_line(event: Event, label: PathLabel = home_path) -> str:
@@ -31,7 +31,9 @@ def trace_line(event: Event, label: PathLabel = home_path) -> str:
     if isinstance(event, Called):
         return f"    {call_line(event.call)}"
     if isinstance(event, Retrieved):
-        return f"    {retrieved_line(event, label)}"
+        passages = joined(_passage(document.metadata, label) for document in event.documents)
+        count = plural(len(event.documents), "passage")
+        return f'    {count} for "{_line(shorten(event.query, 200))}"{f": {passages}" if passages else ""}'
     if isinstance(event, Graded):
         of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
         score = f"{of} {event.score:.2f}" if event.score is not None else ""
@@ -41,18 +43,12 @@ def trace_line(event: Event, label: PathLabel = home_path) -> str:
     return ""
 
 
-def retrieved_line(event: Retrieved, label: PathLabel = home_path) -> str:
-    """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
-    passages = joined(_passage(document.metadata, label) for document in event.documents)
-    count = plural(len(event.documents), "passage")
-    return f'{count} for "{_line(shorten(event.query, 200))}"{f": {passages}" if passages else ""}'
-
-
 def _line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
 def _passage(metadata: Mapping[str, Any], label: PathLabel) -> str:
+    """Its file, the beginning of its id, and its similarity."""
     score = f" {metadata['score']:.2f}" if metadata.get("score") is not None else ""
     location = printable(metadata.get("url") or label(str(metadata.get("source", ""))))
     return f"{location} ({short_id(metadata.get('chunk_id', ''))}){score}"
@@ -104,6 +100,6 @@ def _costs(answer: Answer) -> list[str]:
     if usage.unparsed:
         parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
-        kinds = _KINDS | ({"web_searches": _FALLBACK} if answer.fallback_corpus else {})
+        kinds = _KINDS | (_IN_PLACE if answer.fallback_corpus else {})
         parts.append(joined(plural(count, *kinds[kind]) for kind, count in answer.tries.items()))
     return parts

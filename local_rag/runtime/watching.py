@@ -37,10 +37,11 @@ Linux keeps 16,384: inotify(7), max_queued_events.
 NAMED = 3
 """Files of one kind of change that are named."""
 
+CHANGES = ("st_size", "st_mtime_ns")
 POWER = Path("/sys/class/power_supply")
 _IGNORE_FILES = (".gitignore", ".ragignore")
 
-Roots = Mapping[str, tuple[int, int] | None]
+Roots = Mapping[str, tuple[int, ...] | None]
 """The indexed folders and files: where each lies on which disk, None where it is not there."""
 
 
@@ -49,12 +50,12 @@ class Pending:
     """Files that have changed, and how each looked when it was looked at last."""
 
     quiet: float = QUIET
-    looks: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    looks: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
     first: float = 0.0
     last: float = 0.0
 
     def add(self, paths: Iterable[str]) -> None:
-        looks = {path: look(path) for path in paths}
+        looks = {path: look(path, *CHANGES) for path in paths}
         if looks:
             self.last = time.monotonic()
             self.first = self.first if self.looks else self.last
@@ -67,7 +68,7 @@ class Pending:
             return bool(self.looks)
         if now - self.last < self.quiet:
             return False
-        before, self.looks, self.last = self.looks, {path: look(path) for path in self.looks}, now
+        before, self.looks, self.last = self.looks, {path: look(path, *CHANGES) for path in self.looks}, now
         return before == self.looks
 
 
@@ -140,7 +141,7 @@ class Watching:
 
         try:
             with Index.open(self._settings.index_path) as index:
-                return {root.path: _place(root.path) for root in index.store.roots()}
+                return {root.path: look(root.path, "st_dev", "st_ino") for root in index.store.roots()}
         except LocalRagError as error:
             self._tell(f"waiting: {error}")
             return {}
@@ -181,7 +182,8 @@ class Watching:
         root = next((Path(root) for root in roots if changed.is_relative_to(root)), None)
         if root is None or changed.name in _IGNORE_FILES:
             return root is not None
-        ours = (self._settings.data_folder, self._settings.cache_folder, self._settings.index_path)
+        index = self._settings.index_path
+        ours = [self._settings.data_folder, self._settings.cache_folder, *([index] if isinstance(index, Path) else [])]
         if any(changed.is_relative_to(own) and own.is_relative_to(root) for own in ours):
             return False
         return not any(is_hidden(part, True) for part in changed.relative_to(root).parts)
@@ -222,15 +224,9 @@ def battery(supplies: Path = POWER) -> int | None:
     return min(shares, default=None)
 
 
-def look(path: str) -> tuple[int, int] | None:
+def look(path: str, *what: str) -> tuple[int, ...] | None:
+    """What `stat` says of a path; None where it is not there."""
     with suppress(OSError, ValueError):
         status = Path(path).stat()
-        return status.st_size, status.st_mtime_ns
-    return None
-
-
-def _place(path: str) -> tuple[int, int] | None:
-    with suppress(OSError):
-        status = Path(path).stat()
-        return status.st_dev, status.st_ino
+        return tuple(getattr(status, each) for each in what)
     return None

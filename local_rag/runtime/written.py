@@ -15,13 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from local_rag.core.private_files import make_folder, replace_file
+from local_rag.config.server_index import IndexAddress
+from local_rag.config.settings import full_name
+from local_rag.core.private_files import append_line, make_folder, replace_file
 
 FILE = "written.jsonl"
 Kind = Literal["run", "export", "cases", "bundle"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Written:
     """A file or folder, when it was begun (ISO 8601, UTC), from which index and which others, and of an export which
     files it cites.
@@ -40,21 +42,17 @@ def enter(
     kind: Kind,
     path: Path,
     *,
-    index: Path | None = None,
+    index: IndexAddress | None = None,
     sources: Sequence[str] = (),
     others: Sequence[str] = (),
 ) -> None:
     """Enter what is written from now on. A list that cannot be written is no reason to fail."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    made_of = str(index.resolve()) if index else ""
+    made_of = full_name(index) if index else ""
     entry = Written(kind, str(path.expanduser().absolute()), at, made_of, tuple(sources), tuple(others))
     with suppress(OSError):
         make_folder(data_folder)
-        handle = os.open(data_folder / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, _line(entry))
-        finally:
-            os.close(handle)
+        append_line(data_folder / FILE, json.dumps(asdict(entry)))
 
 
 def written(data_folder: Path) -> list[Written]:
@@ -70,7 +68,7 @@ def forget_deleted(data_folder: Path) -> None:
     if (data_folder / FILE).exists():
         entered = _entered(data_folder)
         there = [one for one in entered if os.path.lexists(one.path) or not Path(one.path).parent.exists()]
-        replace_file(data_folder / FILE, b"".join(map(_line, there)))
+        replace_file(data_folder / FILE, "".join(f"{json.dumps(asdict(each))}\n" for each in there).encode())
 
 
 def _entered(data_folder: Path) -> list[Written]:
@@ -82,7 +80,3 @@ def _entered(data_folder: Path) -> list[Written]:
                 entry = Written(**{name: value for name, value in json.loads(line).items() if name in known})
                 entries[str(entry.path)] = entry  # a later line about the same path counts
     return list(entries.values())
-
-
-def _line(entry: Written) -> bytes:
-    return json.dumps(asdict(entry)).encode("ascii") + b"\n"

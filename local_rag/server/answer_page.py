@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from local_rag import __version__
 from local_rag.core.errors import LocalRagError
 from local_rag.index.store.protocol import Store
+from local_rag.runtime.export import when
 from local_rag.server.answers import file_id_of
 from local_rag.server.documents import located
 from local_rag.server.originals import around, number_of, spot_of
@@ -53,6 +55,8 @@ def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str)
     """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    way = f"{answer.graph}: {' → '.join(answer.path)}" if answer.path else answer.graph
+    made_by = (f"local-rag {__version__}", answer.engine, way, f"{when(at)} UTC" if at else "")
     body = "".join(blocks_html(answer, label, partial(passage_of, workspace)))
     return (
         f'<!doctype html>\n<html lang="{text(answer.language)}">\n<head>\n<meta charset="utf-8">\n'
@@ -61,7 +65,7 @@ def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str)
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{text(' '.join(answer.question.split()))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<h1><bdi>{text(answer.question)}</bdi></h1>\n{body}"
-        f"<footer>{text(_made_by(answer, at))}</footer>\n</body>\n</html>\n"
+        f"<footer>{text(' · '.join(filter(None, made_by)))}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -82,12 +86,3 @@ def passage_of(workspace: Workspace, source: Source) -> Sequence[Node]:
     window = around(documents[spot.number], path, spot.start, spot.end, CONTEXT, CONTEXT)
     more: Node = {"t": "p", "c": [{"t": "text", "s": "…"}]}
     return [*([more] if window.before else []), *window.blocks, *([more] if window.after else [])]
-
-
-def _made_by(answer: Answer, at: str) -> str:
-    """Who answered, how and when."""
-    from local_rag import __version__
-
-    way = f"{answer.graph}: {' → '.join(answer.path)}" if answer.path else answer.graph
-    time = f"{at[:16].replace('T', ' ')} UTC" if at else ""
-    return " · ".join(filter(None, (f"local-rag {__version__}", answer.engine, way, time)))

@@ -102,8 +102,7 @@ PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "u
 def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
-    `start` and `end` are code points of its document, `read` is its text without markup. `also_in` are the other files
-    that hold the same text.
+    `start` and `end` are code points of its document, `read` is its text without markup.
     """
     known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
     url, source = known["url"], known.get("source", "")
@@ -116,7 +115,6 @@ def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, A
         "dense": known.get("score"),
         "sparse": known.get("sparse"),
         "date": local_iso(known.get("date", "")),
-        "also_in": [label(path) for path in known.get("also_in", ())],
     }
 
 

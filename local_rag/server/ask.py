@@ -14,7 +14,6 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.config.settings import Settings
 from local_rag.config.values import EngineName, GraphName
 from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, ModelMissing
@@ -26,7 +25,7 @@ from local_rag.runtime.recording import ended_by
 from local_rag.server.answers import answer_view, event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
-from local_rag.server.errors import ApiError, Refused
+from local_rag.server.errors import ApiError, api_error
 from local_rag.server.jobs import Job, JobEvent, WebConsent
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
@@ -70,7 +69,7 @@ class Consent(Body):
     query: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobView:
     """A job: `position` counts the questions before it, `about` has its question, thread and graph, or its index."""
 
@@ -82,7 +81,7 @@ class JobView:
     about: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnfinishedView:
     """An index whose indexing was cut off by the end of a server, and how far it was: "12 of 40 files"."""
 
@@ -90,7 +89,7 @@ class UnfinishedView:
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobsView:
     """What is at work, and while nothing is indexed what was cut off."""
 
@@ -101,7 +100,7 @@ class JobsView:
 def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
     """The question in the queue; that of a thread is kept there from now on, any other follows these turns.
 
-    Raises what is wrong with it before anything begins: Refused where it is in a thread.
+    Raises what is wrong with it before anything begins.
     """
     check_question(asked.question)
     question = asked.question.encode("utf-8", "replace").decode().strip()
@@ -114,7 +113,9 @@ def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn
         return _queued(asked, workspace, caller, {"question": question, "thread": thread}, waiting)
     except LocalRagError as error:
         workspace.history.end(waiting, **(ended_by(error) | {"state": "refused"}))
-        raise Refused(error, thread) from error
+        refused = api_error(error)
+        refused.thread = thread
+        raise refused from error
 
 
 def _queued(
@@ -125,12 +126,19 @@ def _queued(
     waiting: str = "",
     turns: Sequence[Turn] = (),
 ) -> Job:
-    """A job of it; `waiting` is its ID in the history until it begins."""
+    """A job of it; `waiting` is its ID in the history until it begins. Raises ApiError for a model that is missing."""
+    from local_rag.runtime.engine_choice import check_named
+
     settings = _settings(workspace, asked, caller)
     index = asked.index if isinstance(asked.index, str) else None
-    chosen = [file_of(workspace, identity, index)[1] for identity in asked.files]
+    chosen = [file_of(identity, workspace, index)[1] for identity in asked.files]
     narrowing = replace(asked.narrowing, within=(*asked.within, *chosen))
-    _check_model(workspace.settings_of(asked.index, **settings), asked.model)
+    in_force = workspace.settings_of(asked.index, **settings)
+    if asked.model:
+        try:
+            check_named(in_force)
+        except ModelMissing as error:
+            raise ApiError(400, "model_missing", str(error), error.hint) from error
     about["graph"] = asked.graph or workspace.settings.values.graph
 
     def end(**how: Any) -> None:
@@ -236,14 +244,3 @@ def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any
     web = None if wanted == configured else "ask" if wanted else "off"
     given = {"engine": asked.engine, "model": asked.model or None, "web__enabled": web}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _check_model(settings: Settings, model: str | None) -> None:
-    """Raises ApiError (400) for a model that a client names and that is not there; UsageError, ServerDown, NotLocal."""
-    from local_rag.runtime.engine_choice import check_named
-
-    if model:
-        try:
-            check_named(settings)
-        except ModelMissing as error:
-            raise ApiError(400, "model_missing", str(error), error.hint) from error

@@ -61,7 +61,7 @@ Caller = Literal["cookie", "key"]
 """Who asks: a page, by the cookie of its browser, or a program, by the key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """What bounds one server. Seconds, bytes, and counts of what is under way at the same time.
 

@@ -7,19 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.core.errors import FileSkipped, LocalRagError
-from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote, Rectangle
+from local_rag.core.errors import FileSkipped, LocalRagError, NotFound
+from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
-from local_rag.server.errors import NotFound
 from local_rag.server.listings import FileListing, FileView, safe_line
-from local_rag.server.originals import Segment, Window, around, number_of, original_of, original_or_why, part, spot_of
+from local_rag.server.originals import Window, around, number_of, original_of, original_or_why, part, spot_of
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.markup import closed
@@ -54,7 +53,7 @@ class Draft(Body):
     text: str = Field(max_length=LONGEST_DRAFT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileList:
     """Of `total` files those that match, `matching` in all; `cursor` asks for the next, None after the last."""
 
@@ -101,20 +100,21 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
     raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
 
 
-def file_of(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:
+def file_of(id: str, workspace: Here, index: str | None = None) -> tuple[FileListing, str]:
     """The listing and the path of a file. Raises NotFound, also for a root."""
-    listing, path = located(workspace, identity, index)
+    listing, path = located(workspace, id, index)
     if path not in listing.files:
         raise NotFound("this is a folder, not a file")
     return listing, path
 
 
+Located = Annotated[tuple[FileListing, str], Depends(file_of)]
+
+
 @router.get("/api/documents/{id}/text")
-def text(
-    id: str, document: Number, workspace: Here, start: Number = 0, end: Number = LONGEST_TEXT, index: str | None = None
-) -> Window:
+def text(file: Located, document: Number, start: Number = 0, end: Number = LONGEST_TEXT) -> Window:
     """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
-    listing, path = file_of(workspace, id, index)
+    listing, path = file
     documents = listing.read(Store.documents, path)
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
@@ -128,21 +128,19 @@ def read(draft: Draft) -> dict[str, Sequence[Node]]:
 
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
-def page(id: str, page: int, workspace: Here, index: str | None = None) -> Response:
+def page(page: int, file: Located, workspace: Here) -> Response:
     """A page of a PDF, counted from 1, or an image, as PNG."""
-    listing, path = file_of(workspace, id, index)
-    original = original_of(listing, path)
-    if not (_has_pages(path) and 0 < page <= MOST):
+    original = original_of(*file)
+    if not (_has_pages(file[1]) and 0 < page <= MOST):
         raise NotFound("only pages of PDFs and images are drawn")
     picture = workspace.pages.picture(original.path, page)
     return Response(picture.png, media_type="image/png")
 
 
 @router.get("/api/documents/{id}/original", response_class=Response)
-def original(id: str, workspace: Here, index: str | None = None) -> Response:
+def original(located: Located) -> Response:
     """The file itself: a PDF or a text to be shown, anything else to be saved."""
-    listing, path = file_of(workspace, id, index)
-    file = original_of(listing, path)
+    file = original_of(*located)
     name, kind = file.path.name, file.opens_as
     if kind == "text":
         headers = file_headers(name, inline=True, policy=ORIGINAL_POLICY)
@@ -152,22 +150,12 @@ def original(id: str, workspace: Here, index: str | None = None) -> Response:
     return file_response(file.path, "application/octet-stream", file_headers(name, policy=ORIGINAL_POLICY))
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The size of the picture of a page in pixels."""
+@dataclass(frozen=True)
+class QuotePlace(Window):
+    """A quote in its document, marked in the text around it.
 
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class QuotePlace:
-    """A quote in its document.
-
-    `segments` are the stored text around it, `blocks` the same as it is read; `before` and `after` are the code points
-    where that begins and ends, None where the document does. Of a PDF or an image `image` is the picture of
-    the page, of `pages`, and `rectangles` are where the quote stands on it (left, top, width, height as shares of the
-    page), empty unless that is certain. `placed`: something is marked. `changed`: the file is another than when it was
+    Of a PDF or an image `image` is the picture of the page, its size, how many pages there are, and where the quote
+    stands on it, if that is certain. `placed`: something is marked. `changed`: the file is another than when it was
     indexed. `why` says in sentences what is missing.
     """
 
@@ -178,13 +166,7 @@ class QuotePlace:
     document: int | None
     documents: int
     page: int | None
-    pages: int | None
-    segments: Sequence[Segment]
-    blocks: Sequence[Node]
-    before: int | None
-    after: int | None
-    image: Picture | None
-    rectangles: Sequence[Rectangle]
+    image: PlacedQuote | None
     placed: bool
     changed: bool
     original: Opens
@@ -194,8 +176,8 @@ class QuotePlace:
 @router.get("/api/documents/{id}/place", dependencies=HEAVY)
 def place(
     id: str,
+    located: Located,
     workspace: Here,
-    index: str | None = None,
     document: Annotated[int | None, Query(ge=0, le=MOST)] = None,
     page: Annotated[int | None, Query(ge=1, le=MOST)] = None,
     chunk_id: Annotated[str, Query(max_length=500)] = "",
@@ -207,7 +189,7 @@ def place(
 
     In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
     """
-    listing, path = file_of(workspace, id, index)
+    listing, path = located
     documents = listing.read(Store.documents, path)
     number = number_of(listing, documents, chunk_id) if document is None else document
     spot = spot_of(documents, number, page, start, end, quote)
@@ -215,7 +197,7 @@ def place(
     has_pages = _has_pages(path)
     if spot is None and not (has_pages and page):
         raise NotFound("this file has no such page or part in the index")
-    stored = documents[spot.number] if spot else StoredDocument(0, 0, page, "", "", "", "")
+    stored = documents[spot.number] if spot else StoredDocument("", page=page)
     first, last = (spot.start, spot.end) if spot else (0, 0)
     on_page, undrawn = None, ""
     if has_pages and file and stored.page is not None:
@@ -223,12 +205,14 @@ def place(
             on_page = workspace.pages.placed(file.path, stored, first, last)
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
-    rectangles = on_page.rectangles if on_page else ()
     window = around(stored, path, first, last)
     changed = bool(file and file.changed)
     as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
     unplaced = _unplaced(quote, start < end, first < last, on_page)
     return QuotePlace(
+        window.blocks,
+        window.before,
+        window.after,
         file_id=id,
         label=safe_line(listing.label(path)),
         title=safe_line(stored.title),
@@ -236,14 +220,8 @@ def place(
         document=spot.number if spot else None,
         documents=len(documents),
         page=stored.page,
-        pages=on_page.pages if on_page else None,
-        segments=window.segments,
-        blocks=window.blocks,
-        before=window.before,
-        after=window.after,
-        image=Picture(on_page.width, on_page.height) if on_page else None,
-        rectangles=rectangles,
-        placed=bool(rectangles) if on_page else first < last,
+        image=on_page,
+        placed=bool(on_page.rectangles) if on_page else first < last,
         changed=changed,
         original=file.opens_as if file else "",
         why=" ".join(filter(None, (as_today, missing, undrawn, unplaced))),

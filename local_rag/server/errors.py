@@ -42,6 +42,7 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
     errors.IndexMismatch: ("index_mismatch", 409),
     errors.IndexMissing: ("index_missing", 404),
     errors.ConfigError: ("config", 500),
+    errors.NotFound: ("not_found", 404),
     errors.UsageError: ("usage", 400),
     LocalRagError: ("error", 500),
 }
@@ -55,11 +56,14 @@ _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 WIDER = f"widen or empty one of: {', '.join(f'{each.label} ({name})' for name, each in CONDITIONS.items())}"
 """What to do where no document is left: there is no command line."""
 
-INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
-
 
 class ApiError(LocalRagError):
-    """An error with a code and a status of its own, and maybe headers and the parameter that is wrong."""
+    """An error with a code and a status of its own, and maybe headers and the parameter that is wrong.
+
+    `thread` is that of a question which cannot be asked, and is kept there with the reason.
+    """
+
+    thread = ""
 
     def __init__(
         self,
@@ -74,22 +78,6 @@ class ApiError(LocalRagError):
         self.status, self.code, self.headers, self.param = status, code, headers, param
 
 
-class Refused(ApiError):
-    """A question that cannot be asked, and the thread in which it is kept with the reason."""
-
-    def __init__(self, error: LocalRagError, thread: str) -> None:
-        said = api_error(error)
-        super().__init__(said.status, said.code, str(said), said.hint, said.headers)
-        self.thread = thread
-
-
-class NotFound(ApiError):
-    """What was named is not there."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(404, "not_found", message, hint)
-
-
 def api_error(error: Exception) -> ApiError:
     """An error with its code and status; one that is none of ours says nothing but that it happened."""
     if isinstance(error, ApiError):
@@ -98,13 +86,13 @@ def api_error(error: Exception) -> ApiError:
         if isinstance(error, kind):
             hint = WIDER if isinstance(error, NothingLeft) else error.hint
             return ApiError(status, code, *for_page(str(error), hint))
-    return ApiError(500, *INTERNAL)
+    return ApiError(500, "internal", "the server met an error that it does not know; its terminal says where")
 
 
 def error_object(error: Exception) -> dict[str, str]:
     """{"code", "message", "hint"} of an error, and the thread of a question that was refused."""
     said = api_error(error)
-    of_thread = {"thread": said.thread} if isinstance(said, Refused) else {}
+    of_thread = {"thread": said.thread} if said.thread else {}
     return {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint), **of_thread}
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import IndexMissing
+from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
@@ -22,7 +22,7 @@ from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Job, JobEvent
@@ -61,7 +61,7 @@ FIXES = (
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SkippedView:
     """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
 
@@ -71,7 +71,7 @@ class SkippedView:
     partly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RootView:
     """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
 
@@ -88,7 +88,7 @@ class RootView:
     not_read: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllowedRoot:
     """A folder below which the page may index."""
 
@@ -96,25 +96,15 @@ class AllowedRoot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class WatchView:
-    """What `serve --watch` does for an index, and what it changed last, each in a line.
-
-    `changed_at` is when that was, in ISO 8601; both are empty where nothing has changed since the server started.
-    """
-
-    state: str
-    changed: str
-    changed_at: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexView:
     """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
 
     Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `changed` files are not on the disk as they were indexed. `watching` is null where nobody watches it.
+    `changed` files are not on the disk as they were indexed. `watching` says what `serve --watch` does for it
+    (`state`), what that changed last, each in a line, and when in ISO 8601 (`changed`, `changed_at`; empty where
+    nothing has changed since the server started); null without --watch.
     """
 
     index: str
@@ -135,11 +125,13 @@ class IndexView:
     changed: int = 0
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
-    watching: WatchView | None = None
+    watching: dict[str, str] | None = None
 
 
 _SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
 """What an index view has of the status as it is."""
+WATCHED = ("state", "changed", "changed_at")
+"""And of who watches it."""
 
 
 class Sync(Body):
@@ -150,15 +142,12 @@ class Sync(Body):
 
 
 class Add(Below):
-    """A folder to index; `name` names an index that is made for it, or is there."""
+    """A folder to index; `name` names an index that is made for it, or is there.
+
+    The root "sample" is the handbook that ships with local-rag, as the index "demo".
+    """
 
     name: str = Field("", max_length=60, pattern=r"^([\w-][\w.-]*)?$")
-    stream: bool = True
-
-
-class Sample(Body):
-    """The handbook that ships with local-rag."""
-
     stream: bool = True
 
 
@@ -209,9 +198,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
         roots=_roots(listing, command_of(settings), kinds),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
-        watching=WatchView(safe_line(watched.state), safe_line(watched.changed), watched.changed_at)
-        if watched
-        else None,
+        watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
     )
 
 
@@ -324,17 +311,11 @@ async def add(request: Add, workspace: Here, caller: Asking) -> Any:
     """Index a folder."""
 
     def begin() -> Job:
+        if request.root == "sample":
+            return synced(workspace, caller, SAMPLE, sample=True)
         return synced(workspace, caller, request.name or request.index, [allowed_folder(workspace, request, caller)])
 
     return await job_response(begin, workspace.limits, stream=request.stream)
-
-
-@router.post("/api/index/sample")
-async def sample(request: Sample, workspace: Here, caller: Asking) -> Any:
-    """Index the handbook that ships with local-rag, as the index "demo"."""
-    return await job_response(
-        lambda: synced(workspace, caller, SAMPLE, sample=True), workspace.limits, stream=request.stream
-    )
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
@@ -370,7 +351,7 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
 @router.post("/api/index/forget")
 def forget(request: Forget, workspace: Here) -> dict[str, Any]:
     """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them."""
-    from local_rag.diagnostics.kept import about, kept
+    from local_rag.diagnostics.kept import what_quotes
     from local_rag.runtime.opening import open_index
 
     settings = workspace.settings_of(request.index)
@@ -385,8 +366,5 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
         removed = opened.remove([name if is_url(name) else Path(name) for name in names], missing_ok=True)
     delete_copies(settings, names)
     workspace.pages.forget()
-    notes = []
-    if quoting := about(kept(settings), removed):
-        still = plural(len(quoting), "chat, run or report", "chats, runs and reports")
-        notes = [f"{still} may still quote what has left the index: local-rag kept   lists and deletes them"]
+    notes = what_quotes(settings, removed) if removed else []
     return {"removed": len(removed), "kept_out": [safe_line(pattern) for pattern in patterns], "notes": notes}

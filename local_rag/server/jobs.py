@@ -13,18 +13,18 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel, current, scope
 from local_rag.core.documents import SyncReport
-from local_rag.core.errors import DeadlineExceeded, Stopped
+from local_rag.core.errors import DeadlineExceeded, NotFound, Stopped
 from local_rag.core.events import WebQuery
 from local_rag.index.path_labels import PathLabel
 from local_rag.server.auth import Caller
-from local_rag.server.errors import ApiError, NotFound, error_object, log_unknown
+from local_rag.server.errors import ApiError, error_object, log_unknown
 
 KEPT = 32
 """Jobs that are remembered once they have ended."""
@@ -206,18 +206,17 @@ class Jobs:
 
     def index(self, job: Job) -> Job:
         """Begin to write to an index. Raises ApiError (409) while another job does."""
-        self._begin_writing()
+        held = ExitStack()
+        held.enter_context(self.writing())
 
         def work() -> None:
-            try:
+            with held:
                 job.run()
-            finally:
-                self._writing.release()
 
         try:
             threading.Thread(target=work, name="local-rag-index", daemon=True).start()
         except RuntimeError:  # there are too many threads
-            self._writing.release()
+            held.close()
             raise
         self._keep(job)
         return job
@@ -225,7 +224,8 @@ class Jobs:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Write to an index in the block, while no job does. Raises ApiError (409) where one does."""
-        self._begin_writing()
+        if not self._writing.acquire(blocking=False):
+            raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
         try:
             yield
         finally:
@@ -265,10 +265,6 @@ class Jobs:
             job.stop()
         if self._writing.acquire(timeout=PATIENCE):
             self._writing.release()
-
-    def _begin_writing(self) -> None:
-        if not self._writing.acquire(blocking=False):
-            raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
 
     def _keep(self, job: Job) -> None:
         with self._lock:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.protocol import Store
@@ -25,7 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileView:
     """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
 
@@ -56,24 +57,24 @@ class FileListing:
     What a page of a list does not show is computed when it is asked for, and kept until the next commit.
     """
 
-    folder: Path
+    index: IndexAddress
     generation: str
     files: Mapping[str, FileName]
     roots: tuple[Root, ...]
     label: PathLabels
 
     @classmethod
-    def of(cls, folder: Path) -> FileListing:
+    def of(cls, address: IndexAddress) -> FileListing:
         """A commit meanwhile is of a later generation, so the listing is not taken for its."""
-        with Index.open(folder) as index:
+        with Index.open(address) as index:
             generation, roots = index.generation(), tuple(index.store.roots())
             files = sorted(index.store.file_names(), key=lambda file: file.path.casefold())
         label = PathLabels(root.path for root in roots)
-        return cls(folder, generation, {file.path: file for file in files}, roots, label)
+        return cls(address, generation, {file.path: file for file in files}, roots, label)
 
     def read(self, verb: Callable[Concatenate[Store, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """What a verb of the store says of the index as it is now. Raises as `Index.open` does."""
-        with Index.open(self.folder) as index:
+        with Index.open(self.index) as index:
             return verb(index.store, *arguments, **options)
 
     @cached_property
@@ -85,13 +86,17 @@ class FileListing:
     def counts(self) -> Mapping[str, int]:
         """How many files lie below each root and below no other in between, by the path of the root."""
         roots = {root.path for root in self.roots}
-        of_folder = cache(lambda folder: next((above for above in _upwards(folder) if above in roots), ""))
+
+        @cache
+        def of_folder(folder: str) -> str:
+            return next((above for above in map(str, (Path(folder), *Path(folder).parents)) if above in roots), "")
+
         return Counter(path if path in roots else of_folder(os.path.split(path)[0]) for path in self.files)
 
     @cached_property
     def status(self) -> IndexStatus:
         """That of the index, with its summary."""
-        return Index.inspect(self.folder, outlined=True)
+        return Index.inspect(self.index, outlined=True)
 
     @cached_property
     def _texts(self) -> Sequence[str]:
@@ -115,28 +120,24 @@ class FileListing:
 
 
 class FileListings:
-    """The listing of every index folder that was looked into. Serves several threads."""
+    """The listing of every index that was looked into. Serves several threads."""
 
     def __init__(self) -> None:
-        self._listings: dict[Path, FileListing] = {}
+        self._listings: dict[IndexAddress, FileListing] = {}
         self._lock = threading.Lock()
 
-    def of(self, folder: Path) -> FileListing:
-        """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
+    def of(self, index: IndexAddress) -> FileListing:
+        """That of an index as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
         with self._lock:
-            known = self._listings.get(folder)
+            known = self._listings.get(index)
             if known is None or known.read(Store.generation) != known.generation:
-                known = self._listings[folder] = FileListing.of(folder)
+                known = self._listings[index] = FileListing.of(index)
             return known
 
 
 def safe_line(text: str) -> str:
     """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
     return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    yield from map(str, (Path(folder), *Path(folder).parents))
 
 
 def _view(file: IndexedFile, label: PathLabels) -> FileView:

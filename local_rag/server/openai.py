@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from local_rag.config.values import GraphName
 from local_rag.core.address import LOOPBACK
 from local_rag.core.errors import Stopped
-from local_rag.core.protocols import Turn
+from local_rag.runtime.export import turns_of
 from local_rag.runtime.opening import check_question
 from local_rag.server.ask import Ask, enter
 from local_rag.server.completions import Completion, Reply, completion_of, reasoning
@@ -36,9 +36,6 @@ OWN = "local-rag"
 IGNORED = "system and developer messages are ignored: what an answer may say is fixed by the files"
 LOOK = 0.5
 """Seconds between two looks whether a client that waits for a whole answer is still there."""
-SOURCES = "\n\n- ["
-"""How the list of sources begins, which is no part of the answer when it comes back as a turn."""
-
 LONGEST_TITLE = 60
 """Characters."""
 
@@ -201,22 +198,13 @@ def asked(
         return
     check_question(question)
     given = Ask(question=question, index=index, graph=graph, thread=chat.thread)
-    job = enter(given, workspace, "key", turns_of(chat.messages[: numbers[-1]]))
+    said = [(each.role == "user", each.content) for each in chat.messages if each.role in ("user", "assistant")]
+    turns = turns_of(said)[: len(numbers) - 1]
+    job = enter(given, workspace, "key", turns)
     try:
         yield Asked(chat, job, page, index, listed)
     finally:
         job.stop()  # the client may have left
-
-
-def turns_of(messages: Sequence[Message]) -> list[Turn]:
-    """What was asked before, each with its answer, without the sources in its text."""
-    turns: list[Turn] = []
-    for message in messages:
-        if message.role == "user":
-            turns.append(Turn(message.content, ""))
-        elif message.role == "assistant" and turns:
-            turns[-1] = replace(turns[-1], answer=message.content.partition(SOURCES)[0])
-    return turns
 
 
 @router.post("/v1/chat/completions")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.core.documents import ReadLine
-from local_rag.core.errors import reason_of
+from local_rag.core.errors import NotFound, reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, TEXTS
 from local_rag.index.parse.parser import Parser
@@ -21,9 +21,9 @@ from local_rag.index.parse.prose import load_code, load_text
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing
-from local_rag.text.display import for_terminal, is_page, is_url
+from local_rag.text.display import is_page, is_url
 from local_rag.text.encoding import decode
 from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
 """Bytes of a text that a browser shows by itself; a longer one is saved."""
-
-GONE = "this file has just left the index"
-OUTSIDE = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
 
 SECONDS = 20.0
 """That the drawing of a page may take; then the worker is ended."""
@@ -50,7 +47,7 @@ NEAR = 500
 """Code points within which the text is rather cut at the end of a line or a word."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Original:
     """A file by its real path, and whether its content is another than when it was indexed."""
 
@@ -79,7 +76,7 @@ def original_of(listing: FileListing, path: str) -> Original:
     """
     row = listing.read(Store.file, path)
     if row is None:
-        raise NotFound(GONE)
+        raise NotFound("this file has just left the index")
     if is_url(row.path):
         what = "a page of the web" if is_page(row.path) else "a document that a program added"
         raise ApiError(404, "no_original", f"this is {what}: only its text is stored")
@@ -90,7 +87,8 @@ def original_of(listing: FileListing, path: str) -> Original:
         real = Path(row.path).resolve(strict=True)
         # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
         if not any(real.is_relative_to(root.path) for root in listing.roots):
-            raise ApiError(403, "outside", OUTSIDE)
+            why = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
+            raise ApiError(403, "outside", why)
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ApiError(404, "no_original", "there is no regular file any more under this name")
@@ -173,22 +171,13 @@ class Spot(NamedTuple):
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Text of a document; `mark`: it is the quote."""
-
-    text: str
-    mark: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
-    """A part of a document: where it begins and ends, None where the document does, too.
+    """A part of a document as it is read, a tree like that of an answer.
 
-    `segments` are its text as it is stored, `blocks` the same as it is read, a tree like that of an answer.
+    `before` and `after` are where it begins and ends in the stored text, None where the document does, too.
     """
 
-    segments: tuple[Segment, ...]
     blocks: Sequence[Node]
     before: int | None
     after: int | None
@@ -246,11 +235,5 @@ def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)
     kind = "code" if loader is load_code else "text" if loader is load_text else suffix
-    start, end = max(0, start), min(len(text), end)
-    whole = rendered(text, kind, document.headings, start, end, [mark])
-    first, last = max(whole.start, min(mark[0], whole.end)), min(whole.end, max(mark[1], whole.start))
-    if mark[0] == mark[1]:
-        first = last = whole.start
-    parts = ((text[whole.start : first], False), (text[first:last], True), (text[last : whole.end], False))
-    segments = tuple(Segment(for_terminal(part), mark) for part, mark in parts if part)
-    return Window(segments, whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)
+    whole = rendered(text, kind, document.heading_starts, max(0, start), min(len(text), end), [mark])
+    return Window(whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)

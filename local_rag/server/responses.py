@@ -14,12 +14,11 @@ from pydantic import BaseModel, ConfigDict
 
 from local_rag.config.values import Names
 from local_rag.core.documents import CONDITIONS, Narrowing
-from local_rag.core.errors import reason_of
+from local_rag.core.errors import NotFound, reason_of
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.sync.read import open_regular
 from local_rag.server.answers import short
 from local_rag.server.auth import Limits
-from local_rag.server.errors import NotFound
 from local_rag.server.jobs import Job
 from local_rag.text.display import printable
 

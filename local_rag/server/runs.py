@@ -15,12 +15,9 @@ from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.runtime.history import LONGEST
 from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunSummary
-from local_rag.server.answers import answer_view, id_of
-from local_rag.server.errors import NotFound
+from local_rag.server.answers import answer_view, passage_view
 from local_rag.server.responses import Body
-from local_rag.server.workspace import Here, Workspace
-from local_rag.text.display import is_url
-from local_rag.text.markup import unmarked
+from local_rag.server.workspace import Here
 
 RUN_ID = r"^[2-9a-z]{4}$"
 """The ID of a run, whole, or `last`."""
@@ -63,7 +60,7 @@ class IntoCases(Body):
     index: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunList:
     """Runs, the last one first. `next` is the cursor of those that follow, None behind the last.
 
@@ -99,7 +96,7 @@ def runs(
 @router.get("/api/runs/{run}")
 def run(run: RunId, workspace: Here) -> dict[str, Any]:
     """A run with the way to its answer: `steps` with what happened in each, `passages` with their texts of today."""
-    kept = _kept(workspace, run)
+    kept = workspace.history.run(run)
     passages, then = RunPassages.of(kept), kept.conditions
     return {
         "run": kept.summary(),
@@ -134,16 +131,10 @@ def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
 
 def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
     """A passage by its line of the record, with its text of today, or why there is none."""
+    from langchain_core.documents import Document
+
     text, why = passages.text(passage)
-    url, source = str(passage.get("url") or ""), str(passage["source"])
-    return {
-        **passage,
-        "file_id": id_of(source, passage["origin"], passage.get("fallback_corpus", "")),
-        "label": url if is_url(url) else passages.label(source),
-        "text": text or "",
-        "read": unmarked(text or ""),
-        "why": why,
-    }
+    return passage_view(Document(text or "", metadata=passage), passages.label) | {"why": why}
 
 
 @router.post("/api/runs/{run}/case")
@@ -159,7 +150,7 @@ def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
         raise UsageError("say what a right answer is: answers, right or unanswerable")
     case, file = keep_case(
         workspace.settings,
-        _kept(workspace, run),
+        workspace.history.run(run),
         _case_file(workspace.settings, request.cases),
         answers=answers,
         unanswerable=request.unanswerable,
@@ -203,14 +194,6 @@ def take_back(run: RunId, workspace: Here) -> dict[str, Sequence[str]]:
     had = workspace.history.judgement(run)
     workspace.history.delete(judgements=[run])
     return {"deleted": [run] if had else []}
-
-
-def _kept(workspace: Workspace, run: str) -> KeptRun:
-    """A run by its ID. Raises NotFound."""
-    try:
-        return workspace.history.run(run)
-    except UsageError as error:
-        raise NotFound(str(error), "GET /api/runs lists them") from error
 
 
 def _case_file(settings: Settings, name: str) -> Path:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from local_rag.config.values import GraphName
 from local_rag.core.documents import CONDITIONS
@@ -18,7 +17,6 @@ from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.models import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
-from local_rag.server.originals import Segment
 from local_rag.server.responses import Narrowed
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
@@ -44,7 +42,8 @@ class Search(Narrowed):
 def search(request: Search, workspace: Here) -> dict[str, Any]:
     """The `passages` that fit a query, best first; `notes` say what a search does not see.
 
-    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked.
+    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked. `also_in`
+    are the other files that hold the same text.
     """
     from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question
@@ -59,21 +58,26 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         passages = found(
             index.search(query.text, request.k, within=narrowing, mode=request.mode), request.mode, narrowing
         )
-        label = index.path_labels()
+        also_in, label = index.also_in(passages, narrowing), index.path_labels()
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)
-    views = [passage_view(each, label) | {"segments": _cut(unmarked(each.page_content), stems)} for each in passages]
+    views = [
+        passage_view(each, label)
+        | {"segments": _cut(unmarked(each.page_content), stems)}
+        | {"also_in": [label(path) for path in also_in[each.metadata["chunk_id"]]]}
+        for each in passages
+    ]
     return {"passages": views, "notes": notes}
 
 
-def _cut(text: str, stems: Sequence[str]) -> list[Segment]:
+def _cut(text: str, stems: Sequence[str]) -> list[dict[str, Any]]:
     """A text with the words of these stems marked."""
-    segments, last = list[Segment](), 0
+    segments, last = list[dict[str, Any]](), 0
     for word in WORD.finditer(text):
         if stem(fold(word.group())) in stems:
-            segments += (Segment(text[last : word.start()]), Segment(word.group(), mark=True))
+            segments += ({"text": text[last : word.start()], "mark": False}, {"text": word.group(), "mark": True})
             last = word.end()
-    return [segment for segment in (*segments, Segment(text[last:])) if segment.text]
+    return [segment for segment in (*segments, {"text": text[last:], "mark": False}) if segment["text"]]
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
@@ -86,24 +90,17 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
         return opened.enter_context(open_indexes(workspace.settings_of(name)))
 
 
-@dataclass(frozen=True, slots=True)
-class GraphChoice:
-    """A graph, and in a line what it does."""
-
-    name: str
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choices:
     """What a question can set, and what holds where it does not.
 
-    `conditions` are the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names
-    the models that write answers, "" where these are quotes; `without` says why, `hint` what helps.
+    `graphs` says of each what it does; `conditions` are the fields that narrow it: each one's name, label, and an
+    example of what is typed. `writer` names the models that write answers, "" where these are quotes; `without` says
+    why, `hint` what helps.
     """
 
     indexes: Sequence[str]
-    graphs: Sequence[GraphChoice]
+    graphs: Mapping[str, str]
     models: Sequence[str]
     web: Sequence[str]
     conditions: Sequence[dict[str, str]]
@@ -127,7 +124,7 @@ def choices(workspace: Here) -> Choices:
     )
     return Choices(
         indexes=workspace.indexes(),
-        graphs=[GraphChoice(name, about) for name, about in OF_GRAPHS.items()],
+        graphs=OF_GRAPHS,
         models=there,
         web=("off", "ask"),
         conditions=[{"name": name, "label": of.label, "example": of.example} for name, of in CONDITIONS.items()],
@@ -145,11 +142,7 @@ def choices(workspace: Here) -> Choices:
     )
 
 
-EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
-"""An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeView:
     """A node, what people call it, and what it does."""
 
@@ -158,14 +151,17 @@ class NodeView:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphView:
-    """A graph and what it does; its nodes stand from the question to the answer."""
+    """A graph and what it does; its nodes stand from the question to the answer.
+
+    An edge has the IDs of its nodes (`source`, `target`), `label`, when it is taken, and whether it is `conditional`.
+    """
 
     name: str
     about: str
     nodes: Sequence[NodeView]
-    edges: Sequence[EdgeView]
+    edges: Sequence[Any]
 
 
 @router.get("/api/graphs/{name}")
@@ -176,10 +172,7 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
     nodes, edges = column(name, Options.of(workspace.settings.values))
     views = [NodeView(node, *words_of(node)) for node in nodes]
-    arrows: list[EdgeView] = [
-        {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
-    ]
-    return GraphView(name, OF_GRAPHS[name], views, arrows)
+    return GraphView(name, OF_GRAPHS[name], views, edges)
 
 
 @router.get("/api/doctor", dependencies=HEAVY)

@@ -50,7 +50,9 @@ def _bound(port: int) -> list[socket.socket]:
     bound: list[socket.socket] = []
     for host in LOOPBACK:
         try:
-            bound.append(_bind(host, bound[0].getsockname()[1] if bound else port))
+            where = host, bound[0].getsockname()[1] if bound else port
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            bound.append(socket.create_server(where, family=family, backlog=128))
         except OSError as error:
             taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
             if bound and not taken:
@@ -61,25 +63,6 @@ def _bound(port: int) -> list[socket.socket]:
                 raise UsageError(f"{host} cannot be listened at: {reason_of(error)}", hint="local-rag serve") from error
             return []
     return bound
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if sys.platform == "win32":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((host, port))
-        listener.listen(128)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def address(data_folder: Path, port: int) -> str:

@@ -15,14 +15,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.errors import LocalRagError, NotFound, UsageError
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
-from local_rag.runtime.kept import AnsweredTurn, thread_name
+from local_rag.runtime.kept import AnsweredTurn, Thread, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
-from local_rag.server.errors import ApiError, NotFound, error_object, for_page
+from local_rag.server.errors import ApiError, error_object, for_page
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.workspace import Here, Workspace
 
@@ -41,18 +41,14 @@ class Rename(OfThread):
     to: str = Field(max_length=200)
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadView:
-    """A chat in a list. `at` is when its last question was asked; `unanswered`: there is no answer to it."""
+@dataclass(frozen=True)
+class ThreadView(Thread):
+    """A chat in a list; `unanswered`: there is no answer to its last question."""
 
-    name: str
-    turns: int
-    first: str
-    at: str
     unanswered: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Running:
     """The job of a question that is not answered yet."""
 
@@ -60,7 +56,7 @@ class Running:
     question: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ended:
     """A question without an answer: `stopped`, `failed`, `refused`, or `cut off` by the end of the server.
 
@@ -74,7 +70,7 @@ class Ended:
     draft: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ThreadTurns:
     """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait."""
 
@@ -90,14 +86,14 @@ def threads(workspace: Here) -> dict[str, list[ThreadView]]:
     ended = _ended(workspace)
     listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
     last = {name: questions[-1].at for name, questions in ended.items()}
-    views = [ThreadView(each.name, each.turns, each.first, each.at, each.at == last.get(each.name)) for each in listed]
+    views = [ThreadView(**vars(each), unanswered=each.at == last.get(each.name)) for each in listed]
     return {"threads": views}
 
 
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     """A thread with its answers, the questions that ended without one, and those that run or wait."""
-    name = _named(workspace, thread)
+    name = workspace.history.thread(thread).name
     running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
     turns = workspace.history.turns(name)
     labels = _labels(turns)
@@ -152,7 +148,7 @@ def export(
     format: Literal["md", "html"] = "md",
 ) -> Response:
     """A thread as Markdown; or one of its answers, as that or as one HTML file with its quotes in their passages."""
-    name = _named(workspace, thread)
+    name = workspace.history.thread(thread).name
     turns = workspace.history.turns(name)
     if (turn or 1) > len(turns):
         raise NotFound(f"the thread {name!r} has no turn {turn or 1}")
@@ -166,16 +162,8 @@ def export(
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _named(workspace: Workspace, thread: str) -> str:
-    """The name of a thread as it is stored. Raises NotFound."""
-    try:
-        return workspace.history.thread(thread).name
-    except UsageError as error:
-        raise NotFound(str(error), error.hint) from error
-
-
 def _idle(workspace: Workspace, thread: str) -> str:
     """The stored name of a thread whose questions are all answered. Raises NotFound, ApiError."""
     if workspace.jobs.in_thread(thread):
         raise ApiError(409, "conflict", "a question of this thread is not answered yet", "stop it first")
-    return _named(workspace, thread)
+    return workspace.history.thread(thread).name

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
+from local_rag.config.server_index import IndexAddress
 from local_rag.config.settings import Settings
-from local_rag.core.errors import ConfigError, Stopped, UsageError
+from local_rag.core.errors import ConfigError, NotFound, Stopped, UsageError
 from local_rag.runtime.history import History
 from local_rag.runtime.open_rags import OpenRags
 from local_rag.runtime.opening import indexes_of
 from local_rag.server.auth import Access, Limits
-from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.errors import ApiError
 from local_rag.server.jobs import Jobs
 from local_rag.server.listings import FileListings
 from local_rag.server.originals import PagePictures
@@ -50,7 +51,7 @@ class Workspace:
         self.jobs, self.files, self.pages = Jobs(self.limits.waiting), FileListings(), PagePictures()
         self.unfinished = Unfinished(settings.data_folder)
         self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self.watched: dict[Path, Watching] = {}
+        self.watched: dict[IndexAddress, Watching] = {}
         self.closing = threading.Event()
         self.rags = OpenRags()
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0

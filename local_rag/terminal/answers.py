@@ -123,7 +123,10 @@ def _quotes(block: Quotes, _: Quoted) -> Iterator[RenderableType]:
     table, last = PlainTable(gap=1), None
     for source in block.sources:
         number = source.citation.number
-        table.add_row(*(("", _quote(source)) if number == last else (f"[{number}]", source_text(source))))
+        if number == last:
+            table.add_row("", _quote(source))
+        else:
+            table.add_row(f"[{number}]", Text.assemble(location(source), ", ", _quote(source)))
         last = number
     yield table
 
@@ -150,11 +153,6 @@ _PARTS: Mapping[str, Callable[[Any, Quoted], Iterator[RenderableType]]] = {
 _STYLES: Mapping[Tone, str] = {"quiet": "", "warn": "yellow", "bad": "red"}
 
 
-def source_text(source: Source) -> Text:
-    """notes/plan.pdf, p. 4, "quoted words", and what there is to doubt."""
-    return Text.assemble(location(source), ", ", _quote(source))
-
-
 def _quote(source: Source, *, doubts: bool = True) -> Text:
     text = Text(f'"{shorten(source.read, QUOTE_WIDTH)}"', "dim")
     if doubts and source.doubt:
@@ -178,7 +176,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
     for thread in threads:
         marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
-        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, 60))
+        table.add_row(marked, f"{thread.turns:,}", when(thread.at), shorten(thread.first, 60))
     return table
 
 
@@ -188,7 +186,7 @@ def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *,
     for number, turn in enumerate(turns, start=1):
         if number > 1:
             table.add_row("", "")
-        table.add_row(f"{number}.", Text.assemble((turn.answer.question, "bold"), (f"  ({when(turn)})", "dim")))
+        table.add_row(f"{number}.", Text.assemble((turn.answer.question, "bold"), (f"  ({when(turn.at)} UTC)", "dim")))
         answer = turn.answer
         for part in answer_parts(answer, label):
             table.add_row("", part)
@@ -203,8 +201,13 @@ ALSO_IN = 5
 """Files that hold the same text as a passage which are named."""
 
 
-def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
-    """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
+def passages_table(
+    passages: list[Document], label: PathLabel = short_path, also_in: Mapping[str, Sequence[str]] | None = None
+) -> PlainTable:
+    """The passages of a search: where each stands, its scores, the words that name its document, how it begins.
+
+    `also_in` are the other files that hold the same text, by `chunk_id`.
+    """
     table = PlainTable(gap=1)
     for rank, passage in enumerate(passages, start=1):
         metadata = passage.metadata
@@ -212,9 +215,9 @@ def passages_table(passages: list[Document], label: PathLabel = short_path) -> P
         scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
         table.add_row(f"[{rank}]", location(source_of(citation_of(metadata), ENGLISH, label)) + Text(scores, "dim"))
         table.add_row("", shorten(as_read(passage.page_content), 300))
-        if also_in := metadata.get("also_in"):
-            others = [f"{len(also_in) - ALSO_IN:,} more (--json)"] if len(also_in) > ALSO_IN else []
-            table.add_row("", Text(f"also in {joined([*map(label, also_in[:ALSO_IN]), *others])}", "dim"))
+        if paths := (also_in or {}).get(metadata["chunk_id"]):
+            others = [f"{len(paths) - ALSO_IN:,} more (--json)"] if len(paths) > ALSO_IN else []
+            table.add_row("", Text(f"also in {joined([*map(label, paths[:ALSO_IN]), *others])}", "dim"))
     return table
 
 

@@ -79,7 +79,9 @@ class Chat:
             if command == "/quit":
                 return False
             if command.startswith("/"):
-                self._command(command, argument.strip())
+                if command not in COMMANDS:
+                    raise UsageError(f"there is no command {shorten(command, 40)}", hint="/help lists them")
+                COMMANDS[command][-1](self, argument.strip())
             elif line:
                 self._ask(line)
         except LocalRagError as error:
@@ -107,11 +109,6 @@ class Chat:
         elif not self.thread:
             self.thread = name
             self._tell(f"thread: {name}")
-
-    def _command(self, name: str, argument: str) -> None:
-        if name not in COMMANDS:
-            raise UsageError(f"there is no command {shorten(name, 40)}", hint="/help lists them")
-        COMMANDS[name][-1](self, argument)
 
     def _new(self, name: str) -> None:
         from local_rag.runtime.kept import thread_name
@@ -167,9 +164,9 @@ class Chat:
             self.runner.within = Narrowing()
         elif argument:
             narrowing = typed_conditions(argument)
-            files = self.runner.chosen_files(narrowing)
+            files = len(self.runner.rag.corpus.files(narrowing))  # raises UsageError where none is left
             self.runner.within = narrowing
-            count = f" ({plural(files, 'file')})" if files is not None else ""
+            count = f" ({plural(files, 'file')})" if files else ""
             self._show(f"only {shown_conditions(narrowing)}{count}")
             return
         now = shown_conditions(Narrowing.of(self.runner.within))

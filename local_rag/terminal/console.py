@@ -160,15 +160,12 @@ class PlainTable(Table):
             self.columns.pop()
         segments = (part for part in super().__rich_console__(console, options) if isinstance(part, Segment))
         for line in Segment.split_lines(segments):
-            yield from _trimmed(line)
+            while line and not line[-1].text.rstrip(" "):
+                line.pop()
+            if line:
+                yield from line[:-1]
+                yield Segment(line[-1].text.rstrip(" "), line[-1].style)
             yield Segment.line()
-
-
-def _trimmed(line: list[Segment]) -> list[Segment]:
-    """A line without the blanks at its end."""
-    while line and not line[-1].text.rstrip(" "):
-        line.pop()
-    return [*line[:-1], Segment(line[-1].text.rstrip(" "), line[-1].style)] if line else []
 
 
 @dataclass(frozen=True)

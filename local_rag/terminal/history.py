@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.errors import LocalRagError
 from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.verdicts import Call, Graded
-from local_rag.diagnostics import kept as keeping
-from local_rag.diagnostics.kept import Kept
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.kept import KeptRun, Line, RunPassages, RunSummary
+from local_rag.runtime.export import when
+from local_rag.runtime.kept import Kept, KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import (
     COLOURS,
@@ -31,30 +26,9 @@ from local_rag.terminal.answers import (
 from local_rag.terminal.console import PlainTable
 from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.blocks import source_of
-from local_rag.text.display import is_url, joined, normal, plural, short_path, shorten
+from local_rag.text.display import plural, short_path, shorten
 from local_rag.text.markup import as_read, unmarked
 from local_rag.text.metadata import short_id
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
-
-NOUNS = {
-    "chat": "chat",
-    "question": "recorded question",
-    "feedback": "answer with feedback",
-    "run": "evaluation run",
-    "export": "exported chat",
-    "cases": "file of cases",
-    "bundle": "bundle",
-    "fallback corpus": "index of a fallback corpus",
-}
-MANY = {
-    "feedback": "answers with feedback",
-    "cases": "files of cases",
-    "fallback corpus": "indexes of fallback corpora",
-}
-FEW = 5
-"""Files that a command names; of more, all that is kept is listed."""
 
 
 def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
@@ -67,7 +41,7 @@ def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
         status = Text(run.status, COLOURS.get(run.status, ""))
         names = [run.graph, *([shorten(run.index, 20)] if several else [])]
         question = Text(shorten(run.question, 100), no_wrap=True, overflow="ellipsis")
-        table.add_row(Text(run.id, "bold"), _when(run.at), status, f"{run.seconds:.1f}", *names, question)
+        table.add_row(Text(run.id, "bold"), when(run.at), status, f"{run.seconds:.1f}", *names, question)
     return table
 
 
@@ -76,7 +50,7 @@ def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> It
     then, label = run.conditions, passages.label
     chat = f", in the chat {run.thread}" if run.thread else ""
     yield Text.assemble(
-        (f"run {run.id}", "bold"), (f"  {_when(run.at)} UTC, index {then['index']['name']}{chat}", "dim")
+        (f"run {run.id}", "bold"), (f"  {when(run.at)} UTC, index {then['index']['name']}{chat}", "dim")
     )
     yield Text(f"{run.graph}; {then['engine']['describe']}", "dim")
     if given := {name: then["settings"].get(name) for name in then["origins"] if name in then["settings"]}:
@@ -187,57 +161,10 @@ def setting_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shorten(str(value), LONGEST)
 
 
-def _when(moment: str) -> str:
-    return moment[:16].replace("T", " ")
-
-
 def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """A row for each, the oldest first."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
         name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)
-        table.add_row(item.kind, _when(item.at), plural(len(item.sources), "file"), name)
+        table.add_row(item.kind, when(item.at), plural(len(item.sources), "file"), name)
     return table
-
-
-def counted(everything: Sequence[Kept]) -> str:
-    """2 chats and 3 evaluation runs."""
-    counts = Counter[str](item.kind for item in everything)
-    return joined(plural(counts[kind], noun, MANY.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])
-
-
-def locations(paths: Sequence[str]) -> list[str]:
-    """Files and folders as an index names them, and URLs and names as they are."""
-    named: list[str] = []
-    for path in paths:
-        if is_url(path):
-            named.append(normal(path))
-        else:
-            given = Path(path).expanduser()
-            named += dict.fromkeys([path, str(given.absolute()), str(given.resolve())])
-    return named
-
-
-def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[str] = ()) -> list[str]:
-    """What still quotes files that have left an index, in a line, and the command that deletes it.
-
-    `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone. A bundle has a
-    copy of the whole index.
-    """
-    try:
-        everything = keeping.kept(settings)
-    except LocalRagError as error:
-        return [f"Chats may quote it, and cannot be read: {error}"]
-    named = locations(typed)
-    whole = keeping.about(everything, index=settings.index_path)
-    quoting = keeping.about(everything, [*named, *gone], named) if gone or typed else whole
-    quoting = [item for item in quoting if item.kind != "bundle"]
-    bundles = [keeping.why_left(item) for item in whole if item.kind == "bundle"] if gone or not typed else []
-    if not quoting:
-        return bundles
-    what = f"--index {shlex.quote(settings.values.index)} --delete"
-    if gone or typed:
-        quoted = typed or [file for file in gone if keeping.about(quoting, [file])]
-        what = f"{shlex.join(quoted)} --delete" if len(quoted) <= FEW else "  lists all"
-    it = "them" if len(gone) > 1 else "it"
-    return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what}", *bundles]

@@ -213,19 +213,14 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         lines = Text()
         for file, row in zip(files[first : first + _AT_ONCE], rows[first : first + _AT_ONCE], strict=True):
             lines.append(_line(row, widths))
-            if line := _document_line(file, row[-1]):
-                lines.append(f"  {line}", "dim")
+            title = "" if file.title == row[-1].rpartition("/")[2] else shorten(on_one_line(file.title), 80)
+            about = (title, shorten(on_one_line(file.author), 40), local_time(file.date))
+            lines.append(f"  {', '.join(filter(None, about))}" if any(about) else "", "dim")
             lines.append("\n")
             for warning in filter(None, (*file.warnings, waiting_line(file.embedded, file.chunks))):
                 lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
         lines.rstrip()
         yield lines
-
-
-def _document_line(file: IndexedFile, label: str) -> str:
-    """Title, author and date of a file, without a title that is only its name."""
-    title = "" if file.title == label.rpartition("/")[2] else shorten(on_one_line(file.title), 80)
-    return ", ".join(filter(None, (title, shorten(on_one_line(file.author), 40), local_time(file.date))))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -65,10 +65,6 @@ class QuestionRunner:
         with closing(cast("Generator[Event, None, None]", stream)) as events:
             return shown.follow(events)
 
-    def chosen_files(self, narrowing: Narrowing) -> int | None:
-        """How many files a narrowing leaves; None for a corpus that lists none. Raises UsageError if none is left."""
-        return len(self.rag.corpus.files(narrowing)) or None
-
     def say_conditions(self) -> None:
         for line in condition_lines(self.rag):
             self.display.say(line)

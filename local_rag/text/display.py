@@ -133,14 +133,14 @@ def those_there(names: Sequence[str]) -> str:
     return f"there are {joined(names)}" if names else "there are none yet"
 
 
-def short_path(path: str | Path) -> str:
+def short_path(path: object) -> str:
     """A path as a person at a terminal reads it, relative to the current folder when it lies below."""
     return home_path(path, Path.cwd())
 
 
-def home_path(path: str | Path, here: Path | None = None) -> str:
+def home_path(path: object, here: Path | None = None) -> str:
     """Relative to `here` when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
-    full = Path(path)
+    full = Path(str(path))
     for base, prefix in ((here, ""), (Path.home(), "~")):
         if base and not is_url(str(path)) and full.is_relative_to(base):
             return on_one_line(str(prefix / full.relative_to(base)))

@@ -76,12 +76,13 @@ def declared_charset(data: bytes) -> str:
 
 
 def known_encoding(label: str) -> str:
-    """Python's name for an encoding of texts, or empty."""
-    try:
-        name = codecs.lookup(label.strip()).name
-    except (LookupError, ValueError):
-        return ""
-    return _SUPERSETS.get(name, name) if _ENCODINGS.fullmatch(name) else ""
+    """Python's name for an encoding of texts, or empty; mails write x-sjis, windows-874 and iso-8859-8-i."""
+    label = label.strip().lower()
+    for form in (label, re.sub(r"^x-|-[ei]$", "", label), re.sub(r"^(x-)?(windows|dos|cp)-", "cp", label)):
+        with suppress(LookupError, ValueError):
+            name = codecs.lookup(form).name
+            return _SUPERSETS.get(name, name) if _ENCODINGS.fullmatch(name) else ""
+    return ""
 
 
 def _wide(head: bytes) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 SALUTATION = re.compile(
-    r"^[ \t]*(?:dear|to whom|hello|hi|hallo|sehr geehrte|liebe[rs]?|guten tag)\b[^\n.?]{0,80}[,:!]?[ \t]*$",
+    r"^[ \t]*(?:(?:dear|to whom|sehr geehrte)\b[^\n.?]{0,80}"
+    r"|(?:hello|hi|hallo|liebe[rs]?|guten tag)\b[^\n.?]{0,80}[,:!])[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 SIGNED = re.compile(

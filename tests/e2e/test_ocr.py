@@ -69,7 +69,7 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         file = next(each["file_id"] for each in files if each["label"].endswith("log.pdf"))
         where = {"page": 1, "start": cited["start"], "end": cited["end"], "quote": cited["quote"]}
         place = client.get(f"/api/documents/{file}/place", params=where).json()
-    ((left, top, *_),) = place["rectangles"]
+    ((left, top, *_),) = place["image"]["rectangles"]
     assert place["placed"] and place["kind"] == "pdf"
     assert top == pytest.approx(270 / 1754, abs=0.01) and left == pytest.approx(120 / 1240, abs=0.01)
 
@@ -86,7 +86,10 @@ def test_a_line_that_ocr_is_not_sure_of_lowers_the_certainty(folder, tmp_path, c
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is killed as POSIX does it")
-def test_a_killed_run_loses_at_most_the_page_in_hand(folder, capsys):
+def test_a_killed_run_loses_at_most_the_page_in_hand(folder, tmp_path, capsys, monkeypatch):
+    read = table((120, 270, 91, SAID))
+    stand_in(tmp_path / "slow", monkeypatch, read, seconds=3)
+    monkeypatch.setenv("LOCAL_RAG_OCR_LANGUAGES", "eng")
     scanned(folder / "book.pdf", *([f"Page {number} of the book.", SAID] for number in range(6)))
     typed(capsys, "index", str(folder))
     path = Settings.load().index_path
@@ -104,4 +107,5 @@ def test_a_killed_run_loses_at_most_the_page_in_hand(folder, capsys):
         child.kill()
     left = len(re.findall(r"\d", re.search(r"pages ([\d, ]+):", str(waiting()))[1]))
     assert 1 < left < 6
+    stand_in(tmp_path / "quick", monkeypatch, read)
     assert f"{left} pages read by OCR" in typed(capsys, "index", "--ocr") and not waiting()

@@ -37,7 +37,8 @@ class Tab:
 
     @property
     def box(self) -> Any:
-        """The question box."""
+        """The question box of the page, which comes to the front: only there it gets keys."""
+        self.page.bring_to_front()
         return self.page.get_by_role("textbox", name="Question")
 
     def ask(self, question: str) -> None:
@@ -51,6 +52,7 @@ class Tab:
 
     def press(self, name: Any, **options: bool) -> None:
         """Click the button of this name."""
+        self.page.bring_to_front()  # behind others it draws a frame per second, and a click waits for two
         self.button(name, **options).click()
 
     def follow(self, name: str) -> None:
@@ -184,6 +186,7 @@ class Browser:
         tab.watch()
         tab.page.goto(url)
         yield tab
+        tab.page.unroute_all(behavior="ignoreErrors")
         problems = tab.unexpected()
         (tab.page if beside else context).close()
         assert problems == []

@@ -115,7 +115,9 @@ class ScriptedEngine:
         letters = (next(self._relevant) * len(documents))[: len(documents)]
         labels = {"y": "relevant", "n": "irrelevant", "?": "unparsed"}
         scores = [*next(self._scores), *[None] * len(documents)]
-        return [Relevance(labels[x], scores[i], "", ONE_CALL if i == 0 else Usage()) for i, x in enumerate(letters)]
+        whys = ["it said nothing" * (letter == "?") for letter in letters]
+        costs = [ONE_CALL, *[Usage()] * len(documents)]
+        return [Relevance(labels[letter], *more) for letter, *more in zip(letters, scores, whys, costs, strict=False)]
 
     def answer(self, question, documents, attempt):
         if self.broken:

@@ -21,6 +21,7 @@ from local_rag.cli import main
 from local_rag.core import process
 from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.index.parse.parser import Parser
 from local_rag.index.store.sqlite import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
@@ -33,7 +34,7 @@ IMPORTED = """
 faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.diagnostics.doctor local_rag.graphs.adaptive
 local_rag.engines.evaluator.evaluator local_rag.engines.extractive.engine local_rag.engines.ollama.engine
 local_rag.index.joint local_rag.runtime.indexing
-local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.doctor local_rag.terminal.questions
+local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.diagnostics local_rag.terminal.questions
 """
 """What commands import first, which would take each of them a second."""
 
@@ -102,13 +103,14 @@ def serve(replies):
 def prepare():
     """Import what commands need, and let constants be as of a large index and vectors bags of words, without a model.
 
-    A file of vectors is written for a few, too, and transactions are small.
+    A file of vectors is written for a few, too, transactions are small, and a parser is not waited for as long.
     """
     process.prepare_own_process()
     for name in IMPORTED.split():
         importlib.import_module(name)
     encoders.import_openvino()
-    vectors.FEW = 0
+    Parser.__init__.__defaults__ = (20.0, {})
+    vectors.COMPARED = 0
     text.BATCH = embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
     bag_of_words = HashingEmbedder(384)
     SentenceTransformerEmbedder.load = lambda self: None

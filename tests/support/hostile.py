@@ -7,6 +7,10 @@ import struct
 import zipfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pypdf import PdfWriter
 
 SENTENCE = "The keeper lights the lamp of Skerryvore at dusk."
 """Stands in every file of `make_good`, so that a search can prove that it was read."""
@@ -32,6 +36,22 @@ def make_pdf(
 
     The first `large` lines of a page stand in twice the size of the others.
     """
+    streams = []
+    for text in pages:
+        lines = [f"({line.translate(ESCAPES)}) Tj T*\n" for line in text.split("\n") if line]
+        shown = "".join(["/F1 24 Tf\n" * bool(large), *lines[:large], "/F1 12 Tf\n" * bool(large), *lines[large:]])
+        ink = "10 10 m 200 200 l S\n" if drawn else ""
+        streams.append(ink + f"BT /F1 12 Tf 14 TL 72 760 Td\n{shown}ET" * bool(shown))
+    writer = draw_pdf(streams)
+    writer.add_metadata({f"/{name}": value for name, value in ({"Title": title} | (properties or {})).items() if value})
+    if password is not None:
+        writer.encrypt(password, owner_password="owner", algorithm="AES-256")
+    writer.write(path)
+    return path
+
+
+def draw_pdf(streams: list[str]) -> PdfWriter:
+    """A PDF with a page for each stream of operators, /F1 in them for Helvetica."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -39,20 +59,13 @@ def make_pdf(
     font = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica", "Encoding": "WinAnsiEncoding"}
     named = DictionaryObject({NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in font.items()})
     fonts = DictionaryObject({NameObject("/F1"): named})
-    for text in pages:
+    for operators in streams:
         page = writer.add_blank_page(595, 842)
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-        lines = [f"({line.translate(ESCAPES)}) Tj T*\n" for line in text.split("\n") if line]
-        shown = "".join(["/F1 24 Tf\n" * bool(large), *lines[:large], "/F1 12 Tf\n" * bool(large), *lines[large:]])
-        ink = "10 10 m 200 200 l S\n" if drawn else ""
         stream = DecodedStreamObject()
-        stream.set_data((ink + f"BT /F1 12 Tf 14 TL 72 760 Td\n{shown}ET" * bool(shown)).encode("cp1252"))
+        stream.set_data(operators.encode("cp1252"))
         page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001  # pypdf has no public name for it
-    writer.add_metadata({f"/{name}": value for name, value in ({"Title": title} | (properties or {})).items() if value})
-    if password is not None:
-        writer.encrypt(password, owner_password="owner", algorithm="AES-256")
-    writer.write(path)
-    return path
+    return writer
 
 
 ESCAPES = str.maketrans({"(": r"\(", ")": r"\)", "\\": r"\\"})

@@ -40,13 +40,14 @@ def table(*lines):
     return "\n".join("\t".join(map(str, row)) for row in rows)
 
 
-def stand_in(folder, patched, output="", *, code=0):
-    """Put a program named tesseract first on the PATH, which says this of any page."""
+def stand_in(folder, patched, output="", *, code=0, seconds=0):
+    """Put a program named tesseract first on the PATH, which says this of any page after so many seconds."""
     folder.mkdir(exist_ok=True)
     (folder / "said").write_text(output)
     program = folder / "tesseract"
     program.write_text(
-        f'#!/bin/sh\necho "$@" >> {folder}/asked\n/bin/cat > /dev/null\n/bin/cat {folder}/said\nexit {code}\n'
+        f'#!/bin/sh\necho "$@" >> {folder}/asked\n/bin/cat > /dev/null\n/bin/sleep {seconds}\n'
+        f"/bin/cat {folder}/said\nexit {code}\n"
     )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     patched.setenv("PATH", str(folder), prepend=":")

@@ -92,3 +92,19 @@ def events_of(text):
 def error_of(response):
     """Status and code of a refusal."""
     return response.status_code, response.json()["error"]["code"]
+
+
+def marked(spread):
+    """The texts that are marked in the place of a quote."""
+    return [text_of(mark["c"]) for mark in every_node(spread["blocks"]) if mark["t"] == "mark"]
+
+
+def every_node(nodes):
+    """The nodes of a tree with all below them."""
+    for node in nodes:
+        yield from (node, *every_node(node.get("c", ())))
+
+
+def text_of(nodes):
+    """The text of a tree."""
+    return "".join("\n" if node["t"] == "br" else node.get("s", "") for node in every_node(nodes))

@@ -10,8 +10,8 @@ from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.index import Index
-from local_rag.runtime.indexing import Request, sync
-from local_rag.runtime.opening import open_embedder, open_index, status_of
+from local_rag.runtime.indexing import Request, index_files
+from local_rag.runtime.opening import open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SAVED_PAGES = Path(__file__).parent / "saved-pages"
@@ -43,5 +43,4 @@ def index_demo(settings: Settings, display: Display) -> SyncReport:
             open_index(settings).close()
         except IndexMismatch:
             Index.destroy(path)
-    with open_index(settings, open_embedder(settings, display), create=True) as index:
-        return sync(index, Request([DOCUMENTS]), display)
+    return index_files(settings, Request([DOCUMENTS]), display)[0]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from local_rag.config.models import EvaluatorSpec, Models
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.errors import EngineError, ModelChanged, ModelMissing, mistake_of, reason_of
 from local_rag.core.private_files import make_folder
 from local_rag.core.readings import NOTHING, Calibration, Reading
@@ -155,7 +155,7 @@ class TrainedEvaluator:
         Raises ModelChanged where the model cannot be loaded, EngineError where it cannot compute, Stopped between two
         batches.
         """
-        known: dict[tuple[str, str, str], Reading] = question_memory.current().setdefault((self, "readings"), {})
+        known: dict[tuple[str, str, str], Reading] = cancel.current().memory.setdefault((self, "readings"), {})
         views = [view_of(document.page_content) for document in documents]
         keys = [(question, header_of(document), view.text) for document, view in zip(documents, views, strict=True)]
         new = [key for key in dict.fromkeys(keys) if key not in known]
@@ -165,7 +165,7 @@ class TrainedEvaluator:
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
-        known: dict[tuple[str, str], float] = question_memory.current().setdefault((self, "supports"), {})
+        known: dict[tuple[str, str], float] = cancel.current().memory.setdefault((self, "supports"), {})
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         outputs = self._outputs([(statement, "", plain(text)) for statement, text in new])
         for pair, read in zip(new, outputs, strict=True):

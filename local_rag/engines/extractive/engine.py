@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
@@ -385,7 +385,7 @@ class ExtractiveEngine:
 
     def _noted(self, started: float, note: str) -> Usage:
         """The usage of a task with a note, once in a question."""
-        notes: list[str] = question_memory.current().setdefault((self, "notes"), [])
+        notes: list[str] = cancel.current().memory.setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 

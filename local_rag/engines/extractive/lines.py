@@ -121,7 +121,8 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
 
 def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
-    listed = shape.style != "short"
+    items = len(quotes) > 1 and any(quote[0].islower() or quote[0] == "[" for quote in quotes)  # read as one sentence
+    listed = shape.style != "short" or items
     for number, quote in enumerate(quotes):
         item = quote.startswith(ITEM)
         before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "

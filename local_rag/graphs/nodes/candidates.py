@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from langchain_core.documents import Document
-
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.grades import combined, lowered, without_unsupported
+from local_rag.graphs.drafts import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of
@@ -23,25 +21,22 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
     """Write a draft from each part of the documents; which is best is decided next."""
     documents, question = state.get("documents", []), standalone_of(state)
     tries, usage = counted(state, "generations"), Usage()
-    attempt = attempt_of(state, tries, deps)
+    attempt, scores = attempt_of(state, tries, deps), state.get("scores", {})
     drafts: list[Candidate] = []
     ranking = sorted(range(len(documents)), key=lambda n: -float(documents[n].metadata.get("rank_score") or 0.0))
-    for number, ranks in enumerate(split_in_turn(len(documents), deps.self_rag.candidates), start=1):
-        positions = sorted(ranking[rank] for rank in ranks)  # as they were shown before
+    for first in range(min(len(documents), deps.self_rag.candidates)):  # dealt out, so that each has a good one
+        positions = sorted(ranking[first :: deps.self_rag.candidates])  # as they were shown before
         part = [documents[position] for position in positions]
-        text, cost = write(question, part, attempt, deps, emit, number)
+        text, cost = write(question, part, attempt, deps, emit, first + 1)
         usage += cost
         if text and not is_refusal(text):
             places = {n: position + 1 for n, position in enumerate(positions, start=1)}
             marked, dropped = citations.remapped(text, places, part)
-            drafts.append(Candidate(marked, _relevance(state, part), dropped))
+            # s_rel: a passage that was only called relevant counts 1
+            relevance = sum(scores.get(chunk_id(document), 1.0) for document in part) / len(part)
+            drafts.append(Candidate(marked, relevance, dropped))
     best = drafts[0] if drafts else None
     return _chosen(state, deps, best) | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
-
-
-def split_in_turn(count: int, candidates: int) -> list[list[int]]:
-    """Which passages (ranks from 0) each draft is written from: dealt out in turn, so that each has a good one."""
-    return [list(range(first, count, candidates)) for first in range(min(count, candidates))]
 
 
 @node("comparing the drafts")
@@ -84,12 +79,6 @@ def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | Non
     """A draft as the generation, or that none said anything; numbers that its own passages did not have are dropped."""
     text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
     return as_written(text, state.get("documents", []), dropped) | {"accepted": False, "grade": grade}
-
-
-def _relevance(state: State, documents: Sequence[Document]) -> float:
-    """s_rel of a part: the mean of its passages' scores; 1 for a passage that was only called relevant."""
-    scores = state.get("scores", {})
-    return sum(scores.get(chunk_id(document), 1.0) for document in documents) / len(documents)
 
 
 def _why(draft: Candidate, grade: Grade, removed: Sequence[str]) -> str:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+from langgraph.graph.message import push_message
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import Answer, Certainty, Citation, Conflict, Highlight, Sentence, Status
+from local_rag.core.cancel import scope
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.verdicts import Grade, Graded, Support, Usage
 from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
 from local_rag.graphs.deps import Deps, deps_of, texts_of
-from local_rag.graphs.messages import push_answer
-from local_rag.graphs.nodes.node import Emit
+from local_rag.graphs.nodes.node import Emit, is_heard
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
+from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
@@ -47,7 +52,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     emit: Emit = runtime.stream_writer
     emit(Started("finish", ""))
     texts = texts_of(state, deps)
-    with deps.scope():
+    with scope(deps.cancel):
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
     answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
@@ -55,7 +60,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
         emit(event)
-    push_answer(answer)
+    _push_answer(answer)
     update: State = {
         "answer": answer,
         "generation": answer.text,
@@ -69,7 +74,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     return update
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Checked:
     """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
 
@@ -97,7 +102,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
         status = "partial" if status == "grounded" else status
         if (quoted := quotes_of(sides, written, documents)) is not written:
-            written, grade = quoted, _all_supported(grade, quoted.text)
+            written, supported = quoted, list[Support](["fully"]) * len(claims(quoted.text))
+            grade = replace(grade, sentences=tuple(supported)) if grade and grade.sentences else grade
     order = citations.order(written)
     others = [document for number, document in enumerate(documents, start=1) if number not in order]
     documents = [*(documents[number - 1] for number in order), *others]
@@ -108,18 +114,14 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
 
 def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
     question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
-    certainty = certainty_of(status, checked.grade)
-    if certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in checked.written.citations):
-        status, certainty = "partial" if status == "grounded" else status, _LESS[certainty]
-        reason = "; ".join(filter(None, (reason, texts.unsure_ocr)))
     silent = status == "abstained"
     highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
-    searched = state.get("tries", {}).get("web_searches", 0) > 0
+    searched = web_searched(state)
     return Answer(
         question=state["question"],
         text=text,
         status=status,
-        certainty=certainty,
+        certainty=certainty_of(status, checked.grade),
         reason=reason,
         citations=checked.written.citations,
         dropped_citations=checked.written.dropped,
@@ -148,7 +150,9 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
 
 
 def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
-    """Say of the files that an answer cites what became of them since they were indexed; it is not sure then."""
+    """Say what OCR was not sure of, and what became of the cited files since they were indexed: it is not sure then."""
+    if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
+        answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})
     if not changed:
         return answer
@@ -160,20 +164,14 @@ def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer
         Conflict(tuple(replace(side, citations=marked(side.citations)) for side in conflict.positions))
         for conflict in answer.conflicts
     )
-    return replace(
-        answer,
-        status="partial" if answer.status == "grounded" else answer.status,
-        certainty=_LESS[answer.certainty],
-        reason="; ".join(filter(None, (answer.reason, texts.cites_changed))),
-        citations=marked(answer.citations),
-        conflicts=tuple(conflicts),
-    )
+    answer = replace(answer, citations=marked(answer.citations), conflicts=tuple(conflicts))
+    return _less_sure(answer, texts.cites_changed)
 
 
-def _all_supported(grade: Grade | None, text: str) -> Grade | None:
-    """The grade of a text that is nothing but quotes."""
-    quoted: Support = "fully"
-    return replace(grade, sentences=(quoted,) * len(claims(text))) if grade and grade.sentences else grade
+def _less_sure(answer: Answer, why: str) -> Answer:
+    status = "partial" if answer.status == "grounded" else answer.status
+    reason = "; ".join(filter(None, (answer.reason, why)))
+    return replace(answer, status=status, certainty=_LESS[answer.certainty], reason=reason)
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
@@ -191,7 +189,7 @@ def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tupl
     if highlights or deps.evaluator is None or not documents:
         return highlights
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             readings = deps.evaluator.read(question_to_read(question, documents), documents)
     except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
         return ()
@@ -236,5 +234,24 @@ def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
         "language": answer.language,
         "shown": state.get("prompt_order", []),
         "indexes": list(deps.folders),
-        "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
+        "web_never": any(deps.folders) and any(map(deps.kept_from_web, deps.folders)),
     }
+
+
+def _push_answer(answer: Answer) -> None:
+    """The answer as one message, with what it is and what it cost."""
+    if is_heard():
+        usage = answer.usage
+        counted = UsageMetadata(
+            input_tokens=usage.prompt_tokens,
+            output_tokens=usage.output_tokens,
+            total_tokens=usage.prompt_tokens + usage.output_tokens,
+        )
+        about = {"status": answer.status, "model_name": answer.engine}
+        message = AIMessage(
+            content=answer.text,
+            id=f"answer-{uuid4().hex}",
+            response_metadata=about,
+            usage_metadata=counted if usage.calls else None,
+        )
+        push_message(message, state_key=None)

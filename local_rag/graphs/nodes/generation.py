@@ -17,14 +17,10 @@ from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 
 
-def _writing(state: State, deps: Deps) -> str:
-    return "writing again" if state.get("drafts") else "writing"
-
-
 def generator(*, checked: bool) -> Node:
     """The generator; what it writes is accepted as it is where no grader of the graph checks it."""
 
-    @node(_writing)
+    @node(lambda state, deps: "writing again" if state.get("drafts") else "writing")
     def generate(state: State, deps: Deps, emit: Emit) -> State:
         """Write an answer from the documents; without documents there is none."""
         documents, tries = state.get("documents", []), counted(state, "generations")

@@ -10,8 +10,7 @@ from langchain_core.documents import Document
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.drafts import why_rejected
-from local_rag.graphs.grades import combined, lowered, unchecked
+from local_rag.graphs.drafts import combined, lowered, unchecked, why_rejected
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.display import plural
@@ -109,7 +108,11 @@ def generation_grader(rule: Rule, check: Check = "both") -> Node:
             refused = rejected(state, state.get("documents", []))
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
-        update: State = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
+        support = Graded("support", grade.support, grade.why)
+        why = grade.why if check == "usefulness" else ""
+        useful = Graded("usefulness", str(grade.usefulness), why, score=grade.score)
+        logged = {"both": [support, useful], "support": [support], "usefulness": [useful]}[check]
+        update: State = {"grade": grade, "usage": usage, "decisions": logged}
         return update | _consequence(state, deps, grade, check)
 
     return grade
@@ -126,12 +129,6 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     if known is not None:
         grade = combined(known, grade)
     return lowered(grade, deps.thresholds.answer), usage
-
-
-def _logged(grade: Grade, check: Check) -> list[Graded]:
-    support = Graded("support", grade.support, grade.why)
-    usefulness = Graded("usefulness", str(grade.usefulness), grade.why * (check == "usefulness"), score=grade.score)
-    return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
 def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
+from uuid import uuid4
 
 from langchain_core.documents import Document
+from langchain_core.messages import AIMessageChunk
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.graph.message import push_message
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
+from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs.deps import TIME, Deps, deps_of
 from local_rag.graphs.drafts import best_draft
-from local_rag.graphs.messages import Drafts
 from local_rag.graphs.state import State, after
 from local_rag.text.metadata import chunk_id
 
@@ -50,9 +54,10 @@ def node(doing: str | Doing, rule: Rule | None = None, *, name: str = "") -> Cal
                 raise UsageError("a graph is given a question, a text", hint='graph.invoke({"question": "…"})')
             emit(Started(called, doing if isinstance(doing, str) else doing(state, deps)))
             update, in_time = _update(work, state, deps, emit)
+            used = deps.exhausted(update.get("tries", state.get("tries", {})))
             update = {
                 **update,
-                "spent": _exhausted(state, update, deps),
+                "spent": sorted({*state.get("spent", ()), *update.get("spent", ()), *used}),  # none ever comes back
                 "decisions": [*update.get("decisions", ())],
                 "usage": update.get("usage", Usage()),
                 "path": [called],
@@ -94,7 +99,7 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
     Raises what the engine failed with where nothing is written that could be shown.
     """
     try:
-        with deps.scope():
+        with scope(deps.cancel):
             if state.get("failed"):
                 return {}, True
             deps.cancel.check()
@@ -107,12 +112,6 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
         return {"spent": [TIME], "failed": f"{error} ({error.hint})" if error.hint else str(error)}, False
 
 
-def _exhausted(state: State, update: State, deps: Deps) -> list[str]:
-    """The budgets used up so far; none ever comes back."""
-    tries = update.get("tries", state.get("tries", {}))
-    return sorted({*state.get("spent", ()), *update.get("spent", ()), *deps.exhausted(tries)})
-
-
 def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
     """The tries so far with one more of this kind."""
     tries = state.get("tries", {})
@@ -122,3 +121,29 @@ def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
     """The ids that no later retrieval of this question may bring again, with those of `documents`."""
     return list(dict.fromkeys([*state.get("rejected", ()), *map(chunk_id, documents)]))
+
+
+class Drafts:
+    """The drafts of one run of a node, each a message of its own; one that begins anew is another message."""
+
+    def __init__(self) -> None:
+        self._draft = (0, 0)
+        self._id = ""
+
+    def push(self, token: Token) -> None:
+        """The next bit of a draft."""
+        draft = token.attempt, token.candidate
+        if token.restart or draft != self._draft:
+            self._draft, self._id = draft, f"draft-{uuid4().hex}"
+        if token.text and is_heard():
+            push_message(AIMessageChunk(content=token.text, id=self._id), state_key=None)
+
+
+def is_heard() -> bool:
+    """Whether somebody listens to the messages of the node that is running (`stream_mode="messages"`).
+
+    These are the answer once it stands, and every draft where these are asked for. A draft can be rejected, and a
+    verdict is JSON: so no call to a model is a message of its own (see `core.events`).
+    """
+    config = var_child_runnable_config.get()
+    return bool(config and getattr(config.get("callbacks"), "handlers", None))

@@ -43,6 +43,8 @@ def retrieval_update(
     """The update after a search, whose passages stand behind those that are `collected` already."""
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
+    # the documents that the query names, which the search preferred, with the words that name them
+    named = {each.metadata.get("source", ""): each.metadata["named"] for each in passages if each.metadata.get("named")}
     shown = in_prompt_order(passages, state.get("prompt_order") or turns[-1].get("shown", []))
     return {
         "query": query,
@@ -50,18 +52,8 @@ def retrieval_update(
         "documents": [*collected, *shown],
         "prompt_order": list(map(chunk_id, shown)),
         "nearest": [*state.get("nearest", ()), *passages],
-        "decisions": named_documents(passages),
+        "decisions": [Graded("document", "named", f"by the words {said!r}", source=of) for of, said in named.items()],
     }
-
-
-def named_documents(passages: Sequence[Document]) -> list[Graded]:
-    """The documents that the query names and the search therefore preferred, each with the words that name it."""
-    named = {
-        str(passage.metadata.get("source", "")): str(passage.metadata["named"])
-        for passage in passages
-        if passage.metadata.get("named")
-    }
-    return [Graded("document", "named", f"by the words {said!r}", source=source) for source, said in named.items()]
 
 
 def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collection[str]) -> list[Document]:

@@ -14,7 +14,7 @@ from local_rag.core.events import Token
 from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.grades import of_parts, without_unsupported
+from local_rag.graphs.drafts import of_parts, without_unsupported
 from local_rag.graphs.nodes.generation import as_written, attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import EmbedderSpec
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
 from local_rag.index.embed.conversion import Conversion
@@ -123,7 +123,7 @@ class SentenceTransformerEmbedder:
         """(n, d) float32, unit rows. They are kept for the question: one is embedded by several nodes."""
         import numpy as np
 
-        known: dict[str, Vectors] = question_memory.current().setdefault((self, "vectors"), {})
+        known: dict[str, Vectors] = cancel.current().memory.setdefault((self, "vectors"), {})
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         known |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)

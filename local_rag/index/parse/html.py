@@ -55,6 +55,9 @@ _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 _SAVED = re.compile(r"<!--\s*(?:saved from url=\(\d+\)|Page saved with SingleFile\s+url:\s*)(\S+)", re.IGNORECASE)
 """What Chromium and SingleFile write above a page that they save."""
 
+_LABEL = re.compile(r"^-?(\d+|[a-zA-Z]|[ivxlcIVXLC]+)\. ")
+"""Before an item of a list: trafilatura does not count them."""
+
 _VOCABULARY = re.compile(r"^(?:citation|og|article|dc|dcterms)[_:.]", re.IGNORECASE)
 """Before the names of <meta> elements: Google Scholar's, Open Graph's, Dublin Core's."""
 
@@ -148,7 +151,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
     lines = visible.lines()
     counts, kept = [], []
     for number, line in enumerate(lines):
-        tokens = words(visible.bare.get(line.start) or line.of(text))
+        tokens = words(visible.bare.get(line.start) or _LABEL.sub("", line.of(text)))
         grams = _grams(tokens)
         counts.append(len(tokens))
         if len(tokens) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):

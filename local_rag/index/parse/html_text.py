@@ -9,14 +9,15 @@ from html.entities import html5
 from typing import Any
 
 from local_rag.core.documents import Heading
+from local_rag.index.parse.marks import STRUCK, is_fraction, mark, plain
 from local_rag.index.parse.parsed_file import clean
 from local_rag.index.parse.tables import lines
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
 
-DROPPED = frozenset(
+DROPPED = STRUCK | frozenset(
     """head script style noscript template svg iframe object embed audio video canvas select textarea button datalist
-    map area""".split()
+    map area annotation""".split()
 )
 AROUND = frozenset("nav footer aside menu dialog".split())
 _PARAGRAPH = frozenset(
@@ -34,14 +35,17 @@ _LONG_ROW = 2000
 
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)")
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\bline-through\b", re.IGNORECASE)
 
 
 def parse_html(source: str) -> Any:
-    """The tree of a page, however broken, or None where nothing is left of it; nothing is fetched."""
+    """The tree of a page, its marks written as text; None where nothing is left of it. Nothing is fetched."""
     from lxml import etree
 
-    return _tree(source, etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True))
+    tree = _tree(source, etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True))
+    if tree is not None:
+        mark(tree)
+    return tree
 
 
 def parse_xml(data: bytes) -> Any:
@@ -77,7 +81,7 @@ class TextBuilder:
 
     _breaks: int = 0
     _space: bool = False
-    _opened: tuple[int, int] = (0, 0)
+    _opened: tuple[int, int, str] = (0, 0, "")
 
     @property
     def text(self) -> str:
@@ -119,15 +123,20 @@ class TextBuilder:
         self._breaks = max(self._breaks, breaks)
 
     def open_heading(self) -> None:
-        self._opened = self.length, len(self.parts)
+        self._opened = self.length, len(self.parts), self.lead
 
     def close_heading(self, level: int) -> None:
         """What was added since it was opened is a heading."""
-        start, part = self._opened
+        start, part, lead = self._opened
         if added := self.parts[part:]:
-            self.headings.append(Heading(start + len(added[0]), level, "".join(added[1:]).removeprefix("- ")))
+            self.headings.append(Heading(start + len(added[0]), level, "".join(added[1:]).removeprefix(lead)))
 
     def _put(self, part: str) -> None:
+        if len(self.parts) > 4 and is_fraction(self.parts[-3], self.parts[-1], part):
+            self.parts[-3], part = plain(self.parts[-3]), plain(part)
+            if not self.parts[-4] and self.parts[-5][-1:].isdigit():
+                self.parts[-4] = " "
+                self.length += 1
         between = ("\n" * self._breaks or " " * (self._space and not self.lead)) if self.length else ""
         self.parts += [between, self.lead + part]
         self.length += len(between) + len(self.parts[-1])
@@ -187,8 +196,8 @@ def _separate(builder: TextBuilder, node: Any, step: int) -> None:
         builder.block(2 if parent is None or tag_of(parent) not in ("li", "dd", *_LIST) else 1)
     if step > 0 and tag in HEADINGS:
         builder.open_heading()
-    if step > 0 and tag == "li":
-        builder.lead = "- "
+    if step > 0 and (tag == "li" or "label" in node.attrib):
+        builder.lead = f"{node.get('label', '-')} ".lstrip()
 
 
 def _is_data(table: Any) -> bool:
@@ -216,16 +225,19 @@ def _add_table(table: Any, builder: TextBuilder, skip: frozenset[str]) -> None:
 def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[str]]:
     """The texts of rows, as many as there are columns: that of a cell that spans rows stands in each."""
     below: dict[int, tuple[str, int]] = {}
+    cells = list[str]()
     for row in rows:
-        cells, waiting = list[str](), iter(row)
+        above, cells, waiting = cells, [], iter(row)
         while True:
             if len(cells) in below:
                 text, more = below.pop(len(cells))
                 below |= {len(cells): (text, more - 1)} if more > 1 else {}
                 cells.append(text)
             elif (cell := next(waiting, None)) is not None:
-                more = _span(cell, "rowspan") - 1
-                for text in (_spoken(cell, skip), *[""] * (_span(cell, "colspan") - 1)):
+                more, said = _span(cell, "rowspan") - 1, _spoken(cell, skip)
+                if "continued" in cell.attrib:
+                    said = above[len(cells)] if len(cells) < len(above) else ""
+                for text in (said, *[""] * (_span(cell, "colspan") - 1)):
                     below |= {len(cells): (text, more)} if more else {}
                     cells.append(text)
             else:
@@ -247,6 +259,17 @@ def _span(cell: Any, name: str) -> int:
 def tag_of(node: Any) -> str:
     """The name of an element in small letters, without its namespace; empty for a comment."""
     return node.tag.rpartition("}")[2].lower() if isinstance(node.tag, str) else ""
+
+
+def attribute(node: Any, name: str) -> str:
+    """An attribute by its name, of whatever vocabulary."""
+    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def value(node: Any, path: str) -> str:
+    """The attribute `val` of the element at the end of a path of names; empty where there is none."""
+    found = node.find("/".join(f"{{*}}{name}" for name in path.split("/")))
+    return "" if found is None else attribute(found, "val")
 
 
 def _is_hidden(node: Any) -> bool:

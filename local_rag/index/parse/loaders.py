@@ -22,10 +22,11 @@ from types import MappingProxyType
 from local_rag import __version__
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError, reason_of
+from local_rag.index.parse.calendars import load_ics
 from local_rag.index.parse.html import load_html, load_mhtml
 from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
 from local_rag.index.parse.ocr import load_image
-from local_rag.index.parse.office import load_docx, load_pptx, load_rtf
+from local_rag.index.parse.office import load_pptx, load_rtf
 from local_rag.index.parse.open_formats import load_epub, load_odp, load_odt
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
@@ -33,7 +34,6 @@ from local_rag.index.parse.parsed_file import (
     Member,
     ParsedFile,
     Piece,
-    Properties,
     checked,
     clean,
     load_zip,
@@ -42,8 +42,9 @@ from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.pdf_page import IMAGES
 from local_rag.index.parse.properties import iso_date, of_letter, stated
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_ics, load_json, load_jsonl, load_notebook, load_subtitles
+from local_rag.index.parse.records import load_json, load_jsonl, load_notebook, load_subtitles
 from local_rag.index.parse.sheets import load_csv, load_sheets
+from local_rag.index.parse.word import load_docx
 from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
 
@@ -155,7 +156,7 @@ VERSIONS: dict[Loader, int] = {}
 the next sync reads what an older version read once more, and what came out the same keeps its vectors.
 """
 
-HOLDERS = (".zip", ".eml", ".msg", ".mbox")
+HOLDERS = (".zip", ".eml", ".msg", ".mbox", ".pdf")
 """Suffixes of files that hold others, which any loader may read."""
 
 
@@ -198,7 +199,7 @@ def parser_version() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-_LIBRARIES = """charset-normalizer icalendar lxml mammoth markdown-it-py pypdfium2 python-calamine python-oxmsg
+_LIBRARIES = """charset-normalizer icalendar lxml markdown-it-py pypdfium2 python-calamine python-dateutil python-oxmsg
     python-pptx striprtf trafilatura""".split()
 """What the loaders read with."""
 
@@ -244,14 +245,12 @@ def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> I
     name = own.get(path.suffix.lower())
     read = _load_by_name(name, path) if name else (loader(path) or load_unknown)(path)
     found = iter([checked(read)]) if isinstance(read, ParsedFile) else _joined(read, path, own, depth)
-    known: Properties | None = None
-    for part in found:
-        if known is None:
-            known = of_letter(part.documents[0].text if part.documents else "")
-            date = known.date or iso_date(name_date(path.name))
-        documents = (
-            replace(each, date=each.date or date, author=each.author or known.author) for each in part.documents
-        )
+    author, date = "", iso_date(name_date(path.name))
+    for place, part in enumerate(found):
+        if not place and part.documents:
+            letter = of_letter(part.documents[0].text)
+            author, date = letter.author, letter.date or date
+        documents = (replace(each, author=each.author or author, date=each.date or date) for each in part.documents)
         yield replace(part, documents=tuple(documents))
 
 
@@ -268,10 +267,18 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
             end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+        if isinstance(piece, ParsedFile):
+            total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
+            if piece.documents or piece.scans:
+                yield checked(piece)
+            continue
         if isinstance(piece, LoadedDocument):
             documents.append(piece)
             holder = piece
             total += len(piece.text)
+            continue
+        if isinstance(piece, str):
+            unread.append(piece)
             continue
         name = _distinct(piece.name, names)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,20 +13,47 @@ from email.policy import EmailPolicy
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, cast
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import html_text_of
-from local_rag.index.parse.parsed_file import Inside, Piece, clean, document, one_line
+from local_rag.index.parse.parsed_file import Inside, Piece, clean, document, joined, one_line
 from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, stated
-from local_rag.text.encoding import declared_charset, decode
+from local_rag.text.encoding import declared_charset, decode, known_encoding
 
 LONGEST = 100_000_000
 """Bytes of a message of a mailbox; what lies behind them is not read."""
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
+_ENVELOPE = re.compile(rb"From .*\d\d:\d\d(:\d\d)?( [+-]\d{4}| [A-Z]{2,5})* \d{4}( [+-]\d{4})?\s*$")
+_NO_DATE = re.compile(rb"From \S+\s*$")
+_HEADER = re.compile(rb"[!-9;-~]+:")
+"""What stands between two messages of a mailbox; a line of a text may begin with "From " as well (RFC 4155)."""
+
+_ESCAPED = re.compile(rb">+From ")
+_ENCODED = re.compile(r"=\?([^?*\s]{1,40})\?")
+_QUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
+_DEEP = 20
+"""Quotes in quotes of a page that are told apart."""
+
+_MARK = re.compile(r"(?:> ?)+")
+_FORWARDED = re.compile(
+    r"^\*?(?:From|Von|De|Da|Van|Från)\*?: *(?P<name>\S.*)\n(?:.*\n){1,4}?\*?"
+    r"(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Ämne)\*?:",
+    re.MULTILINE,
+)
+"""The header that mail programs write above what they quote or forward."""
+
+_WROTE = re.compile(
+    r"(?:[AP]M |schrieb |skrev |schreef )?([^\W\d][^<>,:;\"\d]{0,80}?)\"? ?<[^<>\s]*@"
+    r"|(?:schrieb|skrev|schreef) ([^:]{2,60}?) ?:"
+    r"|([^\W\d][^,:\d]{1,60}?) (?:wrote|writes|said|a écrit|escribió|ha scritto|escreveu)\b"
+)
+"""Who wrote what is quoted below: "On 3 March 2026 Kit Marlow wrote:" in some languages."""
+
 _LONG_HEADER = 2000
 """Characters of a header that are looked at: the standard library takes quadratic time for a long one."""
 
@@ -36,19 +64,34 @@ class _Policy(EmailPolicy):
     The parser of the standard library raises many errors on malformed headers (bpo-30681).
     """
 
+    charset = ""
+    """What headers are written in that say nothing of it: what the text of the message is."""
+
     def header_fetch_parse(self, name: str, value: str) -> Any:
+        value = _ENCODED.sub(_known, value[:_LONG_HEADER])
+        if not value.isascii():
+            with suppress(FileSkipped):
+                value = decode(value.encode("utf-8", "surrogateescape"), self.charset, "cp1252")
         try:
-            return super().header_fetch_parse(name, value[:_LONG_HEADER])
+            return super().header_fetch_parse(name, value)
         except Exception:
-            return value[:_LONG_HEADER]
+            return value
+
+
+def _known(word: re.Match[str]) -> str:
+    """The beginning of an encoded word (RFC 2047), with the name that Python has for its character set."""
+    return f"=?{known_encoding(word[1]) or word[1]}?"
 
 
 def message_of(data: bytes) -> EmailMessage:
     """A message as the standard library reads it. Raises FileSkipped for an empty file."""
     if not data.strip():
         raise FileSkipped("is empty")
-    policy = cast("EmailPolicy[EmailMessage]", _Policy())
-    return BytesParser(EmailMessage, policy=policy).parsebytes(data.lstrip())
+    policy: Any = _Policy()
+    message: EmailMessage = BytesParser(EmailMessage, policy=policy).parsebytes(data.lstrip())
+    charsets = (part.get_content_charset() for part, kind, _, _ in _leaves(message) if kind.startswith("text/"))
+    message.policy = policy.clone(charset=next(filter(None, charsets), ""))
+    return message
 
 
 def load_eml(path: Path) -> Iterator[Piece]:
@@ -76,12 +119,13 @@ def _messages(path: Path) -> Iterator[bytes]:
     message: bytearray | None = None
     with path.open("rb") as file:
         while line := file.readline(1 << 20):
-            if line.startswith(b"From "):
+            begins = _ENVELOPE.match(line) or (_NO_DATE.match(line) and _HEADER.match(file.peek(99)))
+            if begins or (message is None and line.startswith(b"From ")):
                 if message is not None:
                     yield bytes(message)
                 message = bytearray()
             elif message is not None and len(message) < LONGEST:
-                message += line
+                message += line[1:] if _ESCAPED.match(line) else line
     if message is not None:
         yield bytes(message)
 
@@ -99,38 +143,46 @@ def load_msg(path: Path) -> Iterator[Piece]:
         "Cc": headers.get("Cc"),
         "Date": headers.get("Date") or (format_datetime(sent) if sent else None),
     }
-    body = clean(source.body or "")
-    yield _document(shown, body if body.strip() else html_text_of(clean(source.html_body or ""))[0])
+    yield _document(shown, _fuller(clean(source.body or ""), clean(source.html_body or "")))
     for attachment in source.attachments:
         yield Inside(attachment.file_name or "attachment", partial(BytesIO, attachment.file_bytes or b""))
 
 
 def _pieces(message: EmailMessage) -> Iterator[Piece]:
     """A message and what is attached to it; of a mail that was forwarded as a whole, that mail."""
-    parts = list(_leaves(message))
-    plain, page = ("\n\n".join(_texts(parts, kind)).strip() for kind in ("text/plain", "text/html"))
-    yield _document(message, plain or html_text_of(page)[0])
-    for part, kind, name in parts:
+    said, inside = dict[int, dict[str, list[str]]](), list[Inside]()
+    for place, (part, kind, name, choice) in enumerate(_leaves(message)):
+        if kind in ("text/plain", "text/html") and name is None:
+            texts = said.setdefault(choice or -place, {"text/plain": [], "text/html": []})
+            texts[kind].append(_text(part))
+            continue
+        suffix = mimetypes.guess_extension(kind) or ""
         if kind == "message/rfc822" and part.is_multipart():
             name = name or f"{cast(EmailMessage, part.get_payload(0)).get('Subject', '')}.eml"
-        elif name == "":
-            name = f"attachment{mimetypes.guess_extension(kind) or ''}"
+        elif name == "" or (name is None and suffix and not kind.startswith(("image/", "message/"))):
+            name = f"attachment{suffix}"
         if name is not None:
-            yield Inside(name, partial(_opened, part))
+            inside.append(Inside(name, partial(_opened, part)))
+    bodies = (_fuller(*("\n\n".join(filter(None, texts)) for texts in each.values())) for each in said.values())
+    yield _document(message, "\n\n".join(filter(None, bodies)))
+    yield from inside
 
 
-def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | None]]:
-    """The parts that have no parts, or are messages themselves, with type and, if they are attached, name."""
-    waiting = [message]
+def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | None, int]]:
+    """The parts that have no parts, or are messages themselves, with type and, if they are attached, name; a number
+    that is the same for those of which a reader shows one, else 0.
+    """
+    waiting = [(message, 0)]
     while waiting:
-        part, kind, name = waiting.pop(), "", None
+        (part, choice), kind, name = waiting.pop(), "", None
         with suppress(AttributeError, KeyError, ValueError, IndexError):  # no Content-Type, or no name of a file
             kind = part.get_content_type()
             name = part.get_filename() or ("" if part.get_content_disposition() == "attachment" else None)
         if part.is_multipart() and not kind.startswith("message/"):
-            waiting += reversed(cast(list[EmailMessage], part.get_payload()))
+            choice = choice or (id(part) if kind == "multipart/alternative" else 0)
+            waiting += [(each, choice) for each in reversed(cast(list[EmailMessage], part.get_payload()))]
         else:
-            yield part, kind, name
+            yield part, kind, name, choice
 
 
 def _opened(part: EmailMessage) -> IO[bytes]:
@@ -140,13 +192,61 @@ def _opened(part: EmailMessage) -> IO[bytes]:
     return BytesIO(cast(bytes, part.get_payload(decode=True)))
 
 
-def _texts(parts: list[tuple[EmailMessage, str, str | None]], sought: str) -> Iterator[str]:
-    """What the parts of a type say that are not attached."""
-    for part, kind, name in parts:
-        payload = part.get_payload(decode=True) if kind == sought and name is None else None
-        if isinstance(payload, bytes) and payload.strip():
-            with suppress(FileSkipped):
-                yield clean(decode(payload, part.get_content_charset() or declared_charset(payload)))
+def _text(part: EmailMessage) -> str:
+    payload = part.get_payload(decode=True)
+    with suppress(FileSkipped):
+        data = payload if isinstance(payload, bytes) else b""
+        return clean(decode(data, part.get_content_charset() or declared_charset(data)))
+    return ""
+
+
+def _fuller(plain: str, page: str) -> str:
+    """The text of a mail that comes in two forms: the plain one, unless it lacks most of what the page says."""
+    shown = _with_marks(html_text_of(_QUOTE.sub("<p>\\1\ue000</p>", page))[0]) if page.strip() else ""
+    said, more = (set(re.findall(r"\w+", text.lower())) for text in (plain, shown))
+    if 2 * len(more & said) >= len(more):
+        return plain
+    return shown if 2 * len(more & said) >= len(said) else f"{shown}\n\n{plain}"
+
+
+def _with_marks(text: str) -> str:
+    """The text of a page, its quotes marked as in plain mails."""
+    lines, depth = list[str](), 0
+    for line in text.split("\n"):
+        if line.endswith("\ue000"):
+            depth += -1 if line.startswith("/") else 1
+        else:
+            lines.append("> " * min(depth, _DEEP) + line)
+    return "\n".join(lines)
+
+
+def _voices(body: str, sender: str, subject: str) -> Iterator[tuple[int, str, str]]:
+    """What each person says in a mail, as `joined` takes it: what is quoted, by ">" or below a header, is a statement
+    of the person quoted. The first block of the sender has no heading.
+    """
+    starts = [0, *(match.start() for match in _FORWARDED.finditer(body))]
+    for start, end in pairwise([*starts, len(body)]):
+        forwarded = _FORWARDED.match(body, start)
+        names = {0: _quoted(forwarded["name"], subject) if forwarded else sender * bool(start)}
+        depth, lines = 0, list[str]()
+        for line in body[start:end].split("\n"):
+            mark = _MARK.match(line)
+            deeper = mark[0].count(">") if mark else 0
+            if deeper != depth and line.strip():
+                yield 1, names.get(depth, ""), "\n".join(lines)
+                if deeper > depth:
+                    told = " ".join(" ".join(lines).split()[-30:])
+                    wrote = _WROTE.search(told) if told.endswith(":") else None
+                    names[deeper] = _quoted(next(filter(None, wrote.groups()), "") if wrote else "", subject)
+                names[0] = names[0] or sender
+                depth, lines = deeper, []
+            lines.append(line[mark.end() :] if mark else line)
+        yield 1, names.get(depth, ""), "\n".join(lines)
+
+
+def _quoted(name: str, subject: str) -> str:
+    name = re.sub(r"[*\"']|<.*|\[mailto.*", "", name).strip()
+    return f"{name}, quoted in {subject}" if name else f"quoted in {subject}"
 
 
 def _document(headers: EmailMessage | Mapping[str, Any], body: str) -> LoadedDocument:
@@ -160,7 +260,9 @@ def _document(headers: EmailMessage | Mapping[str, Any], body: str) -> LoadedDoc
     head = "\n".join(f"{name}: {named[name]}" for name in _SHOWN if named[name])
     properties = stated(subjects=[named["Keywords"]])
     properties = replace(properties, author=one_line(named["From"] or named["Sender"], LONG_AUTHOR), date=sent)
-    return document(clean(f"{head}\n\n{body}").strip(), named["Subject"], properties=properties)
+    voices = _voices(body, named["From"], named["Subject"] or "this mail")
+    text, headings = joined([(0, "", head), *voices])
+    return document(text, named["Subject"], headings=[each for each in headings if each.text], properties=properties)
 
 
 def header(headers: EmailMessage | Mapping[str, Any], name: str) -> str:
@@ -170,4 +272,5 @@ def header(headers: EmailMessage | Mapping[str, Any], name: str) -> str:
 
 def html_source(message: EmailMessage) -> str:
     """The first HTML among the parts of a message, nothing where there is none."""
-    return next(_texts(list(_leaves(message)), "text/html"), "")
+    pages = (_text(part) for part, kind, name, _ in _leaves(message) if kind == "text/html" and name is None)
+    return next(filter(None, pages), "")

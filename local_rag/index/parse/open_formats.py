@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, parse_xml, tag_of, text_of
-from local_rag.index.parse.office import deck, properties_of, xml_of
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, headed, measured
+from local_rag.index.parse.html_text import HEADINGS, TextBuilder, add_tree, attribute, parse_xml, tag_of, text_of
+from local_rag.index.parse.marks import Level, counted, mark, numbers_a_page
+from local_rag.index.parse.office import deck
+from local_rag.index.parse.package import properties_of, xml_of
+from local_rag.index.parse.parsed_file import ParsedFile, Piece, Properties, headed, measured
 from local_rag.index.parse.properties import dublin_core
 
-_LEFT_OUT = frozenset("tracked-changes annotation table-of-content note-citation forms notes".split())
-_BOXES = ("{*}frame", "{*}note", "{*}custom-shape", "{*}g")
+_LEFT_OUT = frozenset("tracked-changes table-of-content note-citation forms notes del creator date".split())
+_BOXES = ("{*}frame", "{*}note", "{*}custom-shape", "{*}g", "{*}annotation")
 """What stands inside of a paragraph and is read after it."""
 
 _HTML = {
@@ -24,10 +26,12 @@ _HTML = {
     "list-item": "li",
     "table-row": "tr",
     "table-cell": "td",
-    "covered-table-cell": "td",
+    "covered-table-cell": "del",
     "line-break": "br",
     "desc": "p",
     "note": "div",
+    "annotation": "div",
+    "s": "span",
 }
 """What an element is called in HTML, where it is not called the same."""
 
@@ -41,14 +45,14 @@ def load_odt(path: Path) -> ParsedFile:
     return ParsedFile((headed(*text_of(body, _LEFT_OUT), properties),))
 
 
-def load_odp(path: Path) -> ParsedFile:
+def load_odp(path: Path) -> Iterator[Piece]:
     """Slides: each is a page, with its notes at the end."""
     body, properties = _opened(path)
-    return deck(map(_slide, body.iter("{*}page")), properties)
+    yield from deck(map(_slide, body.iter("{*}page")), properties)
 
 
 def _slide(page: Any) -> tuple[str, list[str]]:
-    frames = [(_attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
+    frames = [(attribute(frame, "class"), text_of(frame, _LEFT_OUT)[0]) for frame in page if tag_of(frame) != "notes"]
     title = next((text for kind, text in frames if kind == "title"), "")
     notes = " ".join(text_of(frame, _LEFT_OUT)[0] for frame in page.iterfind("{*}notes/*"))
     return title, [*(text for kind, text in frames if kind != "title"), f"Notes: {notes}" if notes.strip() else ""]
@@ -58,41 +62,113 @@ def _opened(path: Path) -> tuple[Any, Properties]:
     """The body of the content, its elements called as in HTML, and the properties."""
     with measured(path) as archive:
         content, properties = xml_of(archive, "content.xml"), properties_of(archive)
+        styles = xml_of(archive, "styles.xml")
     body = None if content is None else content.find("{*}body")
     if body is None:
         raise FileSkipped("is damaged (no OpenDocument content inside)")
+    trees = [content] if styles is None else [content, styles]
+    _add_headers(body, trees[-1])
     for box in reversed(list(body.iter(*_BOXES))):
         _move_behind_paragraph(box)
+    _number(body, trees)
+    _rename(body, _marks(trees))
+    mark(body)
+    return body, properties
+
+
+def _rename(body: Any, marks: Mapping[str, str]) -> None:
     for node in body.iter("{*}*"):
         tag = tag_of(node)
-        if tag == "h":
-            level = _attribute(node, "outline-level")
+        if tag == "span":
+            node.tag = marks.get(attribute(node, "style-name"), tag)
+        elif tag == "h":
+            level = attribute(node, "outline-level")
             node.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
-        elif tag in ("s", "tab"):
-            node.text = " "
         elif tag == "p" and tag_of(node.getparent()) == "li":
             node.tag = "dd"  # on a line of its own, not apart from the other items
         else:
             node.tag = _HTML.get(tag, tag)
-        if tag == "desc":
+        if tag in ("s", "tab"):
+            node.text = " "
+        elif tag == "desc":
             node.text = f"Picture: {node.text}"
-        node.set("colspan", _attribute(node, "number-columns-repeated"))
-    return body, properties
+        columns = attribute(node, "number-columns-repeated") or attribute(node, "number-columns-spanned")
+        node.set("colspan", columns)
+        node.set("rowspan", attribute(node, "number-rows-spanned"))
+
+
+def _marks(trees: Iterable[Any]) -> dict[str, str]:
+    """What a style does to a text, as an element of HTML: sup, sub or del."""
+    marks: dict[str, str] = {}
+    for properties in (each for tree in trees for each in tree.iter("{*}text-properties")):
+        position = attribute(properties, "text-position").split(" ")[0]
+        is_struck = attribute(properties, "text-line-through-style") not in ("", "none")
+        is_gone = is_struck or attribute(properties, "display") == "none"
+        mark = (
+            "del" if is_gone else "sub" if position.startswith(("sub", "-")) else "sup" if position.strip("0%") else ""
+        )
+        if mark:
+            marks[attribute(properties.getparent(), "name")] = mark
+    return marks
+
+
+def _number(body: Any, trees: Iterable[Any]) -> None:
+    """Give the items of lists and the headings their labels."""
+    styles = dict[str, dict[int, Level]]()
+    for each in (style for tree in trees for style in tree.iter("{*}list-style", "{*}outline-style")):
+        styles["" if tag_of(each) == "outline-style" else attribute(each, "name")] = {
+            int(attribute(level, "level") or 1) - 1: _level(level) for level in each if attribute(level, "level")
+        }
+    counts = dict[str, dict[int, int]]()
+    for node in body.iter("{*}list-item", "{*}h"):
+        if tag_of(node) == "h":
+            style, at = "", int(attribute(node, "outline-level") or 1) - 1
+        else:
+            lists = list(node.iterancestors("{*}list"))
+            style, at = next(filter(None, (attribute(each, "style-name") for each in lists)), ""), len(lists) - 1
+            is_first = node.getprevious() is None and at == 0
+            if (
+                is_first
+                and attribute(lists[0], "continue-numbering") != "true"
+                and not attribute(lists[0], "continue-list")
+            ):
+                counts.pop(style, None)
+        if at in (levels := styles.get(style, {})):
+            node.set("label", counted(counts.setdefault(style, {}), levels, at))
+
+
+def _level(level: Any) -> Level:
+    depth, shown = int(attribute(level, "level")), int(attribute(level, "display-levels") or 1)
+    kind = attribute(level, "num-format")
+    numbers = ".".join(f"%{number}" for number in range(max(1, depth - shown + 1), depth + 1))
+    is_bullet = tag_of(level) == "list-level-style-bullet"
+    template = f"{attribute(level, 'num-prefix')}{numbers if kind else ''}{attribute(level, 'num-suffix')}"
+    return Level(kind, "-" if is_bullet else template, int(attribute(level, "start-value") or 1))
+
+
+def _add_headers(body: Any, styles: Any) -> None:
+    """Headers and footers around the text."""
+    texts = body.find("{*}text")
+    for kind, at in (("header", 0), ("footer", -1)):
+        for said in dict.fromkeys(" ".join("".join(each.itertext()).split()) for each in styles.iter(f"{{*}}{kind}")):
+            if texts is not None and not numbers_a_page(said):
+                paragraph = body.makeelement("p")
+                paragraph.text = f"{kind.title()}: {said}"
+                texts.insert(at if at == 0 else len(texts), paragraph)
 
 
 def _move_behind_paragraph(box: Any) -> None:
     """A picture or a note does not tear the sentence that it stands in."""
-    paragraph = next(box.iterancestors("{*}p", "{*}h"), None)
+    paragraph, first = next(box.iterancestors("{*}p", "{*}h"), None), next(box.iter("{*}p"), None)
     if paragraph is not None:
         stub = box.makeelement("span")
+        if (cited := box.findtext("{*}note-citation")) and first is not None:
+            stub.text, first.text = f"[{cited}]", f"[{cited}] {first.text or ''}"
+        elif tag_of(box) == "annotation" and first is not None:
+            first.text = f"Comment by {box.findtext('{*}creator')}: {first.text or ''}"
         stub.tail, box.tail = box.tail, None
         box.getparent().replace(box, stub)
         paragraph.addnext(box)
-
-
-def _attribute(node: Any, name: str) -> str:
-    """An attribute by its name, of whatever vocabulary."""
-    return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
 
 
 def load_epub(path: Path) -> ParsedFile:
@@ -149,6 +225,7 @@ def _add_chapter(book: TextBuilder, tree: Any, label: str) -> None:
         book.add(label)
         book.close_heading(1)
         book.block(2)
+    mark(body)
     add_tree(body, book)
 
 

@@ -82,8 +82,8 @@ class Inside:
     open: Callable[[], IO[bytes]]
 
 
-Piece = LoadedDocument | Inside
-"""What a mail, a mailbox or a zip file is made of."""
+Piece = LoadedDocument | ParsedFile | Inside | str
+"""What a file that holds others is made of; a str names what was not read."""
 
 
 def clean(text: str) -> str:

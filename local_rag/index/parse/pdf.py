@@ -14,18 +14,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
+from local_rag.index.parse.parsed_file import Inside, ParsedFile, Piece, Properties, clean, document
+from local_rag.index.parse.pdf_forms import MANY, Filled
+from local_rag.index.parse.pdf_text import BREAK, PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
 from local_rag.text.words import BULLET
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+    from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
 
 FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""
@@ -36,6 +40,7 @@ _HYPHEN = "\ufffe"
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:{_HYPHEN}|-\n(?=[^\W\d_]))([^\W\d_]+)")
 _WHOLE_WORD = re.compile(rf"[^\W\d_]+(?:-[^\W\d_]+)*(?!{_HYPHEN})")
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
 _ITEM = re.compile(rf"{BULLET}\s")
 
 _LARGER = 1.25
@@ -64,8 +69,15 @@ _NOISE = 0.3
 """Share of characters without a meaning, such as those of a font without a table of its letters, that make it noise."""
 
 
-def load_pdf(path: Path) -> ParsedFile:
-    """The pages that have text, numbered from 1; those that are pictures wait for OCR, unless nothing is drawn on them.
+_LARGEST = 100_000_000
+"""Bytes of an attached file."""
+
+_XFA = "is a form of Adobe's own kind (XFA), which is not read: print it into a PDF"
+
+
+def load_pdf(path: Path) -> Iterator[Piece]:
+    """The pages that have text, numbered from 1, and the files that are attached to them; pages that are pictures wait
+    for OCR, unless nothing is drawn on them.
 
     Raises FileSkipped for a password and for damage.
     """
@@ -79,11 +91,22 @@ def load_pdf(path: Path) -> ParsedFile:
             raise FileSkipped("is encrypted with a password", hint=hint) from error
         raise FileSkipped("is damaged", hint="mend it: qpdf IN.pdf OUT.pdf") from error
     with closing(file):
-        pages = [_raw_page(file, number) for number in range(len(file))]
-        properties = _properties(file.get_metadata_dict())
-        if not properties.title and pages[:1] and pages[0].text:
-            properties = replace(properties, title=_shown_title(file[0]))
-    known = {word.lower() for page in pages for word in _WHOLE_WORD.findall(page.text)}
+        filled = Filled(file)
+        yield _read(file, filled)
+        attached = [*map(file.get_attachment, range(file.count_attachments())), *filled.attached]
+        for attachment in attached:
+            yield Inside(attachment.get_name() or "attachment", partial(_opened, attachment))
+
+
+def _read(file: PdfDocument, filled: Filled) -> ParsedFile:
+    """The pages of a file."""
+    import pypdfium2
+
+    pages = [_raw_page(file, number, filled) for number in range(len(file))]
+    properties = _properties(file.get_metadata_dict())
+    if not properties.title and pages[:1] and pages[0].text:
+        properties = replace(properties, title=_shown_title(file[0]))
+    known = {word for page in pages for word in _WHOLE_WORD.findall(page.text.lower())}
     texts = [_page_text(page.text, known) for page in pages]
     scans = tuple(number for number, page in enumerate(pages, 1) if page.is_picture)
     documents = (
@@ -91,7 +114,21 @@ def load_pdf(path: Path) -> ParsedFile:
         for number, (text, headings) in enumerate(zip(texts, _page_headings(texts), strict=True), 1)
         if text
     )
-    return ParsedFile(tuple(documents), scans=scans)
+    unread = f"{filled.unread:,} fields and notes behind the first {MANY:,} were not read"
+    is_xfa = file.get_formtype() == pypdfium2.raw.FORMTYPE_XFA_FULL
+    warnings = [unread] * bool(filled.unread) + [_XFA] * is_xfa
+    return ParsedFile(tuple(documents), tuple(warnings), scans=scans)
+
+
+def _opened(attachment: PdfAttachment) -> IO[bytes]:
+    """An attached file. Raises FileSkipped for a large one."""
+    from pypdfium2 import raw
+
+    size = ctypes.c_ulong()
+    raw.FPDFAttachment_GetFile(attachment.raw, None, 0, size)
+    if size.value > _LARGEST:
+        raise FileSkipped(f"is larger than {_LARGEST // 1_000_000} MB")
+    return BytesIO(bytes(attachment.get_data()) if size.value else b"")
 
 
 class _Page(NamedTuple):
@@ -101,18 +138,21 @@ class _Page(NamedTuple):
     is_picture: bool = True
 
 
-def _raw_page(file: PdfDocument, number: int) -> _Page:
+def _raw_page(file: PdfDocument, number: int, filled: Filled) -> _Page:
     """A page, a damaged one as a picture."""
     import pypdfium2
 
     try:
         page = file[number]
-        raw = page.get_textpage().get_text_range()
-        text = clean(raw.replace("\x02", _HYPHEN).translate(LIGATURES))
+        shape = page_text(page, page.get_textpage())
+        noted = list(filled.on(page, shape))
+        text = clean(_LIGATURE.sub(lambda match: LIGATURES[ord(match[0])], shape.written()))
         marks = "".join(text.split())
-        unreadable = sum(unicodedata.category(mark) in ("Co", "Cn") or mark == "\ufffd" for mark in marks)
+        foreign = re.findall(r"[^\x00-\x7f]", marks)
+        unreadable = sum(unicodedata.category(mark) in ("Co", "Cn") or mark == "\ufffd" for mark in foreign)
         drawn = () if len(marks) >= _FEW else [each.type for each in page.get_objects(max_depth=1)]
         is_picture = pypdfium2.raw.FPDF_PAGEOBJ_IMAGE in drawn if marks else bool(drawn)
+        text = BREAK.join([text, *map(clean, noted)])
         return _Page(text, is_picture or unreadable > _NOISE * len(marks))
     except (pypdfium2.PdfiumError, ValueError):
         return _Page()
@@ -131,8 +171,10 @@ def _properties(info: Mapping[str, str]) -> Properties:
 
 def _page_text(text: str, known: set[str]) -> str:
     """The paragraphs of a page; `known` are the words, in lower case, that stand unbroken somewhere in the file."""
-    text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
-    return "\n".join(_paragraphs(text.split("\n"))).strip()
+    if _HYPHEN in text or "-\n" in text:
+        text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
+    blocks = ("\n".join(_paragraphs(block.split("\n"))).strip() for block in text.split(BREAK))
+    return "\n\n".join(filter(None, blocks))
 
 
 def _mended(match: re.Match[str], known: set[str]) -> str:
@@ -183,33 +225,20 @@ def _shown_title(page: PdfPage) -> str:
     It is certain where only one line, or up to _TITLE_LINES that follow each other, has the largest letters, and it is
     words.
     """
-    lines, sizes = list(_lines(page.get_textpage())), Counter[float]()
-    for _, size, letters in lines:
-        sizes[size] += letters
+    shown, sizes, lines = PageText(page.get_textpage()), Counter[float](), list[tuple[str, float]]()
+    for start, end, *_ in shown.lines:
+        letters = [at for at in range(start, min(end, _LOOKED_AT)) if shown.text[at].isalpha()]
+        if letters:
+            size = round(shown.size(letters[len(letters) // 2]), 1)
+            sizes[size] += len(letters)
+            lines.append((shown.text[start:end], size))
     largest = max(sizes, default=0.0)
     if not sizes or largest < _LARGER * sizes.most_common(1)[0][0] or sizes.total() - sizes[largest] < _BODY:
         return ""
     first, *others = (list(run) for size, run in itertools.groupby(lines, lambda line: line[1]) if size == largest)
-    text = " ".join(" ".join(line for line, _, _ in first).replace("_", " ").split())
+    text = " ".join(" ".join(line for line, _ in first).replace("_", " ").split())
     is_words = 4 <= sum(map(str.isalpha, text)) >= 0.6 * len(text) and "://" not in text
     return stated(text).title if is_words and not others and len(first) <= _TITLE_LINES else ""
-
-
-def _lines(shown: PdfTextPage) -> Iterator[tuple[str, float, int]]:
-    """The upright lines of a page that have letters: the size of the middle one, as the page shows it, in points, and
-    the number of letters. arXiv's stamp at the margin is no title.
-    """
-    import pypdfium2.raw as pdfium
-
-    codes = (pdfium.FPDFText_GetUnicode(shown, at) for at in range(min(shown.count_chars(), _LOOKED_AT)))
-    for line in re.finditer(r"[^\r\n]+", "".join(chr(min(code, 0xFFFD)) for code in codes)):
-        letters = [line.start() + at for at, character in enumerate(line[0]) if character.isalpha()]
-        middle = letters[len(letters) // 2] if letters else 0
-        if letters and abs(math.sin(pdfium.FPDFText_GetCharAngle(shown, middle))) <= 0.1:
-            matrix = pdfium.FS_MATRIX()
-            pdfium.FPDFText_GetMatrix(shown, middle, ctypes.byref(matrix))
-            size = pdfium.FPDFText_GetFontSize(shown, middle) * math.hypot(matrix.a, matrix.b)
-            yield line[0], round(size, 1), len(letters)
 
 
 def _page_headings(texts: Sequence[str]) -> Iterator[tuple[Heading, ...]]:

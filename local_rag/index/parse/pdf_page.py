@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import math
+import unicodedata
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.pdf import LIGATURES
+from local_rag.index.parse.pdf_text import page_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -110,8 +111,7 @@ def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQu
     Raises FileSkipped for a file or a page that pdfium cannot open.
     """
     with _page(path, number) as (file, page):
-        place = _characters(page, text, start, end)
-        rectangles = _rectangles(page, *place) if place else []
+        rectangles = _rectangles(page, _characters(page, text, start, end))
         scale = _scale(page.get_size(), DPI / 72)
         width, height = (math.ceil(side * scale) for side in page.get_size())
         return PlacedQuote(tuple(rectangles), width, height, len(file))
@@ -140,28 +140,37 @@ def _scale(size: tuple[float, float], most: float) -> float:
 # --- where a quote stands
 
 
-def _characters(page: PdfPage, text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Pdfium's first character of the quote and the number of them; None where it is not certain which they are."""
+def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int]]:
+    """Runs of pdfium's characters of the quote, from the first to the last of each; none where they are not certain."""
     from pypdfium2 import raw
 
     shown = page.get_textpage()
     count = min(shown.count_chars(), MAX_CHARACTERS)
-    letters, places = _letters(chr(raw.FPDFText_GetUnicode(shown, at)) for at in range(count))
+    read = page_text(page, shown)
+    order = list(range(count))
+    if len(read.text) == count:
+        order = [at for _, first, last in read.in_order() for at in range(first, last)]
+    letters, places = _letters(chr(raw.FPDFText_GetUnicode(shown, at)) for at in order)
     stored, origins = _letters(text)
     before, last = (bisect_left(origins, origin) for origin in (start, end))
     at = before if letters == stored else _occurrence(letters, stored, before, last)
     if at is None or before == last:
-        return None
-    first, final = places[at], places[at + last - before - 1]
-    marks = end - origins[last - 1] - 1
-    return first, min(final + 1 + marks, count) - first
+        return []
+    final = places[at + last - before - 1] + end - origins[last - 1] - 1  # with the marks behind it
+    runs = list[list[int]]()
+    for place in order[places[at] : final + 1]:
+        if runs and place == runs[-1][1] + 1:
+            runs[-1][1] = place
+        else:
+            runs.append([place, place])
+    return runs
 
 
 def _letters(characters: Iterable[str]) -> tuple[str, list[int]]:
     """The letters and digits of a text, and where each of them stands in it."""
     letters, places = list[str](), list[int]()
     for place, character in enumerate(characters):
-        for letter in LIGATURES.get(ord(character), character):
+        for letter in unicodedata.normalize("NFKC", character):
             if letter.isalnum() and letter <= "\uffff":
                 letters.append(letter)
                 places.append(place)
@@ -178,7 +187,7 @@ def _occurrence(letters: str, stored: str, start: int, end: int) -> int | None:
     return None
 
 
-def _rectangles(page: PdfPage, first: int, count: int) -> list[Rectangle]:
+def _rectangles(page: PdfPage, runs: Iterable[Sequence[int]]) -> list[Rectangle]:
     """The rectangles of some characters, those of a line joined: pdfium begins another where font or spacing changes.
 
     They are turned and cropped as the page says.
@@ -188,7 +197,7 @@ def _rectangles(page: PdfPage, first: int, count: int) -> list[Rectangle]:
     shown, lines = page.get_textpage(), list[Rectangle]()
     shown.count_rects()
     convert = PdfPosConv(page, (0, 0, _FINE, _FINE, 0)).to_bitmap
-    for number in range(shown.count_rects(first, count)):
+    for number in (number for run in runs for number in range(shown.count_rects(run[0], run[1] - run[0] + 1))):
         left, bottom, right, top = shown.get_rect(number)
         corners = zip(convert(left, top), convert(right, bottom), strict=True)
         (x, x2), (y, y2) = (sorted(max(0.0, min(1.0, side / _FINE)) for side in sides) for sides in corners)

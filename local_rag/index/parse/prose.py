@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading
+from local_rag.index.parse.marks import fractions, lowered, raised
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
@@ -32,6 +33,14 @@ _LONG_MARKDOWN = 5_000_000
 
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
+_MARKED = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`).{1,1000}?(?<!`)(?P=ticks)(?!`)|\\[~<])"
+    r"|~~(?=[^\s~]).{1,1000}?(?<=[^\s~])~~(?!~) ?|<(?P<tag>del|s|strike)>.{1,1000}?</(?P=tag)> ?"
+    r"|<sup>(?P<sup>[^<]{1,200})</sup>|<sub>(?P<sub>[^<]{1,200})</sub>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""In Markdown, what is code, struck out, above the line or below it."""
+
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _RST = re.compile(
     r"^(?:(?P<over>([!-/:-@\[-`{-~])\2{2,}+)[ \t]*\n)?(?=.*\S)(?P<line>.*+)\n"
@@ -123,26 +132,51 @@ def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
     starts = [*accumulate(map(len, source.splitlines(keepends=True)), initial=begin)]
     parts, headings, table = list[str](), list[Heading](), list[list[str]]()
     end = grown = 0
+
+    def write(span: tuple[int, int], lines: str) -> None:
+        """Lines in the place of those of a token."""
+        nonlocal end, grown
+        start, last = starts[span[0]], starts[span[1]]
+        parts.extend([text[end:start], lines])
+        end = last - text.endswith("\n", 0, last)
+        grown += len(lines) - (end - start)
+
     tokens: list[Any] = [*reader.parse(source), None]
     for token, inside in pairwise(tokens):
         if token.type == "heading_open" and not token.level and "\n" not in inside.content:
             headings.append(Heading(starts[token.map[0]] + grown, int(token.tag[1:]), _plain(inside.content)))
         elif token.type == "table_open":
-            table, (first, last) = [], token.map
+            table, span = [], token.map
         elif token.type == "tr_open":
             table.append([])
         elif token.type in ("th_open", "td_open"):
-            table[-1].append(inside.content)
+            table[-1].append(_marked(inside.content))
         elif token.type == "table_close":
-            start, lines = starts[first], "\n".join(rows(table, headed=True))
-            parts += [text[end:start], lines]
-            end = starts[last] - text.endswith("\n", 0, starts[last])
-            grown += len(lines) - (end - start)
+            write(span, "\n".join(rows(table, headed=True)))
+            table = []
+        elif token.type in ("inline", "html_block") and not table:
+            source = text[starts[token.map[0]] : starts[token.map[1]]].removesuffix("\n")
+            if (lines := _marked(source)) != source:
+                write(token.map, lines)
     return "".join([*parts, text[end:]]), headings
 
 
 def _plain(heading: str) -> str:
-    return _MARKUP.sub(lambda match: match.group(1) or "", _ATTRIBUTES.sub("", heading[:LONG])).strip()
+    bare = _marked(_ATTRIBUTES.sub("", heading[:LONG]))
+    return _MARKUP.sub(lambda match: match.group(1) or "", bare).strip()
+
+
+def _marked(source: str) -> str:
+    """Markdown without what is struck out (https://github.github.com/gfm/#strikethrough-extension-), its superscripts
+    and subscripts, which are HTML, as characters; code stays as it is.
+    """
+    return fractions(_MARKED.sub(_mark, source)) if "~~" in source or "<" in source else source
+
+
+def _mark(match: re.Match[str]) -> str:
+    if match["code"]:
+        return match[0]
+    return raised(match["sup"]) if match["sup"] else lowered(match["sub"]) if match["sub"] else ""
 
 
 def load_rst(path: Path) -> ParsedFile:

@@ -1,4 +1,4 @@
-"""Records as text that can be quoted: JSON, notebooks, calendars (.ics) and subtitles (.srt, .vtt)."""
+"""Records as text that can be quoted: JSON, notebooks and subtitles (.srt, .vtt)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import PLACE
 from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document, headed, joined
-from local_rag.index.parse.properties import from_mapping, stated
+from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.prose import markdown, read
 
 _LONG_NAME = 200
@@ -106,69 +105,6 @@ def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 def _pair(path: Sequence[str | int], text: str) -> str:
     name = ".".join(step for step in path if isinstance(step, str))[-_LONG_NAME:]
     return f"{name}: {text}" if name else text
-
-
-_ENTRIES = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note"}
-_LINES = {
-    "RRULE": "Repeats",
-    "LOCATION": "Where",
-    "ORGANIZER": "Organizer",
-    "ATTENDEE": "With",
-    "STATUS": "Status",
-    "CATEGORIES": "Categories",
-    "URL": "Link",
-}
-
-
-def load_ics(path: Path) -> ParsedFile:
-    """A calendar: each event, task or note by its title, with when, where, who and what."""
-    from icalendar import Calendar, Component
-
-    Component.ignore_exceptions = True  # a malformed property does not make the calendar unreadable
-    calendars: Any = Calendar.from_ical(read(path), multiple=True)
-    entries = [entry for calendar in calendars for entry in calendar.walk() if entry.name in _ENTRIES]
-    text, headings = joined((1, _summary(entry), "\n".join(_details(entry))) for entry in entries)
-    name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
-    title, date = (_summary(entries[0]), _when(entries[0])) if len(entries) == 1 else ("", "")
-    return ParsedFile((document(text, title, headings=headings, properties=stated(name, date=date)),))
-
-
-def _summary(entry: Any) -> str:
-    return " ".join(_shown(entry.get("SUMMARY", "")).split()) or _ENTRIES[entry.name]
-
-
-def _details(entry: Any) -> Iterator[str]:
-    """The title of an event, lines "Name: value", and its description."""
-    yield _summary(entry)
-    lines = {"Due" if entry.name == "VTODO" else "When": _when(entry)}
-    lines |= {shown: " ".join(_shown(entry.get(name, "")).split()) for name, shown in _LINES.items()}
-    yield from (f"{name}: {value}" for name, value in lines.items() if value)
-    yield _shown(entry.get("DESCRIPTION", ""))
-
-
-def _when(entry: Any) -> str:
-    """From when to when; the end of whole days is the day after them (RFC 5545, section 3.6.1)."""
-    moments = []
-    for name in ("start", "end"):
-        with suppress(AttributeError, ValueError):
-            moments.append(getattr(entry, name))
-    if moments and not isinstance(moments[-1], datetime) and moments[-1] > moments[0]:
-        moments[-1] -= timedelta(days=1)
-    return " to ".join(dict.fromkeys(map(_shown, moments)))
-
-
-def _shown(value: Any) -> str:
-    """A value as a person reads it: "2023-03-31 09:30 Europe/Berlin", "Ada <ada@example.org>"."""
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value))
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M} {value.tzinfo or ''}".strip()
-    if isinstance(value, date):
-        return str(value)
-    if not isinstance(value, str):
-        return str(value.to_ical().decode())
-    address, name = re.sub(r"(?i)^mailto:", "", value), getattr(value, "params", {}).get("CN")
-    return f"{name} <{address}>" if name else address
 
 
 def load_subtitles(path: Path) -> ParsedFile:

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any
 
 from local_rag.core.documents import MEMBER, PLACE, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.office import properties_of
+from local_rag.index.parse.package import properties_of
 from local_rag.index.parse.parsed_file import (
     MAX_CHARACTERS,
     UNKNOWN,
@@ -26,33 +25,45 @@ from local_rag.index.parse.parsed_file import (
     measured,
 )
 from local_rag.index.parse.tables import lines
+from local_rag.index.parse.workbook import Workbook
 from local_rag.text.encoding import decode
 
 PLACES = 5_000
 """Places of a sheet that a citation can name: rows, or in a longer sheet several rows at once."""
 
 _DELIMITERS = ",;\t|"
+_SEP = re.compile(r"sep=(.)\n")
+"""What Excel writes above a table, to tell the delimiter."""
+
+_LOOKED_AT = 100_000
+"""Characters in which a delimiter is sought."""
+
 _DEFAULT_NAME = re.compile(r"(sheet|tabelle|feuil(le)?|hoja|planilha|foglio|blad|arkusz) ?\d+", re.IGNORECASE)
 
 
 def load_sheets(path: Path) -> ParsedFile:
-    """A workbook of Excel or OpenDocument: the values of all sheets, of hidden ones, too; formulas as last computed."""
-    from python_calamine import CalamineWorkbook, PasswordError
+    """A workbook of Excel or OpenDocument: the values of all sheets as they are shown, of hidden ones, too; those of a
+    formula as last computed. Of an old .xls the formats are not known.
+    """
+    if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
+        return ParsedFile(tuple(_sheet(table, name) for name, table in _old_sheets(path)))
+    with measured(path) as archive:  # by content, not by suffix
+        properties, book = properties_of(archive), Workbook(archive)
+        documents = tuple(_sheet(table, name, properties) for name, table in book.sheets())
+        return ParsedFile(documents, tuple(book.warnings))
 
-    properties = UNKNOWN
-    if path.suffix.lower() != ".xls" or zipfile.is_zipfile(path):
-        with measured(path) as archive:
-            properties = properties_of(archive)
+
+def _old_sheets(path: Path) -> Iterator[tuple[str, Iterator[list[str]]]]:
+    from python_calamine import CalamineWorkbook, PasswordError, SheetVisibleEnum
+
     try:
-        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:  # by content, not by suffix
-            return ParsedFile(tuple(_sheet(_cells(book, name), name, properties) for name in book.sheet_names))
+        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
+            for sheet in book.sheets_metadata:
+                hidden = " (hidden)" * (sheet.visible != SheetVisibleEnum.Visible)
+                rows = book.get_sheet_by_name(sheet.name).iter_rows()
+                yield f"{sheet.name}{hidden}", (list(map(_shown, row)) for row in rows)
     except PasswordError as error:
         raise FileSkipped("is encrypted with a password") from error
-
-
-def _cells(book: Any, name: str) -> Iterator[list[str]]:
-    for row in book.get_sheet_by_name(name).iter_rows():
-        yield list(map(_shown, row))
 
 
 def _shown(value: object) -> str:
@@ -70,12 +81,33 @@ def load_csv(path: Path) -> ParsedFile:
     """One sheet; a file that is no table is read as the text it is."""
     text = clean(decode(path.read_bytes()))
     csv.field_size_limit(MAX_CHARACTERS)
-    first = next((line for line in text.split("\n") if line.strip()), "")[:100_000]
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
+    named = _SEP.match(text)
+    text = text[named.end() :] if named else text
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _delimiter(text)
     try:
-        return ParsedFile((_sheet(csv.reader(io.StringIO(text), delimiter=delimiter), headed=True),))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+        return ParsedFile((_sheet(rows, headed=True),))
     except csv.Error:
         return ParsedFile((document(text),))
+
+
+def _delimiter(text: str) -> str:
+    """What most rows have most often, as often as each other; a comma before a blank, or beside another delimiter that
+    is in each row as often, is a part of a text or of a number.
+    """
+    sample = [f"{line}\n" for line in text[:_LOOKED_AT].split("\n")[:100] if line.strip()]
+
+    def fit(mark: str) -> tuple[bool, float]:
+        widths = [len(row) - 1 for row in csv.reader(sample, delimiter=mark, skipinitialspace=True)]
+        width = max(widths, key=lambda width: width * widths.count(width), default=0)
+        share = widths.count(width) / max(len(widths), 1)
+        plain = 1.1 - text.count(f"{mark} ", 0, _LOOKED_AT) / max(text.count(mark, 0, _LOOKED_AT), 1)
+        return mark != "," and width > 0 and share == 1, width * share * share * plain
+
+    try:
+        return max(_DELIMITERS, key=fit)
+    except csv.Error:
+        return ","
 
 
 def _sheet(
@@ -91,5 +123,7 @@ def _sheet(
         place = f"row {first}" if first == last else f"rows {first}-{last}"
         blocks.append((0 if at % step else PLACE, place, line))
     text, headings = joined(blocks, "\n")
-    title = MEMBER.join(filter(None, [properties.title, "" if _DEFAULT_NAME.fullmatch(name) else name]))
+    title = MEMBER.join(
+        filter(None, [properties.title, "" if _DEFAULT_NAME.fullmatch(name.removesuffix(" (hidden)")) else name])
+    )
     return document(text, title, headings=headings, properties=replace(properties, title=""))

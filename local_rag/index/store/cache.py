@@ -21,10 +21,10 @@ class Cache:
 
     def get(self, name: str, key: object, make: Callable[[], T]) -> T:
         with self._lock:
-            known = self._known.get(name)
-            if known is None or known[0] != key:
-                known = self._known[name] = key, make()
-            return cast(T, known[1])
+            if name not in self._known or self._known[name][0] != key:
+                self._known.pop(name, None)  # it may be large, and so may the new one
+                self._known[name] = key, make()
+            return cast(T, self._known[name][1])
 
     def clear(self) -> None:
         with self._lock:

@@ -31,8 +31,12 @@ class Files(Rows):
     # --- the index as a whole
 
     def meta(self) -> dict[str, str]:
-        """The rows of `meta`; what the next command renews may be missing."""
-        return {"generation": "", "epoch": "", **dict(self._execute("SELECT name, value FROM meta"))}
+        """The rows of `meta`, which a snapshot reads once; what the next command renews may be missing."""
+        kept: dict[str, str] | None = getattr(self._threads, "meta", None)
+        known = kept or {"generation": "", "epoch": "", **dict(self._execute("SELECT name, value FROM meta"))}
+        if kept is not None:
+            self._threads.meta = known
+        return known
 
     def generation(self) -> str:
         """What changes with every commit."""
@@ -219,7 +223,7 @@ class Files(Rows):
         """The id of a file's row, how many documents are stored of it, and under which titles."""
         if is_new:
             lists = {"warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)}
-            self._insert("files", asdict(file) | lists)
+            return self._insert("files", asdict(file) | lists), 0, set()
         ((number,),) = self._execute("SELECT id FROM files WHERE path = $1", file.path)
         titles = [title for (title,) in self._execute("SELECT title FROM documents WHERE file = $1", number)]
         return number, len(titles), set(titles)

@@ -3,58 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from local_rag.config.server_index import ServerIndex
+from local_rag.config.server_index import IndexAddress
 from local_rag.core.errors import ConfigError, IndexMismatch, UsageError
 from local_rag.core.protocols import Embedder
+from local_rag.index.store.commands import anew, index_name
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite import store as sqlite
-from local_rag.index.store.sqlite.folder import anew, has_database, index_name
+from local_rag.index.store.sqlite.store import SqliteStore
 from local_rag.index.store.values import IndexSettings
 
-if TYPE_CHECKING:
-    from types import ModuleType
 
-
-def opened(path: Path) -> Store:
+def opened(index: IndexAddress) -> Store:
     """Raises IndexMissing, IndexDamaged, IndexMismatch for another version."""
-    store: Store = _server().PostgresStore(path) if isinstance(path, ServerIndex) else sqlite.SqliteStore(path)
-    return store
+    return _kind(index)(index)
 
 
-def created(path: Path, settings: IndexSettings) -> Store:
-    """Make an empty index, or open the one that is there."""
-    kind = _server().PostgresStore if isinstance(path, ServerIndex) else sqlite.SqliteStore
-    store: Store = kind.create(path, settings)
-    return store
+def created(index: IndexAddress, settings: IndexSettings) -> Store:
+    """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
+    return _kind(index).create(index, settings)
 
 
-def is_current(path: Path) -> bool:
-    """Whether there is an index of this version."""
-    return has_index(path) if isinstance(path, ServerIndex) else sqlite.is_current(path)
-
-
-def has_index(path: Path) -> bool:
+def has_index(index: IndexAddress) -> bool:
     """Whether there is an index."""
-    return bool(_server().is_there(path)) if isinstance(path, ServerIndex) else has_database(path)
+    return _kind(index).is_there(index)
 
 
-def destroy(path: Path) -> None:
+def destroy(index: IndexAddress) -> None:
     """Delete an index, damaged or not, and nothing else. Raises IndexMissing and IndexBusy."""
-    (_server() if isinstance(path, ServerIndex) else sqlite).destroy(path)
+    _kind(index).destroy(index)
 
 
-def _server() -> ModuleType:
-    """What speaks to a server. Raises ConfigError without the extra."""
+def _kind(index: IndexAddress) -> type[Store]:
+    """Raises ConfigError for a server without the extra."""
+    if isinstance(index, Path):
+        return SqliteStore
     try:
-        from local_rag.index.store.postgres import store as server
+        from local_rag.index.store.postgres.store import PostgresStore
     except ImportError as error:
         raise ConfigError(
             f"an index on a server needs psycopg, which is not installed ({error})",
             hint="pip install 'local-rag[postgres]'",
         ) from error
-    return server
+    return PostgresStore
 
 
 # --- whether an index fits what is asked of it
@@ -62,20 +52,20 @@ def _server() -> ModuleType:
 
 def check_settings(store: Store, wanted: IndexSettings) -> None:
     """Raises IndexMismatch unless these settings made the index; the name of the embedder does not matter."""
-    made, folder = store.settings(), store.folder
+    made, index = store.settings(), store.address
     if (made.size, made.overlap) != (wanted.size, wanted.overlap):
         which = f"{wanted.size}-{wanted.overlap}" if wanted.overlap else f"{wanted.size}"
         options = f" --chunk-size {wanted.size} --chunk-overlap {wanted.overlap}"
         raise IndexMismatch(
-            f"the index at {folder} has passages of {made.size} tokens with {made.overlap} shared, "
+            f"the index at {index} has passages of {made.size} tokens with {made.overlap} shared, "
             f"not {wanted.size} with {wanted.overlap}",
-            hint=anew(folder.with_name(f"{folder.name}-{which}"), store.named(), options),
+            hint=anew(index.with_name(f"{index.name}-{which}"), store.named(), options),
         )
     if (made.fingerprint, made.dimension) != (wanted.fingerprint, wanted.dimension):
         raise IndexMismatch(
-            f"the index at {folder} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
+            f"the index at {index} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
             f"not with '{wanted.embedder}' ({wanted.fingerprint})",
-            hint=f"local-rag index --reembed --index {index_name(folder)}",
+            hint=f"local-rag index --reembed --index {index_name(index)}",
         )
 
 

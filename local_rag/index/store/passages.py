@@ -67,13 +67,15 @@ class Passages(Rows):
     def documents(self, path: str) -> list[StoredDocument]:
         """The documents of a file in their order."""
         rows = self._execute(
-            "SELECT documents.id, page, title, text, author, date, headings, lines, url, subject FROM documents"
+            "SELECT text, title, page, headings, url, author, date, subject, lines, documents.id FROM documents"
             " JOIN files ON files.id = file WHERE path = $1 ORDER BY documents.id",
             path,
         )
         return [
-            StoredDocument(*(number, *row, _headings(headings), _lines(lines), url, subject))
-            for number, (*row, headings, lines, url, subject) in enumerate(rows)
+            StoredDocument(
+                text, title, page, _headings(headings), url, author, date, subject, _lines(lines), number, id
+            )
+            for number, (text, title, page, headings, url, author, date, subject, lines, id) in enumerate(rows)
         ]
 
     def document_of(self, key: str) -> int:
@@ -165,14 +167,12 @@ class Passages(Rows):
             )
         return [by_id[number] for number in ids if number in by_id]
 
-    def copies(self, ids: Collection[int]) -> list[tuple[int, int, str]]:
-        """(chunk, other chunk, path) of each text that another file holds, too, white space aside."""
+    def copies(self, digest: bytes) -> list[tuple[int, str]]:
+        """(chunk, path) of every passage whose text has a digest."""
         return self._execute(
-            "SELECT one.id, other.id, files.path FROM chunks AS one"
-            " JOIN documents AS mine ON mine.id = one.document JOIN chunks AS other ON other.digest = one.digest"
-            " JOIN documents ON documents.id = other.document AND documents.file != mine.file"
-            f" JOIN files ON files.id = documents.file WHERE one.id {self._in(1)} ORDER BY files.path, other.id",
-            listed(ids),
+            "SELECT chunks.id, path FROM chunks JOIN documents ON documents.id = document"
+            " JOIN files ON files.id = file WHERE digest = $1 ORDER BY path, chunks.id",
+            digest,
         )
 
     # --- what waits for its vectors

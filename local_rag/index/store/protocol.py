@@ -6,19 +6,25 @@ package of its own.
 
 from __future__ import annotations
 
+import shlex
 import threading
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from local_rag.config.server_index import IndexAddress
+from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMismatch
 from local_rag.index.store.cache import Cache
-from local_rag.index.store.files import Files
+from local_rag.index.store.commands import anew, index_name
+from local_rag.index.store.files import VERSION, Files
+from local_rag.index.store.matrices import cosines
 from local_rag.index.store.passages import Passages
-from local_rag.index.store.values import FileRow, Filter
+from local_rag.index.store.rows import listed
+from local_rag.index.store.values import FileRow, Filter, IndexSettings
 from local_rag.index.store.words import Frequencies, Term, Words
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -33,10 +39,39 @@ class Store(Files, Passages):
     Every method raises IndexDamaged, those that write IndexBusy and DiskFull; what was committed by then stays.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, address: Any) -> None:
+        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
+        self.address: IndexAddress = address
         self._threads = threading.local()
         self._cache = Cache()
+
+    @classmethod
+    @abstractmethod
+    def create(cls, address: Any, settings: IndexSettings) -> Self:
+        """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
+
+    @staticmethod
+    @abstractmethod
+    def is_there(address: Any) -> bool:
+        """Whether there is an index."""
+
+    @staticmethod
+    @abstractmethod
+    def destroy(address: Any) -> None:
+        """Delete an index, damaged or not, and nothing else. Raises IndexMissing and IndexBusy."""
+
+    def _check_version(self) -> None:
+        made_with = int(self.meta().get("schema", 0))
+        if made_with > VERSION:
+            raise IndexMismatch(
+                f"the index at {self.address} was made by a newer version", hint="pip install --upgrade local-rag"
+            )
+        if made_with < VERSION:
+            raise EarlierIndex(
+                f"the index at {self.address} was made by an earlier version",
+                hint=f"{anew(self.address)}   makes it again",
+            )
+        self.settings()
 
     def close(self) -> None:
         """Let go of the memory and of all connections; the next call opens new ones."""
@@ -94,9 +129,17 @@ class Store(Files, Passages):
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
         """(chunk, cosine) of the k chunks nearest to a unit vector (d,) of those that pass, best first."""
 
-    @abstractmethod
     def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
         """The cosines of those of these chunks that have their vectors."""
+        return dict(self._exact(vector, chunks))
+
+    _embedded: str
+    """SQL for (chunk, vector of its text, vector of its header) of what vector search sees."""
+
+    def _exact(self, vector: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
+        """(chunk, cosine), best first; chunks that are gone or have no vector are left out."""
+        rows = self._execute(f"{self._embedded} WHERE chunk {self._in(1)}", listed(chunks)) if chunks else []
+        return cosines(rows, vector)
 
     @abstractmethod
     def refresh(self) -> None:
@@ -156,9 +199,17 @@ class Store(Files, Passages):
 
     # --- whether it is whole
 
-    @abstractmethod
     def verify(self, *, deep: bool) -> bool:
         """Read all of it; False if only what search needs beside the tables was not whole. Raises IndexDamaged."""
+        if deep and (paths := self.changed()):
+            which = index_name(self.address)
+            raise IndexDamaged(
+                f"the index at {self.address} holds text that has changed in {plural(len(paths), 'file')}, such as"
+                f" {paths[0]}",
+                hint=f"local-rag remove {shlex.join(paths)} --index {which}"
+                f" && local-rag index --reembed --index {which}",
+            )
+        return True
 
     @abstractmethod
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -33,9 +34,26 @@ def listed(values: Iterable[Any]) -> list[Any]:
 class Rows(ABC):
     """Rows of an index. Any thread may call any method; what writes is called in a transaction of `writing`."""
 
-    @abstractmethod
+    _threads: threading.local
+    """What each thread has: the `meta` of its snapshot, and its connection."""
+
     def snapshot(self, work: Callable[[], T]) -> T:
         """Do some work of this thread that sees one state of the index from its first statement to its last."""
+        if getattr(self._threads, "meta", None) is not None:
+            return work()
+
+        def begun() -> T:
+            self._threads.meta = {}
+            return work()
+
+        try:
+            return self._in_snapshot(begun)
+        finally:
+            self._threads.meta = None
+
+    @abstractmethod
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
+        """Do some work in one snapshot, or in the transaction that this thread is in."""
 
     @abstractmethod
     def _execute(self, sql: str, *values: object) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from local_rag.core.documents import PLACE, FileChange, Heading, ReadLine
+from local_rag.core.documents import PLACE, FileChange, LoadedDocument, ReadLine
 from local_rag.text.display import shorten
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
@@ -191,25 +191,16 @@ class IndexedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(LoadedDocument):
     """A document of a file: `number` counts from 0 in the file."""
 
-    number: int
-    id: int
-    page: int | None
-    title: str
-    text: str
-    author: str
-    date: str
-    outline: tuple[Heading, ...] = ()
-    lines: tuple[ReadLine, ...] = ()
-    url: str = ""
-    subject: str = ""
+    number: int = 0
+    id: int = 0
 
     @property
-    def headings(self) -> frozenset[int]:
+    def heading_starts(self) -> frozenset[int]:
         """The code points where a heading begins; places of its kind, such as rows, have no line of their own."""
-        return frozenset(heading.start for heading in self.outline if heading.level < PLACE)
+        return frozenset(heading.start for heading in self.headings if heading.level < PLACE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ COUNTED = 5_000
 PLAIN = 10_000
 """Matches that are all ranked. FTS5 ranks about one in a microsecond."""
 
-FIRST, MOST = 5_000, 20_000
+RANKED_FIRST, RANKED_MOST = 5_000, 20_000
 """Matches that are ranked at first, and at most; four times as many from step to step."""
 
 USUAL = 1.0
@@ -108,14 +108,14 @@ class Words:
         """
         counts = list(self.counts.values())
         adds = [USUAL * self.idf(count) for count in counts]
-        budget = FIRST if sum(counts) > PLAIN else PLAIN
+        budget = RANKED_FIRST if sum(counts) > PLAIN else PLAIN
         needed, ranking = 0, Ranking()
         while needed < len(counts):
             affordable = max(1, bisect_right(list(accumulate(counts)), budget))
             if affordable > needed:
                 needed, ranking = affordable, ranked(affordable)
             full = len(ranking) == limit
-            if budget >= MOST or (full and sum(adds[needed:]) <= -ranking[-1][1]):
+            if budget >= RANKED_MOST or (full and sum(adds[needed:]) <= -ranking[-1][1]):
                 break
             budget *= 4
         return ranking

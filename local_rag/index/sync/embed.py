@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
 from local_rag.core.protocols import Embedder
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.sqlite.folder import index_name
 from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
 from local_rag.index.sync.report import Pace, Progress
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Vectors
 
 FIRST, SMALLEST, LARGEST = 64, 32, 1024
 """Passages of the first batch, and of any later one."""
 
-SECONDS = 2.0
+BATCH_SECONDS = 2.0
 """What a batch may take, which a kill can lose of the embedding: 32 passages of 250 tokens take 1.8 s on two cores."""
 
 _WINDOW = 512
@@ -32,8 +36,13 @@ class Embedding:
     Those of the newest files come first. Each batch is one transaction.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> None:
-        self._store, self._embedder, self._progress = store, embedder, progress or (lambda told: None)
+    def __init__(
+        self,
+        store: Store,
+        vectors_of: Callable[[Sequence[str]], Vectors],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._store, self._vectors_of, self._progress = store, vectors_of, progress or (lambda told: None)
         self._rate = 0.0
 
     def run(self) -> int:
@@ -58,7 +67,7 @@ class Embedding:
             self._embed(chunks)
             done, work = done + len(batch), work + sum(length for _, length in batch)
             now = time.monotonic()
-            fitting = min(len(batch) * SECONDS / max(now - began, 1e-3), LARGEST)
+            fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
             size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
             sources = [passage.source for passage in self._store.passages(chunks[-1:])]  # it may be gone by now
             told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
@@ -72,7 +81,7 @@ class Embedding:
         """Embed what of these passages and their headers has no vector, each text once."""
         texts, headers = self._store.to_embed(chunks)
         distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
-        vectors = dict(zip(distinct, self._embedder.embed_documents(distinct), strict=True))
+        vectors = dict(zip(distinct, self._vectors_of(distinct), strict=True))
         of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
         with self._store.writing():
             self._store.set_vectors(chunks, of_texts, of_headers)
@@ -103,5 +112,5 @@ def _check_passages(store: Store, embedder: Embedder) -> None:
                 raise IndexMismatch(
                     f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
                     hint=f"local-rag index … --embedder {embedder.name} --chunk-size {embedder.window}"
-                    f" --index {index_name(store.folder)}-{embedder.window}",
+                    f" --index {index_name(store.address)}-{embedder.window}",
                 )

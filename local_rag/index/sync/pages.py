@@ -31,7 +31,7 @@ ReadPage = Callable[[str], LoadedDocument]
 Raises FileSkipped with the reason why there is none, or Stopped.
 """
 
-BATCH = 100
+AT_ONCE = 100
 """Texts of a transaction."""
 
 
@@ -105,9 +105,9 @@ def sync_texts(
     report, pace = GrowingReport(), Pace(len(texts))
     known = {row.path: row for row in store.files()}
     cut = partial(chunks_of, embedder=embedder, settings=settings)
-    for first in range(0, len(texts), BATCH):
+    for first in range(0, len(texts), AT_ONCE):
         cancel.check()
-        group = texts[first : first + BATCH]
+        group = texts[first : first + AT_ONCE]
         with store.writing():
             for name, text in group:
                 _put(store, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from local_rag.core.documents import Skipped, SyncReport
 
-LEAST = 2.0
+SETTLED = 2.0
 """Seconds after which a pace is worth saying."""
 
 
@@ -53,7 +53,7 @@ class Pace:
         self._first = self._first or (now, work, chunks)
         then, before, chunks_before = self._first
         elapsed, gained = now - then, work - before
-        known = elapsed >= LEAST and gained > 0
+        known = elapsed >= SETTLED and gained > 0
         return Progress(
             done,
             total,

@@ -57,8 +57,8 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
         for above, pattern in _above(Path(path), around):
             if pattern in around[above].excludes:
                 around[above] = _with_options(around[above], WalkOptions(no_excludes=[pattern]))
-    with store.writing():
-        store.set_roots(list(around.values()))
+    with store.writing():  # only what is new: another writer may be at work below another root
+        store.set_roots([root for path, root in around.items() if root != known.get(path)])
     return [around[root.path] for root in roots]
 
 
@@ -90,13 +90,14 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
 
 def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
     """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
-    known, patterns = {root.path: root for root in store.roots()}, list[str]()
+    before, patterns = {root.path: root for root in store.roots()}, list[str]()
+    known = dict(before)
     for path in map(real_path, paths):
         for above, pattern in _above(path, known):
             patterns.append(pattern)
             known[above] = _with_options(known[above], WalkOptions(excludes=[pattern]))
     with store.writing():
-        store.set_roots(list(known.values()))
+        store.set_roots([root for path, root in known.items() if root != before[path]])
     return patterns
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -174,11 +176,15 @@ class _Search:
             return
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            place = _Place(folder.path / entry.name, folder.real / entry.name, rules)
+            cloud, name = ("", entry.name) if is_folder else _placeholder(entry)
+            place = _Place(folder.path / name, folder.real / name, rules)
             if rule := rules.why_ignored(place.path, is_folder):
                 self._leave_out(place.real, rule)
-            elif not is_hidden(entry.name, is_folder):
+            elif not is_hidden(name, is_folder) and not cloud:
                 yield entry, place
+            elif cloud and self._is_wanted(place):
+                why = f"is a placeholder of {cloud}, its content is not on this disk: download it, and index again"
+                self._walked.missing[_printable(place.real)] = Missing(why, unseen=True)
 
     def _leave_out(self, path: Path, reason: str) -> None:
         """Note it, so that a file that goes is named with the reason."""
@@ -243,6 +249,25 @@ class _Search:
 def _printable(path: Path | str) -> str:
     """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+_PLACEHOLDERS = re.compile(r"\.(.+)\.icloud|(.+)\.(?:nextcloud|owncloud)")
+_ELSEWHERE = 0x1000 | 0x40000 | 0x400000
+"""FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS of Windows."""
+_DATALESS = 0x40000000
+"""SF_DATALESS of macOS."""
+
+
+def _placeholder(entry: os.DirEntry[str]) -> tuple[str, str]:
+    """The cloud that has the content of a file, "" where it is on this disk, and the name of the file itself.
+
+    To open such a file would fetch it over the network.
+    """
+    if match := _PLACEHOLDERS.fullmatch(entry.name):
+        return ("iCloud", match[1]) if match[1] else ("Nextcloud", match[2])
+    status = None if sys.platform == "linux" else entry.stat(follow_symlinks=False)
+    attributes, flags = getattr(status, "st_file_attributes", 0), getattr(status, "st_flags", 0)
+    return "OneDrive, Dropbox or iCloud" * bool(attributes & _ELSEWHERE or flags & _DATALESS), entry.name
 
 
 def _is_link(entry: os.DirEntry[str]) -> bool:

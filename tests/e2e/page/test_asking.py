@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.asking import Gated, Steps, scripted
+from support.asking import Steps, scripted
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
 
 PLAN, FINE, ANSWERED = "What does the plan cost?", "It costs 100 euros [1].", "Supported by your files"
@@ -51,50 +51,35 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(browse
     from playwright.sync_api import expect
 
     steps = Steps("answer")
-    engine = ScriptedEngine(at=steps, relevant=["yn"], scores=[[0.91, 0.05]])
-    with browser.signed_in(scripted(engine, corpus=FakeCorpus([passage(1), passage(2)]))) as tab:
+    engine = ScriptedEngine(
+        at=steps,
+        relevant=["yn?"],
+        scores=[[0.91, 0.05]],
+        drafts=["The plan costs 100 euros [1]. Pets are welcome [1]."],
+    )
+    corpus = FakeCorpus([passage(1, "The plan costs 100 euros. Pets are welcome."), passage(2), passage(3)])
+    shown = [("/notes/1.md", "relevant", "0.91"), ("/notes/2.md", "irrelevant", "0.05"), ("3.md", "it said nothing")]
+    with browser.signed_in(scripted(engine, corpus=corpus)) as tab:
         tab.ask(PLAN)
         tab.see("Writing")
         tab.holds(lambda: tab.page.get_by_text("irrelevant").count() == 0)
         tab.page.get_by_text("How it comes about").click()
         passages = tab.page.locator(".passage")
-        expect(passages).to_have_count(2)
-        for number, parts in enumerate((("/notes/1.md", "relevant", "0.91"), ("/notes/2.md", "irrelevant", "0.05"))):
+        expect(passages).to_have_count(3)
+        for number, parts in enumerate(shown):
             for part in parts:
                 expect(passages.nth(number)).to_contain_text(part)
         expect(tab.page.locator(".graph .running")).to_have_text(["Write the answer"])
         taken = ["question", "Search your files", "Check the passages"]
         expect(tab.page.locator(".graph g.taken")).to_contain_text(taken)
         steps.go_on()
-        tab.see(ANSWERED)
-
-
-def test_a_question_is_stopped_by_a_click_by_a_key_and_in_another_tab_and_asked_again(browser):
-    engine = Gated()
-    workspace = scripted(engine)
-    with browser.signed_in(workspace) as tab, browser.tab(f"http://{tab.origin}/#/search", beside=tab) as other:
-        other.expected.append("status of 401")  # until the first tab has told it that they are signed in
-        again = tab.button("Ask again")
-        for stop in (
-            tab.page.get_by_role("main").get_by_role("button", name="Stop", exact=True).click,
-            lambda: tab.box.press("Escape"),
-            other.button(f"Stop: {PLAN}").click,
-        ):
-            again.click() if again.count() else tab.ask(PLAN)
-            assert engine.working.wait(60)
-            engine.working.clear()
-            other.has(".jobs li", [PLAN])
-            stop()
-            again.wait_for()
-            other.has(".jobs li", [])
-        tab.press("Rename, save or delete")
-        tab.holds(lambda: tab.page.get_by_role("dialog").get_by_role("link").count() == 0)  # there is nothing to save
-        tab.page.keyboard.press("Escape")
-        engine.gate.set()
-        again.click()
-        tab.see(ANSWERED)
-        tab.holds(lambda: tab.page.get_by_text("Stopped", exact=True).count() == 0)
-        assert workspace.jobs.questions() == [] and len(workspace.history.threads()) == 1
+        tab.press("How it came about")
+        expect(tab.page.locator(".graph .running")).to_have_count(0)
+        tab.expected.append("status of 404")  # no index has this file
+        tab.has(".source .number", ["1"])
+        tab.has(".source .quote", ["The plan costs 100 euros.", "Pets are welcome."])
+        tab.page.locator(".source .quote").last.click()
+        tab.see("Quote 2 of 2")
 
 
 def test_words_leave_only_after_a_click(browser, monkeypatch):

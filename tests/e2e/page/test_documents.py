@@ -67,8 +67,11 @@ def at_quote(path, text, quote, page=None):
 
 
 def test_a_quote_is_drawn_where_it_stands_on_the_page_and_marked_in_its_message(opened, notes):
-    with opened(at_quote(notes / "lease.pdf", LEASE, QUOTE, page=2)) as tab:
+    with opened(at_quote(notes / "lease.pdf", LEASE, QUOTE, page=2), axe=True, reduced_motion="reduce") as tab:
         tab.page.locator("rect.spot").wait_for()
+        for width in (360, 1280):
+            assert tab.axe_everywhere(width) == []
+            tab.holds(lambda: tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
         picture = tab.page.get_by_role("img", name="Page 2 of notes/lease.pdf")
         picture.evaluate("(image) => image.decode()")
         spots = tab.page.locator("rect.spot").all()
@@ -184,14 +187,6 @@ def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, not
         tab.page.get_by_role("link", name="notes/lease.pdf").wait_for()
         tab.holds(lambda: tab.page.get_by_role("link", name="notes/long.txt").count() == 0)
         assert (notes / "long.txt").exists()
-
-
-def test_documents_have_no_serious_findings_of_axe(opened, notes):
-    with opened(at_quote(notes / "lease.pdf", LEASE, QUOTE, page=2), axe=True, reduced_motion="reduce") as tab:
-        tab.page.locator("rect.spot").wait_for()
-        for width in (1280, 360):
-            assert tab.axe_everywhere(width) == []
-            tab.holds(lambda: tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_the_view_of_an_index_says_what_it_lacks_and_what_works_on_it(browser, notes, request):

@@ -7,7 +7,7 @@ import re
 import pytest
 from support.evaluation_cases import cases_file
 from support.garden import enter, notes_in
-from support.serving import a_workspace, served
+from support.serving import a_workspace
 
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
@@ -41,8 +41,7 @@ def here(asked, monkeypatch):
 @pytest.fixture
 def tab(browser, here):
     """A tab that is signed in to a server."""
-    workspace = a_workspace()
-    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}", axe=True) as opened:
+    with browser.signed_in(a_workspace(), axe=True) as opened:
         yield opened
 
 
@@ -137,10 +136,11 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
     assert run(["eval", str(tmp_path / "data/cases/mine.jsonl"), "--graph", "plain"]) == 0
     workspace = a_workspace()
     workspace.history.judge("last", False, note=HOSTILE, expected=HOSTILE)
-    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}") as tab:
+    with browser.signed_in(workspace) as tab:
         report_problems = []
         tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
-        tab.page.context.on("request", lambda request: watch_request(request.url, address, report_problems))
+        own = f"http://{tab.origin}"
+        tab.page.context.on("request", lambda request: watch_request(request.url, own, report_problems))
         show(tab, "History", "History")
         tab.follow("What does the greenhouse cost?")
         tab.heading("The way to it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.garden import GREENHOUSE, notes_in
-from support.processes import free_port, serving
+from support.serving import a_workspace
 
 from local_rag.cli.app import run
 
@@ -17,11 +17,11 @@ def indexed(home, converted):
 
 
 def test_axe_has_no_serious_finding_and_nothing_is_cut_off(browser, indexed):
-    with serving("--port", str(free_port())) as server, browser.tab(server.printed, axe=True) as tab:
+    with browser.signed_in(a_workspace(), axe=True) as tab:
         tab.ask(GREENHOUSE)
         tab.see("Quoted from your files")
         for view in VIEWS:
-            tab.page.goto(f"{server.base}/#/{view}")
+            tab.page.goto(f"http://{tab.origin}/#/{view}")
             tab.page.locator("main h1").first.wait_for()
             for width in (1280, 390):
                 assert tab.axe_everywhere(width) == [], view

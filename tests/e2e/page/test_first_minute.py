@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from support.garden import notes_in
-from support.serving import a_workspace, served
+from support.serving import a_workspace
 
 from local_rag.config.settings import Settings
 from local_rag.core.progress import Silent
@@ -40,8 +40,7 @@ def at_home(home, converted, monkeypatch):
 
 @contextmanager
 def first_look(browser, **options):
-    workspace = a_workspace()
-    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+    with browser.signed_in(a_workspace(), **options) as tab:
         tab.see("What do you want to know?")
         yield tab
 
@@ -109,17 +108,23 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
 
 def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):
     question = "How long is the notice period?"
-    with first_look(browser) as tab:
+    with first_look(browser, axe=True, reduced_motion="reduce") as tab:
+        tab.button("Choose a folder").wait_for()
+        assert tab.axe_everywhere(1280, 400) == []
         tab.press("Choose a folder")
         tab.press("notes")
+        tab.see("4 files")
+        assert tab.axe_everywhere(1280, 400) == []
         tab.press("Index this folder")
         tab.button("What does “Lease” say").wait_for()
         tab.press("Files", exact=True)
         tab.page.get_by_role("searchbox", name="Filter by name").fill("lease")
         tab.has("dialog li", ["notes/lease.md"])
         tab.page.get_by_role("checkbox", name="notes/lease.md").check()
+        assert tab.axe_everywhere(1280, 400) == []
         tab.press("Done")
         tab.has(".composer .changed", ["notes/lease.md"])
+        assert tab.axe_everywhere(1280, 400) == []
         tab.ask(question)
         tab.see("three months")
         tab.has(".source .small bdi", ["notes/lease.md, § Lease > Notice period"])
@@ -132,30 +137,12 @@ def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser,
         tab.has(".composer .changed", ["notes/plan.md"])
 
 
-def test_axe_has_no_serious_finding_in_the_first_minute(browser, at_home):
-    with first_look(browser, axe=True, reduced_motion="reduce") as tab:
-        tab.button("Choose a folder").wait_for()
-        assert tab.axe_everywhere(1280, 400) == []
-        tab.press("Choose a folder")
-        tab.press("notes")
-        tab.see("4 files")
-        assert tab.axe_everywhere(1280, 400) == []
-        tab.press("Index this folder")
-        tab.button("What does “Lease” say").wait_for()
-        tab.press("Files", exact=True)
-        tab.page.get_by_role("checkbox").first.check()
-        assert tab.axe_everywhere(1280, 400) == []
-        tab.press("Done")
-        assert tab.axe_everywhere(1280, 400) == []
-
-
 def test_the_page_shows_that_it_watches_and_what_changed_last(browser, at_home):
     index_files(Settings.load(), Request([at_home / "notes"]), Silent())
     lines, workspace = [], a_workspace()
-    with served(workspace) as address, browser.tab(f"{address}/?key={workspace.access.key}#/index") as tab:
+    with browser.signed_in(workspace, "#/index") as tab:
         watch(workspace, lines.append, quiet=0.2)
         tab.holds(lambda: any("watching" in line for line in lines))
-        tab.page.goto(f"{address}/#/index")
         tab.page.reload()
         tab.see("Watching ~/notes")
         (at_home / "notes" / "keys.md").write_text("The keys hang beside the door.")

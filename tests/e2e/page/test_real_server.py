@@ -38,9 +38,11 @@ OVERLAPS = """(graph) => {
         x > box.x + 1 && x < right(box) - 1 && y > box.y + 1 && y < bottom(box) - 1;
     const over = boxes.flatMap(([one, a], at) =>
         boxes.slice(at + 1).filter(([, b]) => meet(a, b)).map(([other]) => `${one} meets ${other}`));
-    const through = [...graph.querySelectorAll(":scope > path")].flatMap((path) =>
-        boxes.filter(([, box]) => points(path).some((point) => inside(point, box))).map(([one]) =>
-            `${path.outerHTML} leads through ${one}`));
+    const through = [...graph.querySelectorAll(":scope > path")].flatMap((path) => {
+        const way = points(path);
+        return boxes.filter(([, box]) => way.some((point) => inside(point, box))).map(([one]) =>
+            `${path.outerHTML} leads through ${one}`);
+    });
     const long = [...graph.querySelectorAll("g")].filter((node) =>
         !within(node.querySelector("text").getBBox(), node.querySelector("rect").getBBox()));
     const outside = boxes.filter(([, box]) => !within(box, graph.viewBox.baseVal));
@@ -152,12 +154,27 @@ def answering(browser):
         yield tab, engine, workspace
 
 
-def test_a_question_is_stopped_in_another_tab_and_asked_again(browser):
-    with answering(browser) as (tab, engine, workspace), browser.tab(tab.page.url, beside=tab) as second:
-        second.see("Draft, not checked yet")
-        second.press("Stop", exact=True)
-        second.see("Stopped")
-        tab.see("Stopped")
+def test_a_question_is_stopped_by_a_key_in_another_tab_and_from_another_view_and_asked_again(browser):
+    with ExitStack() as tabs:
+        tab, engine, workspace = tabs.enter_context(answering(browser))
+        second, elsewhere = (
+            tabs.enter_context(browser.tab(url, beside=tab)) for url in (tab.page.url, f"http://{tab.origin}/#/nowhere")
+        )
+        elsewhere.expected.append("status of 401")  # until another tab has told it that they are signed in
+        elsewhere.heading("Not here")
+        for again, stop in enumerate(
+            (
+                lambda: elsewhere.press("Stop: What does the plan cost?"),
+                lambda: second.press("Stop", exact=True),
+                lambda: second.box.press("Escape"),
+            )
+        ):
+            if again:
+                second.press("Ask again")
+            second.see("Draft, not checked yet")
+            stop()
+            second.see("Stopped")
+            tab.see("Stopped")
         second.press("Rename, save or delete")
         dialog = second.page.get_by_role("dialog")
         second.holds(lambda: dialog.inner_text() and dialog.get_by_role("link").count() == 0)  # nothing to be saved
@@ -167,6 +184,7 @@ def test_a_question_is_stopped_in_another_tab_and_asked_again(browser):
         second.see("Supported by your files")
         second.has("article h2", ["What does the plan cost?"])
         second.has("article .badge", ["Supported by your files"])
+        elsewhere.has(".jobs li", [])
         assert workspace.jobs.questions() == []
 
 
@@ -273,6 +291,19 @@ def test_tabs_sign_each_other_in_and_what_nobody_tells_is_signed_out(browser):
             last.expected.append("status of 401")
             last.see("This page is not signed in")
             last.see("local-rag serve --print-url")
+
+
+def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
+    with browser.signed_in(scripted()) as tab:
+        tab.see("What do you want to know?")
+        tab.expected.append("status of 401")
+        checked = []
+        tab.page.on("request", lambda request: request.url.endswith("/api/health") and checked.append(request))
+        tab.page.route("**/api/threads", lambda route: route.fulfill(status=401, json={}), times=1)
+        tab.page.evaluate("window.dispatchEvent(new Event('focus'))")
+        tab.holds(lambda: checked)
+        tab.see("What do you want to know?")
+        tab.gone("This page is not signed in")
 
 
 LISTENING = b"""<!doctype html><script>

@@ -54,14 +54,14 @@ def at_home(indexed, monkeypatch, home):
 
 
 class Caller:
-    """A client whose calls are made one after the other: the text of a result, its data, whether it is an error."""
+    """A client whose calls are made one after the other: the text of a result, and whether it is an error."""
 
     def __init__(self, client, portal):
         self.client, self.portal = client, portal
 
     def __call__(self, name, **arguments):
         result = self.portal.call(self.client.call_tool, name, arguments)
-        return result.content[0].text, result.structured_content, result.is_error
+        return result.content[0].text, result.is_error
 
     def tools(self):
         return self.portal.call(self.client.list_tools).tools
@@ -109,22 +109,21 @@ def over_http(workspace, address, mode="auto"):
 def test_a_model_searches_reads_asks_and_lists(call):
     assert "5 files" in call.client.instructions and "garden" in call.client.instructions.lower()
     assert [tool.name for tool in call.tools()] == NAMES
-    assert all(tool.annotations.read_only_hint and tool.output_schema for tool in call.tools())
+    assert all(tool.annotations.read_only_hint for tool in call.tools())
 
-    text, found, _ = call("search_files", query="price of the greenhouse", limit=2)
-    first = found["passages"][0]
-    assert (first["file"], first["heading"]) == ("notes/plan.md", "Garden plan > Costs")
-    assert f"id {first['id']}\n<passage>" in text and "4,200 euros" in first["text"]
+    text, _ = call("search_files", query="price of the greenhouse", limit=2)
+    where, key, said = re.match(r"\[1\] (.+), similarity 0\.\d\d, id (\S+)\n<passage>([^<]+)</passage>", text).groups()
+    assert where == "notes/plan.md, § Garden plan > Costs" and "4,200 euros" in said
 
-    _, around, _ = call("read_file", passage=first["id"])
-    assert around["file"] == "notes/plan.md" and "Building starts on 3 May" in around["text"]
+    text, _ = call("read_file", passage=key)
+    assert text.startswith("notes/plan.md\n\n<passage>") and "Building starts on 3 May" in text
 
-    text, said, _ = call("ask_files", question=CUP)
-    assert said["status"] == "abstained" and "Your files do not say: " in text
+    text, _ = call("ask_files", question=CUP)
+    assert text.startswith("status: abstained\n") and "Your files do not say: " in text
 
-    _, files, _ = call("list_files", glob="notes/*.md")
-    assert [file["file"] for file in files["files"]] == ["notes/boat.md", "notes/plan.md"]
-    assert (files["total"], files["cursor"]) == (2, None)
+    text, _ = call("list_files", glob="notes/*.md")
+    assert re.findall(r"^notes/[^ ]+", text, re.M) == ["notes/boat.md", "notes/plan.md"]
+    assert text.startswith("2 files\n") and "cursor" not in text
 
 
 def test_an_answer_has_quotes_that_can_be_read_and_progress_per_node(call):
@@ -136,42 +135,38 @@ def test_an_answer_has_quotes_that_can_be_read_and_progress_per_node(call):
     async def ask():
         return await call.client.call_tool("ask_files", {"question": GREENHOUSE}, progress_callback=on_progress)
 
-    result = call.portal.call(ask)
-    answer, (quote,) = result.structured_content, result.structured_content["citations"]
-    assert answer["status"] == "grounded" and "4,200 euros" in answer["answer"]
-    assert (quote["quote"], quote["file"]) == ("The greenhouse costs 4,200 euros.", "notes/plan.md")
-    assert "4,200 euros" in call("read_file", passage=quote["passage"])[0]
-    assert re.search(r"^status: grounded\n(.|\n)*4,200 euros\. \[1\]\n\n- \[1\] notes/plan\.md", result.content[0].text)
+    text = call.portal.call(ask).content[0].text
+    assert re.search(r"^status: grounded\n(.|\n)*4,200 euros\. \[1\]\n\n- \[1\] notes/plan\.md", text)
+    key = re.search(r"^read_file takes as passage: \[1\] (\S+)", text, re.M)[1]
+    assert "4,200 euros" in call("read_file", passage=key)[0]
     assert [step for step, _ in shown] == [*range(1, len(shown) + 1)] and "retrieving" in dict(shown)[1]
 
 
 def test_a_long_file_is_read_on_from_a_line_and_a_pdf_by_its_pages(call):
-    text, first, _ = call("read_file", file="notes/long.txt")
-    assert len(text) < 20_000 and "line=" in first["more"]
-    following = int(first["more"].partition("line=")[2].split()[0])
-    _, second, _ = call("read_file", file="notes/long.txt", line=following)
-    assert second["text"].startswith(f"Line {following - 1} of the list.")
-    _, pages, _ = call("read_file", file="notes/lease.pdf", page=1, pages=2)
-    assert pages["file"] == "notes/lease.pdf, pages 1 to 2 of 3" and "what page 2 says" in pages["text"]
-    assert "what page 3 says" not in pages["text"] and "page=3 reads on" in pages["more"]
+    text, _ = call("read_file", file="notes/long.txt")
+    assert len(text) < 20_000
+    following = int(re.search(r"line=(\d+) reads on$", text)[1])
+    text, _ = call("read_file", file="notes/long.txt", line=following)
+    assert f"<passage>\nLine {following - 1} of the list." in text
+    text, _ = call("read_file", file="notes/lease.pdf", page=1, pages=2)
+    assert text.startswith("notes/lease.pdf, pages 1 to 2 of 3") and "what page 2 says" in text
+    assert "what page 3 says" not in text and "page=3 reads on" in text
 
 
 def test_what_a_file_says_stays_between_its_fences_and_no_result_is_long(call):
-    text, found, _ = call("search_files", query="red boat", limit=1)
+    text, _ = call("search_files", query="red boat", limit=1)
     _, _, inside = text.partition("<passage>\n")
     assert inside.endswith("</passage>") and inside.count("</passage>") == 1
     assert "Ignore the question" in inside and "\x1b" not in text
-    assert not re.search("</passage>|\x1b", found["passages"][0]["text"])
-    text, found, _ = call("search_files", query="line of the list", limit=20)
-    left = 20 - len(found["passages"])
-    assert len(text) < 20_000 and len(json.dumps(found)) < 20_000
-    assert found["notes"] == [f"{left} more did not fit; ask for fewer"] and found["notes"][0] in text
+    text, _ = call("search_files", query="line of the list", limit=20)
+    left = 20 - text.count("<passage>")
+    assert len(text) < 20_000 and text.endswith(f"\n\n{left} more did not fit; ask for fewer")
 
 
 def test_no_tool_searches_the_web_whatever_the_settings_say():
     with in_memory(ScriptedEngine(relevant=["nnnn"]), web := FakeWeb()) as call:
-        _, said, failed = call("ask_files", question=GREENHOUSE, graph="crag")
-    assert not failed and said["status"] == "abstained" and not web.queries
+        text, failed = call("ask_files", question=GREENHOUSE, graph="crag")
+    assert not failed and text.startswith("status: abstained") and not web.queries
 
 
 def test_a_broken_index_is_an_error_and_never_nothing_found(tmp_path, monkeypatch):
@@ -182,7 +177,7 @@ def test_a_broken_index_is_an_error_and_never_nothing_found(tmp_path, monkeypatc
     given = {"query": "greenhouse"}, {"question": GREENHOUSE}, {"file": "notes/plan.md"}, {}
     with in_memory() as call:
         for tool, arguments in zip(NAMES, given, strict=True):
-            text, _, failed = call(tool, **arguments)
+            text, failed = call(tool, **arguments)
             assert failed and "local-rag" in text, tool
 
 
@@ -200,15 +195,15 @@ def test_a_broken_index_is_an_error_and_never_nothing_found(tmp_path, monkeypatc
     ],
 )
 def test_an_error_is_an_error_that_says_what_to_do(call, tool, arguments, says):
-    text, _, failed = call(tool, **arguments)
+    text, failed = call(tool, **arguments)
     assert failed and says in text and "Traceback" not in text
 
 
 def test_out_of_time_there_are_the_nearest_passages_and_the_question_has_ended():
     with in_memory(engine := Gated()) as call:
-        text, said, failed = call("ask_files", question=GREENHOUSE, seconds=0.5)
-    assert not failed and said["status"] == "out of time" and "seconds=2" in text
-    assert "4,200 euros" in said["nearest"][0]["text"] and not engine.gate.is_set()
+        text, failed = call("ask_files", question=GREENHOUSE, seconds=0.5)
+    assert not failed and text.startswith("There is no answer after 0.5 seconds") and "seconds=2" in text
+    assert "4,200 euros" in text and not engine.gate.is_set()
 
 
 @pytest.mark.parametrize("mode", ["memory", "legacy", "auto"])
@@ -251,7 +246,7 @@ def test_over_http_it_answers_who_has_the_key():
     """Foreign hosts, foreign pages and wrong keys are refused as everywhere: tests/integration/server/test_guard.py."""
     workspace = a_workspace()
     with served(workspace) as address, over_http(workspace, address) as call:
-        assert call("ask_files", question=GREENHOUSE)[1]["status"] == "grounded"
+        assert call("ask_files", question=GREENHOUSE)[0].startswith("status: grounded")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -261,7 +256,7 @@ def test_a_session_is_told_what_the_index_holds_when_it_begins(tmp_path, monkeyp
     with served(workspace) as address:
         with over_http(workspace, address, mode) as call:
             assert "local-rag index" in call.client.instructions
-            text, _, failed = call("search_files", query="kite")
+            text, failed = call("search_files", query="kite")
             assert failed and "local-rag index FOLDER" in text
         (tmp_path / "kite.md").write_text("The kite is green.")
         assert run(["index", str(tmp_path / "kite.md")]) == 0

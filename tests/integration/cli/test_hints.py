@@ -124,7 +124,7 @@ def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, said, harm
 
 
 def test_doctor_names_a_damaged_file_of_vectors_and_the_next_sync_makes_it_anew(index, said, monkeypatch):
-    monkeypatch.setattr(vectors, "FEW", 0)
+    monkeypatch.setattr(vectors, "COMPARED", 0)
     said("index .")
     (file,) = index.glob("vectors.faiss.*")
     file.write_bytes(file.read_bytes()[:-9] + b"harm here")

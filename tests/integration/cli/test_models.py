@@ -18,7 +18,7 @@ from local_rag.config.settings import Settings
 from local_rag.diagnostics.models import Layers, fits_memory, model_report, pull_models, registry
 from local_rag.diagnostics.trial import ANSWER
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
-from local_rag.terminal.models import model_parts
+from local_rag.terminal.diagnostics import model_parts
 
 pytestmark = pytest.mark.usefixtures("converted")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from local_rag.config.server_index import Server, ServerIndex, redacted
+from local_rag.config.server_index import ServerIndex, redacted
 from local_rag.config.settings import Settings, index_path
 from local_rag.core.errors import ConfigError, LocalRagError, NotLocal, UsageError
 from local_rag.runtime.dropped import dropped_files
@@ -14,12 +16,12 @@ LOCAL = "postgresql://me@127.0.0.1:5433/team#notes"
 
 def test_a_url_is_taken_apart_and_stays_as_it_was_typed(tmp_path):
     index = index_path(LOCAL, tmp_path)
-    assert isinstance(index, ServerIndex) and str(index.resolve()) == str(index) == LOCAL
-    assert (index.name, index.server.schema) == ("notes", "local_rag_notes")
-    assert index.server.connection().items() >= {"host": "127.0.0.1", "dbname": "team", "user": "me"}.items()
+    assert isinstance(index, ServerIndex) and str(index) == LOCAL
+    assert (index.name, index.schema) == ("notes", "local_rag_notes")
+    assert index.connection().items() >= {"host": "127.0.0.1", "dbname": "team", "user": "me"}.items()
     assert str(index.with_name("other")) == LOCAL.replace("notes", "other")
-    assert not index.exists() and index == index_path(LOCAL, tmp_path)
-    assert not isinstance(index_path("./postgresql", tmp_path), ServerIndex)
+    assert index == index_path(LOCAL, tmp_path)
+    assert isinstance(index_path("./postgresql", tmp_path), Path)
 
 
 def test_copies_for_an_index_on_a_server_are_not_those_of_its_namesake():
@@ -63,31 +65,31 @@ def test_a_password_in_a_url_is_refused_and_never_shown(url, monkeypatch):
 )
 def test_what_a_url_may_not_say_is_refused(url):
     with pytest.raises(UsageError, match="an index on a server is postgresql://"):
-        Server.of(url)
+        ServerIndex.of(url)
 
 
 @pytest.mark.parametrize("host", ["db.example.org", "10.0.0.7", "127.0.0.1.example.org", "localhost.example.org"])
 def test_another_machine_must_be_allowed_and_verified(host):
     url = f"postgresql://{host}/team#notes"
     with pytest.raises(NotLocal, match="nothing was sent") as error:
-        Server.of(url).connection()
+        ServerIndex.of(url).connection()
     assert error.value.hint.endswith(f"LOCAL_RAG_POSTGRES_ALLOW_HOSTS={host}")
-    allowed = Settings.load(index=url, postgres__allow_hosts=host).index_path.server.connection()
+    allowed = Settings.load(index=url, postgres__allow_hosts=host).index_path.connection()
     assert (allowed["sslmode"], allowed["sslrootcert"]) == ("verify-full", "system")
     for mode in ("disable", "prefer", "require", "verify-ca"):
         with pytest.raises(UsageError, match="does not verify"):
-            Server.of(url.replace("#", f"?sslmode={mode}#"), [host]).connection()
+            ServerIndex.of(url.replace("#", f"?sslmode={mode}#"), [host]).connection()
 
 
 @pytest.mark.parametrize("host", ["db1,db2", "127.0.0.1,db.example.org", "@abstract", "../socket"])
 def test_what_is_no_single_host_is_refused(host):
     with pytest.raises(LocalRagError, match=r"no host|not this machine|an index on a server"):
-        Server({"host": host}, "notes").connection()
+        ServerIndex("", "notes", {"host": host}).connection()
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "/run/postgresql"])
 def test_this_machine_needs_no_leave(host):
-    given = Server({"host": host}, "notes").connection()
+    given = ServerIndex("", "notes", {"host": host}).connection()
     assert given["host"] == host and "sslmode" not in given
 
 
@@ -99,7 +101,7 @@ def test_the_environment_chooses_neither_host_nor_password(monkeypatch):
         "PGSERVICE": "y",
     }.items():
         monkeypatch.setenv(name, value)
-    given = Server.of("postgresql://localhost/team#notes").connection()
+    given = ServerIndex.of("postgresql://localhost/team#notes").connection()
     assert (given["host"], given["hostaddr"], given["password"]) == ("localhost", "127.0.0.1", "")
 
 
@@ -109,9 +111,9 @@ def test_a_service_file_may_name_server_and_password(tmp_path, monkeypatch):
         "# ours\n[team]\nhost=127.0.0.1\nport=6000\npassword=secret%1\nuser=ann\noptions=-c x=y\n[far]\nhost=h\n"
     )
     monkeypatch.setenv("PGSERVICEFILE", str(file))
-    given = Server.of("postgresql:///?service=team#notes").connection()
+    given = ServerIndex.of("postgresql:///?service=team#notes").connection()
     assert (given["port"], given["user"], given["password"], given["options"]) == ("6000", "ann", "secret%1", "")
     with pytest.raises(NotLocal):
-        Server.of("postgresql:///?service=far#notes").connection()
+        ServerIndex.of("postgresql:///?service=far#notes").connection()
     with pytest.raises(ConfigError, match=r"has no section \[other\]"):
-        Server.of("postgresql:///?service=other#notes").connection()
+        ServerIndex.of("postgresql:///?service=other#notes").connection()

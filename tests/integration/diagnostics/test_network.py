@@ -29,7 +29,7 @@ from local_rag.diagnostics.network import (
     traced,
     watch,
 )
-from local_rag.terminal.doctor import recording_parts
+from local_rag.terminal.diagnostics import recording_parts
 
 LONG = 60
 

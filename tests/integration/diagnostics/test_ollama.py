@@ -10,7 +10,7 @@ from local_rag.config.settings import Settings
 from local_rag.diagnostics import ollama as module
 from local_rag.diagnostics.doctor import run_checks
 from local_rag.diagnostics.ollama import NO_CLOUD, no_cloud, ollama_checks
-from local_rag.terminal.doctor import checks_table
+from local_rag.terminal.diagnostics import checks_table
 
 SMALL = Model(size=1_000_000, window=16_384)
 THINKS = Model(size=1, capabilities=("completion", "thinking"))

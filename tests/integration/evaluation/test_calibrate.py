@@ -30,7 +30,7 @@ from local_rag.evaluation.thresholds import (
     trade_off,
 )
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.calibration import COLUMNS, calibration_parts
+from local_rag.terminal.evaluation import COLUMNS, calibration_parts
 
 pytestmark = pytest.mark.usefixtures("converted")
 

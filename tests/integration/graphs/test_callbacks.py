@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, get_usage_metadata_callback
 from langchain_core.runnables import RunnableLambda
-from support.asking import eventually
-from support.fakes import FakeCorpus, passage
+from support.asking import eventually, opened
+from support.fakes import FakeCorpus
 from support.ollama_engine import engine_on
 from support.ollama_server import error, say
 
-from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import Attempt
-from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.rag import Rag
 
 QUESTION = {"question": "What does the plan cost?"}
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
@@ -93,7 +90,7 @@ class AsyncWatching(AsyncCallbackHandler):
 @pytest.fixture
 def rag(ollama):
     with engine_on(ollama) as engine:
-        yield Rag(Settings.load(), FakeCorpus([passage(number) for number in range(1, 5)]), Choice(engine))
+        yield opened(engine)
 
 
 def invoked(app, rag, config):

@@ -142,11 +142,3 @@ def test_without_a_checkpointer_or_a_consent_nothing_leaves(consent):
 )
 def test_the_consent_follows_from_settings_and_arguments(enabled, given, consent):
     assert opened(web__enabled=enabled).context(may_search=given).may_search == consent
-
-
-def test_a_question_of_ones_own_is_never_interrupted():
-    """`ask` and `stream` have their callback; without it nothing leaves where the settings say ask."""
-    rag = opened(ScriptedEngine(**SCRIPT), web__enabled="ask")
-    rag.web = FakeWeb()
-    answer = rag.ask("What does the plan cost?", graph="crag", thread="plan")
-    assert (answer.status, rag.web.queries) == ("abstained", [])

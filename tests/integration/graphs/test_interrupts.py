@@ -24,7 +24,6 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import Rewrite
-from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import recursion_limit
@@ -41,7 +40,7 @@ class World:
         self.engine, self.web = self.first.engine, self.first.web
 
     def deps(self, engine=None):
-        fresh = {"cancel": Cancel(self.first.limits.seconds), "memory": QuestionMemory()}
+        fresh = {"cancel": Cancel(self.first.limits.seconds)}
         return replace(self.first, engine=engine or self.engine.going_on([]), web=self.web, **fresh)
 
     def searched(self):

@@ -14,7 +14,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.ollama_engine import engine_on
 
 from local_rag import Deps, Rag, from_chat_model
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.events import Retrieved, Started, Token
 from local_rag.core.protocols import NOT_IN_PASSAGES
 
@@ -130,7 +130,7 @@ def noting(scopes):
 
     def note(task):
         if task == "relevance":
-            scopes.append((cancel.current(), question_memory.current()))
+            scopes.append((cancel.current(), cancel.current().memory))
 
     return ScriptedEngine(at=note)
 

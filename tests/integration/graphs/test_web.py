@@ -7,6 +7,7 @@ import re
 from functools import partial
 
 import pytest
+from support import asking
 from support.fakes import FakeCorpus, FakeWeb, passage
 from support.fakes_index import remembering_minilm
 from support.graph_runs import between
@@ -23,9 +24,7 @@ from local_rag.core.errors import UsageError
 from local_rag.core.events import Note, WebQuery
 from local_rag.core.verdicts import Graded, Route
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.opening import open_web
-from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.web import search
 from local_rag.web.pages import read_page
@@ -68,17 +67,11 @@ def answering(results, pages, tmp_path, ollama, monkeypatch):
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
     def opened(engine, graph, files_first=False, **flags):
-        settings = Settings.load(graph=graph, web__enabled="on", **flags)
         corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
-        rag = Rag(
-            settings,
-            corpus,
-            Choice(
-                engine
-                or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), shipped_evaluator(), corpus)
-            ),
-        )
-        rag.web = DdgsSearch(settings.values.web, tmp_path, read)
+        kind = FilesFirst if files_first else ExtractiveEngine
+        engine = engine or kind(remembering_minilm(), shipped_evaluator(), corpus)
+        rag = asking.opened(engine, corpus, graph=graph, web__enabled="on", **flags)
+        rag.web = DdgsSearch(rag.settings.values.web, tmp_path, read)
         return rag
 
     with engine_on(ollama) as model:

@@ -6,6 +6,7 @@ import json
 from functools import partial
 
 import pytest
+from support import asking
 from support.fakes import FakeCorpus, passage
 from support.fakes_index import remembering_minilm
 from support.graph_runs import between
@@ -14,13 +15,10 @@ from support.ollama_mind import mind
 from support.shipped_evaluator import shipped_evaluator
 from support.web_server import SearchPage
 
-from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import FileSkipped
 from local_rag.core.events import Note
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.rag import Rag
 from local_rag.web import search
 from local_rag.web.search import QUERY_LOG, DdgsSearch
 
@@ -76,11 +74,10 @@ def answering(page, tmp_path, ollama, monkeypatch):
         raise FileSkipped("not read")
 
     def opened(engine, graph, **flags):
-        settings, corpus = Settings.load(**{"graph": graph, "web__enabled": "on"} | flags), aviary()
-        rag = Rag(
-            settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus))
-        )
-        rag.web = DdgsSearch(settings.values.web, tmp_path, unread)
+        corpus = aviary()
+        engine = engine or ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus)
+        rag = asking.opened(engine, corpus, **{"graph": graph, "web__enabled": "on"} | flags)
+        rag.web = DdgsSearch(rag.settings.values.web, tmp_path, unread)
         return rag
 
     with engine_on(ollama) as model:

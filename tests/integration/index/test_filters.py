@@ -41,7 +41,7 @@ def index(request, tmp_path_factory):
         os.utime(folder / name, (moment, moment))
     with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
         patched.setattr(words, "LISTED", request.param)
-        patched.setattr(vectors, "FEW", min(request.param, vectors.FEW))
+        patched.setattr(vectors, "COMPARED", min(request.param, vectors.COMPARED))
         made.sync([folder / "notes", folder / "page.html"])
         yield made
 

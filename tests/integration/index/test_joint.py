@@ -36,6 +36,16 @@ def test_each_text_comes_once_and_says_of_which_index_it_is(joint):
     assert key not in {one.metadata["chunk_id"] for one in joint.search("oars", 9, repeats=True, exclude=[key])}
 
 
+def test_the_files_that_hold_a_text_are_those_of_all(tmp_path):
+    texts = [
+        {"/a.md": markdown("Oars of ash."), "/b.md": markdown("Oars of ash.")},
+        {"/c.md": markdown("Oars of  ash.")},
+    ]
+    with JointIndex({str(n): indexed(tmp_path / str(n), each) for n, each in enumerate(texts)}) as joint:
+        (passage,) = joint.search("oars", 9)
+        assert list(joint.also_in([passage]).values()) == [["/b.md", "/c.md"]]
+
+
 def test_what_is_asked_of_a_passage_is_asked_of_its_own_index(joint):
     passages = [*joint.search("oars", 9), Document("no passage", metadata={"chunk_id": "elsewhere"})]
     keys = [passage.metadata["chunk_id"] for passage in passages]

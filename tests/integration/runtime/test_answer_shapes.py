@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.asking import opened
 from support.engine_contract import PASSAGES
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.fakes_index import remembering_minilm
@@ -16,9 +17,7 @@ from local_rag.core.errors import ConfigError
 from local_rag.core.events import Note
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.export import chat_markdown
-from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.answer_texts import GERMAN
 from local_rag.text.marks import claims
@@ -49,7 +48,7 @@ TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900
 def test_the_shape_is_asked_of_the_model(ollama, question, settings, wish):
     ollama.script("Passage 1 says that the plan costs 100 euros. [1]")
     with engine_on(ollama) as engine:
-        Rag(Settings.load(graph="plain", **settings), FakeCorpus(), Choice(engine)).ask(question)
+        opened(engine, graph="plain", **settings).ask(question)
     task = contents(ollama.chats[0])[1][1].rpartition("Task: ")[2]
     assert wish in task
     assert task.endswith(GERMAN.refusal if question == DE and not settings else NOT_IN_PASSAGES)
@@ -61,7 +60,7 @@ def test_the_shape_is_asked_of_the_model(ollama, question, settings, wish):
 def test_what_a_model_writes_in_a_shape_is_read(ollama, reply, status):
     ollama.script(reply)
     with engine_on(ollama) as engine:
-        answer = Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(engine)).ask("What does it cost?")
+        answer = opened(engine, graph="plain").ask("What does it cost?")
     assert answer.status == status
     assert answer.text == (NOT_IN_PASSAGES if status == "abstained" else reply)
 
@@ -75,7 +74,7 @@ def test_a_language_is_a_name_and_nothing_else(wrong):
 
 
 def test_a_kept_turn_stays_in_its_language():
-    with Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES]))) as rag:
+    with opened(ScriptedEngine(drafts=[NOT_IN_PASSAGES]), graph="plain") as rag:
         rag.ask(DE, thread="plan")
         (turn,) = rag.history.turns("plan")
     assert turn.answer.language == "de"
@@ -83,7 +82,7 @@ def test_a_kept_turn_stays_in_its_language():
 
 
 def test_a_chat_keeps_its_language_where_a_question_does_not_tell():
-    with Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES]))) as rag:
+    with opened(ScriptedEngine(drafts=[NOT_IN_PASSAGES]), graph="plain") as rag:
         languages = [
             rag.ask(question, thread="plan").language
             for question in (DE, "Plan B 2024?", "What does the plan cost?", "Plan C 2024?")
@@ -103,7 +102,7 @@ def quotes():
     def ask(question, **settings):
         corpus = FakeCorpus([*PASSAGES, passage(9, "The warranty of a valve ends one year after delivery.")])
         engine = ExtractiveEngine(remembering_minilm(), shipped_evaluator())
-        events = list(Rag(Settings.load(**{"graph": "plain", **settings}), corpus, Choice(engine)).stream(question))
+        events = list(opened(engine, corpus, **{"graph": "plain", **settings}).stream(question))
         return events[-1].answer, [event.text for event in events if isinstance(event, Note)]
 
     return ask

@@ -72,7 +72,7 @@ def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
     )
     run, answer = asked(engine=engine)
     assert len(run.id) == 4 and set(run.id) <= set(LETTERS)
-    assert (run.status, run.state, run.question, run.graph) == ("grounded", "done", QUESTION, "self-rag")
+    assert (run.status, run.question, run.graph) == ("grounded", QUESTION, "self-rag")
     assert run.answer == answer and run.path == list(answer.path)
     assert run.decisions == list(answer.decisions) and run.calls == list(answer.usage.log)
     assert run.prompts == {"relevance": "0123456789ab"}
@@ -163,7 +163,7 @@ def test_a_stopped_a_failed_a_refused_and_a_late_question_say_so(history):
     with pytest.raises(UsageError):
         asked(engine=during("relevance", refuse))
     late, _ = asked(engine=during("relevance", time_is_up))
-    assert (late.status, late.state, ran_out_of_time(late.reason)) == ("abstained", "stopped", True)
+    assert (late.status, ran_out_of_time(late.reason)) == ("abstained", True)
     assert [run.status for run in history.runs()] == ["abstained", "refused", "failed", "stopped"]
     _, refused, failed, stopped = (history.run(run.id) for run in history.runs())
     assert (refused.reason, refused.hint) == ("no file is called so", "local-rag files")

@@ -16,7 +16,6 @@ from support.asking import Gated, opened
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, during, passage
 from support.graph_runs import ids
 
-from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Retrieved, Started, Step, Token
 from local_rag.core.verdicts import Graded
@@ -30,8 +29,7 @@ LONG = 60
 
 
 def asked_with(evaluator):
-    choice = Choice(ScriptedEngine(), evaluator=evaluator)
-    return list(Rag(Settings.load(), FakeCorpus(), choice).stream("What does the plan cost?", graph="self-rag"))
+    return list(opened(evaluator=evaluator).stream("What does the plan cost?", graph="self-rag"))
 
 
 @pytest.mark.parametrize("error", [ModelChanged("it cannot be loaded"), EngineError("it cannot compute")])

@@ -131,7 +131,7 @@ def test_a_writer_is_waited_for_and_an_error_does_not_end_it(world):
 def test_what_grows_is_read_once_it_is_quiet(monkeypatch):
     now = size = 0
     monkeypatch.setattr(watching.time, "monotonic", lambda: now)
-    monkeypatch.setattr(watching, "look", lambda path: (size, size))
+    monkeypatch.setattr(watching, "look", lambda path, *what: (size, size))
     pending, settled = Pending(quiet=3), []
     for size in (1, 2, 3, 3, 3, 3):
         pending.add(["growing.md"] if size < 3 else [])  # nobody is told of the last change

@@ -123,7 +123,7 @@ def test_a_tiny_evaluator_is_trained_and_the_package_reads_with_it(tmp_path, squ
     folder, settings = tmp_path / "mine", Settings.load()
     train_evaluator.main(
         [str(folder), "--questions", str(squad), "--dev", str(squad), "--base", str(base), "--freeze", "0",
-         "--window", "64", "--examples", "1200", "--batch", "8", "--rate", "2e-2"]
+         "--window", "64", "--examples", "800", "--batch", "8", "--rate", "2e-2"]
     )  # fmt: skip
     settings.config_folder.mkdir(parents=True)
     (settings.config_folder / "models.yaml").write_text(json.dumps({"evaluators": {"mine": {"path": str(folder)}}}))

@@ -10,7 +10,7 @@ from support.fakes_index import HashingEmbedder
 from support.garden import enter
 from support.hostile import docx_members, docx_paragraph, make_pdf, make_zip
 from support.scans import drawn
-from support.serving import a_workspace, asking
+from support.serving import a_workspace, asking, marked, text_of
 
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
@@ -94,13 +94,13 @@ def place_of(client, path, **quote):
 
 def quoted(client, path, quote, **where):
     """The place of a quote whose offsets are true."""
-    whole = asked(client, path, "text", document=where.get("document", 0)).json()
-    start = whole["segments"][0]["text"].index(quote)
+    start = stored(client, path, where.get("document", 0)).index(quote)
     return place_of(client, path, start=start, end=start + len(quote), quote=quote, **where)
 
 
-def marked(spread):
-    return [segment["text"] for segment in spread["segments"] if segment["mark"]]
+def stored(client, path, document=0):
+    with Index.open(client.workspace.settings.index_path) as index:
+        return index.store.documents(str(path))[document].text
 
 
 def test_files_are_listed_by_name_and_filtered_as_one_types(client, notes):
@@ -143,10 +143,11 @@ def test_numbers_that_nothing_counts_to_are_refused(there):
 def test_a_quote_in_a_pdf_has_rectangles_and_its_text(there):
     client, notes = there
     spread = quoted(client, notes / "lease.pdf", QUOTE, document=1, page=2)
-    assert (spread["kind"], spread["page"], spread["pages"], spread["original"]) == ("pdf", 2, 2, "pdf")
-    assert spread["image"] == {"width": 1190, "height": 1684} and len(spread["rectangles"]) == 1
+    assert (spread["kind"], spread["page"], spread["original"]) == ("pdf", 2, "pdf")
+    (rectangle,) = spread["image"].pop("rectangles")
+    assert spread["image"] == {"width": 1190, "height": 1684, "pages": 2}
     assert marked(spread) == [QUOTE] and spread["placed"] and not spread["why"] and not spread["changed"]
-    x, y, width, height = spread["rectangles"][0]
+    x, y, width, height = rectangle
     assert 0.1 < x < x + width < 1 and 0 < y < y + height < 0.2
 
 
@@ -162,13 +163,13 @@ def test_a_quote_in_other_kinds_is_marked_in_the_stored_text(there, name, quote,
     client, notes = there
     spread = quoted(client, notes / name, quote)
     assert (spread["kind"], marked(spread), spread["original"]) == ("text", [quote], opens) and spread["placed"]
-    assert not (spread["image"] or spread["rectangles"] or spread["before"] or spread["after"])
+    assert not (spread["image"] or spread["before"] or spread["after"])
 
 
 def test_of_several_messages_the_one_with_the_quote_or_the_cited_passage_is_shown(there):
     client, notes = there
     mails, quote, regards = notes / "mails.mbox", "The spare key lies in the shed.", "Best regards."
-    start = asked(client, mails, "text", document=1).json()["segments"][0]["text"].index(quote)
+    start = stored(client, mails, 1).index(quote)
     spread = place_of(client, mails, start=start, end=start + len(quote), quote=quote)
     assert (spread["document"], spread["documents"], marked(spread)) == (1, 2, [quote])
     with Index.open(client.workspace.settings.index_path, HashingEmbedder(window=300)) as index:
@@ -186,12 +187,12 @@ def test_a_long_text_is_shown_around_the_quote_and_goes_on(there):
     start = len("\n".join(LINES[:1_000])) + 1
     spread = place_of(client, notes / "long.txt", start=start, end=start + 31, quote=LINES[1_000])
     assert marked(spread) == [LINES[1_000]] and 0 < spread["before"] < start < spread["after"]
-    shown = "".join(segment["text"] for segment in spread["segments"])
+    shown = text_of(spread["blocks"])
     assert 5_000 < len(shown) < 12_000 and shown.startswith("Line ") and shown.endswith(".")
     first, last = spread["after"], spread["after"] + 1_000
     more = asked(client, notes / "long.txt", "text", document=0, start=first, end=last).json()
     assert (more["before"], more["after"]) == (first, last)
-    assert "\n".join(LINES).count(shown + more["segments"][0]["text"]) == 1
+    assert "\n".join(LINES).count("\n".join([shown, text_of(more["blocks"])])) == 1
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_a_file_that_changed_says_so_and_one_that_is_gone_keeps_its_text(client,
     spread = quoted(client, plan, costs)
     assert spread["changed"] and spread["placed"] and "has changed since it was indexed" in spread["why"]
     spread = place_of(client, lease, page=2, quote=QUOTE, start=0, end=1)
-    assert not spread["rectangles"] and not spread["placed"] and spread["changed"]
+    assert not spread["image"]["rectangles"] and not spread["placed"] and spread["changed"]
     assert "has changed since it was indexed" in spread["why"] and "is not certain" in spread["why"]
     assert marked(spread) == [QUOTE], "the stored text still has it"
     plan.unlink()
@@ -261,12 +262,12 @@ def test_originals_open_inline_only_where_that_is_safe(there, name, how, kind, c
 def test_what_a_link_leads_out_to_is_not_opened(client, notes, tmp_path):
     plan, secret = notes / "plan.md", tmp_path / "secret.txt"
     secret.write_text("the password of the safe")
-    stored = quoted(client, plan, "Building starts on 3 May.")
+    before = quoted(client, plan, "Building starts on 3 May.")
     for path, target in ((plan, secret), (notes / "lease.pdf", make_pdf(tmp_path / "secret.pdf", ["secret"]))):
         path.unlink()
         path.symlink_to(target)
     spread = quoted(client, plan, "Building starts on 3 May.")
-    assert spread["segments"] == stored["segments"] and spread["original"] == "" and "outside" in spread["why"]
+    assert spread["blocks"] == before["blocks"] and spread["original"] == "" and "outside" in spread["why"]
     assert asked(client, plan, "original", 403).json()["error"]["code"] == "outside"
     asked(client, notes / "lease.pdf", "pages/1", 403)
 
@@ -308,7 +309,7 @@ def test_an_image_is_shown_as_a_page_before_ocr_has_read_it(notes):
         index.sync([notes], loaders=READERS)
     with asking(a_workspace()) as client:
         place = place_of(client, notes / "photo.png", page=1)
-        assert (place["kind"], place["image"], place["pages"]) == ("pdf", {"width": 900, "height": 400}, 1)
-        assert place["rectangles"] == [] and place["blocks"] == []
+        assert (place["kind"], place["blocks"]) == ("pdf", [])
+        assert place["image"] == {"rectangles": [], "width": 900, "height": 400, "pages": 1}
         page = client.get(f"/api/documents/{place['file_id']}/pages/1")
         assert page.content.startswith(b"\x89PNG")

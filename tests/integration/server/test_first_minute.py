@@ -93,8 +93,8 @@ def test_the_files_of_a_folder_are_counted_before_it_is_indexed(serve, at_home, 
     assert not client.got("/api/index/folders/files", **notes)["whole"]
 
 
-def added(client, path="add", **body):
-    response = client.post(f"/api/index/{path}", body)
+def added(client, **body):
+    response = client.post("/api/index/add", body)
     assert response.status_code == 200, response.text
     return events_of(response.text)[-1]
 
@@ -118,7 +118,7 @@ def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
 
 def test_the_sample_is_an_index_of_its_own(serve, converted):
     client = serve()
-    assert added(client, "sample")[1]["new"] == 5 and added(client, "sample")[1]["unchanged"] == 5
+    assert added(client, root="sample")[1]["new"] == 5 and added(client, root="sample")[1]["unchanged"] == 5
     assert client.got("/api/choices")["indexes"] == ["default", "demo"] and not client.got("/api/index")["exists"]
 
 
@@ -141,7 +141,7 @@ def test_questions_are_suggested_from_titles_and_headings_and_from_the_sample(se
     added(client, root=file_id(str(at_home)), below="notes")
     asked = client.got("/api/index/suggestions")["questions"]
     assert "What does “Lease” say about “Notice period”?" in asked and len(asked) <= 3
-    added(client, "sample")
+    added(client, root="sample")
     asked = client.got("/api/index/suggestions", index="demo")["questions"]
     assert asked[0].startswith("What does CRAG do") and len(asked) == 3
 

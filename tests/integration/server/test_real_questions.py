@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.asking import asked
+from support.serving import marked
 
 from local_rag.cli.app import run
 
@@ -23,13 +24,13 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(s
     (citation,) = answer["citations"]
     assert (citation["label"], citation["where"]) == ("notes/lease.md", "§ Lease")
     place_ = client.get(f"/api/documents/{citation['file_id']}/place?start={citation['start']}&end={citation['end']}")
-    assert [each["text"] for each in place_.json()["segments"] if each["mark"]] == [citation["quote"]]
+    assert marked(place_.json()) == [citation["quote"]]
     works, ended = ([value["node"] for name, value in events if name == kind] for kind in ("started", "step"))
     assert works[0] == "open" and set(works) <= set(ended), "whatever begins has ended"
     passages = [each for name, value in events if name == "retrieved" for each in value["passages"]]
     assert passages[0]["file_id"] == citation["file_id"] and passages[0]["dense"] > 0
     page = client.get("/api/thread/export?thread=flat&turn=1&format=html").text
-    marked = page.partition("<blockquote ")[2].partition("</blockquote>")[0]
-    before, _, rest = marked.partition("<mark>")
+    shown = page.partition("<blockquote ")[2].partition("</blockquote>")[0]
+    before, _, rest = shown.partition("<mark>")
     quote, _, after = rest.partition("</mark>")
     assert quote == citation["quote"] and before.endswith("a greenhouse and a shed. ") and "hedge is cut" in after

@@ -87,7 +87,7 @@ def test_feedback_is_given_listed_made_into_cases_and_taken_back(client, ids):
     assert client.posted("/api/feedback/cases", {"cases": "judged"})["known"] == 2
     assert client.posted(f"/api/feedback/{ids[CUP]}/delete")["deleted"] == [ids[CUP]]
     assert len(client.got("/api/feedback")["feedback"]) == 1
-    assert client.posted("/api/feedback", {"run": "zzzz", "good": True}, 400)["code"] == "usage"
+    assert client.posted("/api/feedback", {"run": "zzzz", "good": True}, 404)["code"] == "not_found"
     assert client.posted("/api/feedback", {"run": ids[CUP], "good": "maybe"}, 400)["code"] == "usage"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes import FakeCorpus, ScriptedEngine
+from support.asking import opened
+from support.fakes import ScriptedEngine
 
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.rag import Rag
 from local_rag.terminal.questions import condition_lines, idle_lines
 
 
@@ -52,6 +51,6 @@ def test_an_option_that_changes_nothing_says_so(engine, flags, count):
 def test_calibrated_thresholds_are_in_force_or_void_and_that_is_said(fitted_with, flags, line):
     settings, thresholds = Settings.load(**flags), Thresholds(relevance=0.01, answer=0.18)
     keep(settings, fitted_with or ScriptedEngine().fingerprint, thresholds, {"from": "cases.jsonl"})
-    rag = Rag(settings, FakeCorpus(), Choice(ScriptedEngine()))
+    rag = opened(**flags)
     assert condition_lines(rag)[-1] == line
     assert not fitted_with or rag.thresholds == Thresholds()

@@ -11,7 +11,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
-from local_rag.graphs.disagreement import asks_for_one_fact, disagreeing
+from local_rag.text.disagreement import asks_for_one_fact, disagreeing
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."

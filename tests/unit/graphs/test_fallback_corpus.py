@@ -43,7 +43,7 @@ def refuse(query):
 @pytest.mark.parametrize("graph", ["crag", "adaptive"])
 def test_nobody_is_asked_and_nothing_is_said_to_leave(graph):
     engine = ScriptedEngine(relevant=["nnnn", "yy"] if graph == "crag" else ["yy"], source="web_search")
-    state, events, web = asked(graph, engine, folder="/index", kept_from_web=lambda folder: True)
+    state, events, web = asked(graph, engine, folders=("/index",), kept_from_web=lambda folder: True)
     assert len(web.queries) == 1 and state["tries"]["web_searches"] == 1
     assert not [event for event in events if isinstance(event, WebQuery)]
     assert "searching /pages" in [event.doing for event in events if isinstance(event, Started)]

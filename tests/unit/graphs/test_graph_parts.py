@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import FakeCorpus, passage
 from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
@@ -286,14 +286,6 @@ def test_strict_shows_nothing_that_could_not_be_checked():
         run("self-rag", grades=[("unparsed", 0)], generations=1, strict=True)
 
 
-class Mute(ScriptedEngine):
-    """No reply of its grader can be used."""
-
-    def relevance(self, question, documents):
-        found = super().relevance(question, documents)
-        return [replace(one, why="it said nothing") if one.label == "unparsed" else one for one in found]
-
-
 @pytest.mark.parametrize(
     ("graph", "source", "options"),
     [
@@ -308,7 +300,7 @@ class Mute(ScriptedEngine):
 )
 def test_no_usable_verdict_at_all_is_a_failure_and_no_word_of_the_files(graph, source, options):
     with pytest.raises(EngineError, match=r"no usable verdict on any of \d passages?") as met:
-        run(graph, Mute(relevant=["?"], source=source), **options)
+        run(graph, relevant=["?"], source=source, **options)
     assert "it said nothing" in str(met.value) or "web" in options
     assert "local-rag models try" in met.value.hint
 

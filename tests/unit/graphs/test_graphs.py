@@ -9,7 +9,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
 
 from local_rag.core.documents import Narrowing
-from local_rag.core.errors import ContextMissing
+from local_rag.core.errors import UsageError
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route, Thought
@@ -213,7 +213,7 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
 @pytest.mark.parametrize("context", [None, object(), "deps"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_without_its_context_says_so(name, context):
-    with pytest.raises(ContextMissing, match="needs context=Deps") as caught:
+    with pytest.raises(UsageError, match="needs context=Deps") as caught:
         compiled(name).invoke({"question": "?"}, context=context)
     assert "rag.context()" in caught.value.hint
 

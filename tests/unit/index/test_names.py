@@ -11,7 +11,7 @@ from local_rag.core.errors import UsageError
 from local_rag.index.exact_words import Query, obeys, quoted_phrases, typed_query
 from local_rag.index.filters import matching
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.sync.report import LEAST, Pace
+from local_rag.index.sync.report import SETTLED, Pace
 from local_rag.text import names
 from local_rag.text.names import document_header, passage_header
 
@@ -208,7 +208,7 @@ def test_a_pace_is_that_since_the_first_call():
     pace = Pace(1000, lambda: now[0])
     now[0] = 10  # a model is loaded
     assert pace.progress(0, 0, 100, 0, "a").rate is None
-    now[0] += LEAST / 2
+    now[0] += SETTLED / 2
     assert pace.progress(10, 1, 100, 1, "a").left is None, "too early to say"
     now[0] = 110
     told = pace.progress(500, 50, 100, 200, "b", phase="vectors")

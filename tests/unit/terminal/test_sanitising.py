@@ -109,7 +109,7 @@ def run_of(text):
         {"event": "step", "node": text, "seconds": 0.5, "state": {"drafts": [draft], "asked": text}},
     ]
     lines = [{"at": 1.0} | line for line in lines]
-    return KeptRun(text, text, "failed", text, text, asked, lines, error=text, hint=text)
+    return KeptRun(*[text] * 6, "failed", 0.0, *[text] * 3, asked, lines, hint=text)
 
 
 def a_run(console, text):

@@ -10,7 +10,7 @@ from local_rag.core.readings import Reading, ReadSpan
 from local_rag.core.verdicts import Grade
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
-from local_rag.graphs.grades import without_unsupported
+from local_rag.graphs.drafts import without_unsupported
 from local_rag.text.answer_values import highlights, place_of, ranked, same, value_of
 from local_rag.text.citations import check, renumbered
 from local_rag.text.marks import cells, claims, tables

@@ -23,7 +23,7 @@ from local_rag.text.display import shorten
 if TYPE_CHECKING:
     from local_rag.config.server_index import ServerIndex
 
-SECONDS = 5.0
+WAITED = 5.0
 """How long a connection is waited for."""
 
 CONNECTIONS = 8
@@ -46,17 +46,17 @@ class _Connection(psycopg.Connection[Any]):
 
 
 def pool(index: ServerIndex) -> ConnectionPool[Any]:
-    """Connections that are made when they are needed. Raises as `Server.connection` does."""
+    """Connections that are made when they are needed. Raises as `ServerIndex.connection` does."""
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is raised, in one line
-    given = index.server.connection() | {"connect_timeout": int(SECONDS), "application_name": "local-rag"}
+    given = index.connection() | {"connect_timeout": int(WAITED), "application_name": "local-rag"}
     made: ConnectionPool[Any] = ConnectionPool(
         kwargs=given | {"autocommit": True, "prepare_threshold": None},  # a pooler between may lend another session
         connection_class=_Connection,
         min_size=0,
         max_size=CONNECTIONS,
         max_idle=60,
-        timeout=SECONDS,
-        reconnect_timeout=SECONDS,
+        timeout=WAITED,
+        reconnect_timeout=WAITED,
         open=True,
         check=ConnectionPool.check_connection,
     )
@@ -72,7 +72,7 @@ def transaction(
     What it sets ends with it, so that poolers may stand between.
     """
     mode = "" if writes else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    path = f"SET LOCAL search_path TO {quoted(index.server.schema)}, public"
+    path = f"SET LOCAL search_path TO {quoted(index.schema)}, public"
     if writes:  # what is written looks up few rows: workers would take longer to start than to read them
         path += "; SET LOCAL max_parallel_workers_per_gather = 0"
     with connections.connection() as connection:
@@ -142,7 +142,7 @@ def unreachable(index: ServerIndex, why: str) -> LocalRagError:
 def _why(index: ServerIndex) -> str:
     """What one attempt more says: a pool keeps that to itself."""
     try:
-        _Connection.connect(**index.server.connection(), connect_timeout=2).close()
+        _Connection.connect(**index.connection(), connect_timeout=2).close()
     except psycopg.Error as error:
         return str(error).strip().splitlines()[0].removeprefix("connection failed: ")
     return ""

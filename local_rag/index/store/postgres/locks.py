@@ -35,12 +35,12 @@ def alone_on(index: ServerIndex) -> Iterator[psycopg.Connection[Any]]:
 
 def has_schema(connection: psycopg.Connection[Any], index: ServerIndex) -> bool:
     sql = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
-    return connection.execute(sql, (index.server.schema,)).fetchone() is not None
+    return connection.execute(sql, (index.schema,)).fetchone() is not None
 
 
 def take(connection: psycopg.Connection[Any], index: ServerIndex, roots: Collection[str], alone: bool) -> None:
-    names = {index.server.schema: "pg_advisory_lock" if alone else "pg_advisory_lock_shared"}
-    names |= {f"{index.server.schema}\n{root}": "pg_advisory_lock" for root in sorted(roots)}
+    names = {index.schema: "pg_advisory_lock" if alone else "pg_advisory_lock_shared"}
+    names |= {f"{index.schema}\n{root}": "pg_advisory_lock" for root in sorted(roots)}
     connection.execute(f"SET lock_timeout = '{_BUSY}s'".encode())
     for name, lock in names.items():
         try:

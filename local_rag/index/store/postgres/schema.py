@@ -12,7 +12,7 @@ from local_rag.index.store.rows import Run
 from local_rag.index.store.values import IndexSettings
 
 if TYPE_CHECKING:
-    from local_rag.config.server_index import Server
+    from local_rag.config.server_index import ServerIndex
     from local_rag.core.protocols import Vectors
 
 TABLES = """
@@ -84,7 +84,7 @@ own: https://github.com/pgvector/pgvector#hnsw
 """
 
 
-def tables(server: Server, settings: IndexSettings) -> Iterator[str]:
+def tables(server: ServerIndex, settings: IndexSettings) -> Iterator[str]:
     """The statements that make an index, in one transaction: an index that has its schema is whole."""
     yield f"CREATE SCHEMA {quoted(server.schema)}"
     yield f"SET LOCAL search_path TO {quoted(server.schema)}, public"
@@ -92,6 +92,10 @@ def tables(server: Server, settings: IndexSettings) -> Iterator[str]:
     meta = {**asdict(settings), "schema": VERSION, "generation": secrets.token_hex(8)}
     yield "INSERT INTO meta VALUES " + ", ".join(f"({literal(k)}, {literal(str(v))})" for k, v in meta.items())
     yield _FOR_EACH_TABLE.format(schema=literal(server.schema), statement="ALTER TABLE %s ENABLE ROW LEVEL SECURITY")
+
+
+def dropped(server: ServerIndex) -> str:
+    return f"DROP SCHEMA {quoted(server.schema)} CASCADE"
 
 
 _FOR_EACH_TABLE = """DO $$ DECLARE t regclass; BEGIN
@@ -118,12 +122,12 @@ def vector_text(vector: Vectors) -> str:
 # --- what an administrator runs
 
 
-def role(server: Server, kind: str) -> str:
+def role(server: ServerIndex, kind: str) -> str:
     """The role of those who may read an index, or write it."""
     return f"{server.schema}_{kind}"
 
 
-def roles_sql(server: Server) -> str:
+def roles_sql(server: ServerIndex) -> str:
     """Two roles, what they may do, and the policies of row-level security that let nobody else see a row."""
     name, reader, writer = (quoted(each) for each in (server.schema, role(server, "reader"), role(server, "writer")))
     policy = "CREATE POLICY {who} ON %s FOR {what} TO {role} USING (true)"

@@ -11,17 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
 from local_rag.config.server_index import ServerIndex
 from local_rag.core import cancel
-from local_rag.core.errors import IndexDamaged, IndexMismatch
+from local_rag.core.errors import EarlierIndex
 from local_rag.index.prepare import DocumentRow, digest, prepared
-from local_rag.index.store.files import VERSION
-from local_rag.index.store.matrices import Stored, blob, cosines, searched
+from local_rag.index.store.matrices import Stored, blob, searched
 from local_rag.index.store.postgres import schema, words
 from local_rag.index.store.postgres.connection import is_lost, missing, pool, transaction, translated_errors
 from local_rag.index.store.postgres.locks import alone_on, connected, has_schema, take, unlock
@@ -42,51 +41,63 @@ _ATTEMPTS, _PAUSE = 3, 1.0
 EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
 
-_STORED = (
-    "SELECT chunk, embedded.vector, headers.vector FROM embedded JOIN chunks ON chunks.id = chunk"
-    " LEFT JOIN headers ON headers.id = header"
-)
-
 
 class PostgresStore(FullText):
     """The tables of one index."""
 
-    def __init__(self, index: ServerIndex) -> None:
-        """Open what is there. Raises IndexMissing, IndexDamaged, IndexMismatch for another version, NotLocal."""
-        super().__init__(index)
-        self._index = index
+    address: ServerIndex
+
+    _embedded = (
+        "SELECT chunk, embedded.vector, headers.vector FROM embedded JOIN chunks ON chunks.id = chunk"
+        " LEFT JOIN headers ON headers.id = header"
+    )
+
+    def __init__(self, address: ServerIndex) -> None:
+        """Raises NotLocal, too."""
+        super().__init__(address)
         self._opened: ConnectionPool[Any] | None = None
         self._opening = threading.Lock()
         try:
-            made_with = int(self.meta().get("schema", 0))
-            if not made_with:
-                raise missing(index)  # row-level security shows no row
-            if made_with != VERSION:
-                raise IndexMismatch(
-                    f"the index at {index} has version {made_with}, and this local-rag reads {VERSION}",
-                    hint=f"local-rag remove --index '{index}', then index again; or another version of local-rag",
-                )
-            self.settings()
+            if not self.meta().get("schema"):
+                raise missing(address)  # row-level security shows no row
+            self._check_version()
         except BaseException:
             self.close()
             raise
 
     @classmethod
-    def create(cls, index: ServerIndex, settings: IndexSettings) -> PostgresStore:
-        """Make an empty index in the database, or open the one that is there."""
-        with translated_errors(index), alone_on(index) as connection:
-            if not has_schema(connection, index):
-                with connection.transaction():
-                    connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
-                    for statement in schema.tables(index.server, settings):
-                        connection.execute(statement.encode())
-        return cls(index)
+    def create(cls, address: ServerIndex, settings: IndexSettings) -> Self:
+        with translated_errors(address), alone_on(address) as connection:
+            if has_schema(connection, address):
+                try:
+                    return cls(address)
+                except EarlierIndex:
+                    connection.execute(schema.dropped(address).encode())
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+                for statement in schema.tables(address, settings):
+                    connection.execute(statement.encode())
+        return cls(address)
+
+    @staticmethod
+    def is_there(address: ServerIndex) -> bool:
+        """Whether this role may see one."""
+        with translated_errors(address), connected(address) as connection:
+            return has_schema(connection, address)
+
+    @staticmethod
+    def destroy(address: ServerIndex) -> None:
+        """Only its owner may."""
+        with translated_errors(address), alone_on(address) as connection:
+            if not has_schema(connection, address):
+                raise missing(address)
+            connection.execute(schema.dropped(address).encode())
 
     @property
     def _pool(self) -> ConnectionPool[Any]:
         with self._opening:
             if self._opened is None:
-                self._opened = pool(self._index)
+                self._opened = pool(self.address)
             return self._opened
 
     def close(self) -> None:
@@ -103,11 +114,11 @@ class PostgresStore(FullText):
         """The connection of this thread's transaction."""
         return getattr(self._threads, "connection", None)
 
-    def snapshot(self, work: Callable[[], T]) -> T:
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
         """It is repeated where the connection ended meanwhile."""
         if self._current is not None:
             return work()
-        with translated_errors(self._index):
+        with translated_errors(self.address):
             for attempt in range(_ATTEMPTS):
                 cancel.check()
                 try:
@@ -121,7 +132,7 @@ class PostgresStore(FullText):
 
     @contextmanager
     def _transaction(self, *, writes: bool = False) -> Iterator[None]:
-        with transaction(self._pool, self._index, writes=writes) as self._threads.connection:
+        with transaction(self._pool, self.address, writes=writes) as self._threads.connection:
             try:
                 yield
             finally:
@@ -143,17 +154,17 @@ class PostgresStore(FullText):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        with translated_errors(self._index), self._transaction(writes=True):
+        with translated_errors(self.address), self._transaction(writes=True):
             yield
             self.set_meta({"generation": secrets.token_hex(8)})
 
     @contextmanager
     def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> Iterator[None]:
         with ExitStack() as held:
-            with translated_errors(self._index):
+            with translated_errors(self.address):
                 connection = held.enter_context(self._pool.connection())
                 held.callback(unlock, connection)
-                take(connection, self._index, roots, alone)
+                take(connection, self.address, roots, alone)
             yield
 
     # --- files come and go
@@ -287,13 +298,6 @@ class PostgresStore(FullText):
                 break
         return self._exact(vector, [row[0] for row in rows])[:k]
 
-    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        return dict(self._exact(vector, chunks))
-
-    def _exact(self, vector: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-        rows = self._execute(f"{_STORED} WHERE chunk = ANY($1)", listed(chunks)) if chunks else []
-        return cosines(rows, vector)
-
     def refresh(self) -> None:
         """Make HNSW if there is none yet, unless another process has made it; count frequent words anew if the index
         has grown much. One process builds: several would need a shared memory of this size.
@@ -313,16 +317,6 @@ class PostgresStore(FullText):
         sql = "SELECT pg_has_role(relowner, 'USAGE') AND to_regclass('nearest') IS NULL FROM pg_class WHERE oid = "
         return bool(self._execute(f"{sql} to_regclass('embedded')")[0][0])
 
-    # --- whether it is whole
-
-    def verify(self, *, deep: bool) -> bool:
-        if deep and (paths := self.changed()):
-            raise IndexDamaged(
-                f"the index at {self._index} holds text that has changed, such as {paths[0]}",
-                hint=f"local-rag remove '{paths[0]}' --index '{self._index}', then index again",
-            )
-        return True
-
     def described(self) -> tuple[str, str, int, list[tuple[str, str, int]]]:
         """As `schema.described` has it."""
         return self.snapshot(lambda: schema.described(self._execute))
@@ -330,17 +324,3 @@ class PostgresStore(FullText):
     def size(self) -> int:
         of_schema = "relnamespace = current_schema()::regnamespace AND relkind = 'r'"
         return int(self._execute(f"SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE {of_schema}")[0][0] or 0)
-
-
-def is_there(index: ServerIndex) -> bool:
-    """Whether the server has an index of that name that this role may see."""
-    with translated_errors(index), connected(index) as connection:
-        return has_schema(connection, index)
-
-
-def destroy(index: ServerIndex) -> None:
-    """Delete an index; only its owner may. Raises IndexMissing and IndexBusy."""
-    with translated_errors(index), alone_on(index) as connection:
-        if not has_schema(connection, index):
-            raise missing(index)
-        connection.execute(f"DROP SCHEMA {schema.quoted(index.server.schema)} CASCADE".encode())

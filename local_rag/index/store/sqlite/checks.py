@@ -22,9 +22,10 @@ from local_rag.core.errors import (
     LocalRagError,
 )
 from local_rag.core.private_files import is_full
+from local_rag.index.store.commands import anew, index_name
 from local_rag.index.store.rows import Run
 from local_rag.index.store.sqlite.connection import Connection, primary_code
-from local_rag.index.store.sqlite.folder import DATABASE, LOCK, anew, has_database, index_name, our_files
+from local_rag.index.store.sqlite.folder import DATABASE, LOCK, has_database, our_files
 from local_rag.index.store.sqlite.schema import OWN
 from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import plural

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
+from local_rag.index.store.commands import index_name
 from local_rag.index.store.files import VERSION
 from local_rag.index.store.sqlite.folder import (
     DATABASE,
     DRAFT,
     LOCK,
     has_database,
-    index_name,
     our_files,
     sides,
 )
@@ -78,9 +78,14 @@ class Connection:
         self.db.executemany(sql, map(_named, rows))
 
 
+_NUMBERS = [str(number) for number in range(1, 100)]
+
+
 def _named(values: Sequence[object]) -> dict[str, object]:
     """Values by the names $1, $2, …"""
-    return {str(n): json.dumps(each) if isinstance(each, list) else each for n, each in enumerate(values, 1)}
+    if list in map(type, values):
+        values = [json.dumps(each) if isinstance(each, list) else each for each in values]
+    return dict(zip(_NUMBERS, values, strict=False))
 
 
 def _connected(folder: Path, mode: str) -> sqlite3.Connection:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 
 from local_rag.core.errors import UsageError
@@ -89,16 +88,3 @@ def delete_other_vectors(folder: Path, token: str) -> None:
         if path.name.startswith("vectors.") and path != vectors_file(folder, token):
             with contextlib.suppress(OSError):
                 path.unlink()
-
-
-def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
-    """The command that makes an index in a folder."""
-    paths = " ".join(map(shlex.quote, roots)) or "PATH…"
-    return f"local-rag index {paths}{options} --index {index_name(folder)}"
-
-
-def index_name(folder: Path) -> str:
-    """How `--index` names the index in a folder, as it is typed into a shell: by its name, or by the path elsewhere."""
-    from local_rag.config.settings import data_folder
-
-    return shlex.quote(folder.name if folder.parent == data_folder() / "indexes" else str(folder))

@@ -9,29 +9,27 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shlex
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexMissing, LocalRagError
 from local_rag.index.prepare import prepared
-from local_rag.index.store.files import VERSION
+from local_rag.index.store.commands import anew
 from local_rag.index.store.matrices import blob
 from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
-from local_rag.index.store.sqlite import checks, vectors
-from local_rag.index.store.sqlite import folder as index_folder
+from local_rag.index.store.sqlite import checks, folder, vectors
 from local_rag.index.store.sqlite.checks import must_be_index, translated_errors
 from local_rag.index.store.sqlite.connection import Connection, create_database, primary_code, write_lock
-from local_rag.index.store.sqlite.folder import anew, has_database, index_name, vectors_file
+from local_rag.index.store.sqlite.folder import has_database, vectors_file
 from local_rag.index.store.sqlite.vectors import VectorFile, VectorIndex
 from local_rag.index.store.sqlite.words import FullText
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
-from local_rag.text.display import plural
 from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
@@ -49,40 +47,42 @@ _IN = "IN (SELECT value FROM json_each($1))"
 class SqliteStore(FullText):
     """The files of one index."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
-        with translated_errors(folder):
-            if not has_database(folder):
-                raise IndexMissing(f"there is no index at {folder}", hint=anew(folder))
-        super().__init__(folder)
-        self._vectors: VectorIndex | None = None
-        made_with = int(self.meta().get("schema", 0))
-        if made_with > VERSION:
-            raise IndexMismatch(
-                f"the index at {folder} was made by a newer version", hint="pip install --upgrade local-rag"
-            )
-        if made_with < VERSION:
-            raise EarlierIndex(
-                f"the index at {folder} was made by an earlier version", hint=f"{anew(folder)}   makes it again"
-            )
-        self.settings()
+    address: Path
+    _embedded = vectors.EMBEDDED
+
+    def __init__(self, address: Path) -> None:
+        with translated_errors(address):
+            if not has_database(address):
+                raise IndexMissing(f"there is no index at {address}", hint=anew(address))
+        super().__init__(address)
+        self._check_version()
 
     @classmethod
-    def create(cls, folder: Path, settings: IndexSettings) -> SqliteStore:
-        """Make an empty index, also in the place of an earlier version's, or open the one that is there.
+    def create(cls, address: Path, settings: IndexSettings) -> Self:
+        """Raises UsageError for a folder with other files."""
+        with translated_errors(address):
+            folder.prepare(address)
+            with write_lock(address):
+                with contextlib.suppress(IndexMissing, EarlierIndex):
+                    return cls(address)
+                create_database(address, settings)
+        return cls(address)
 
-        Raises UsageError for a folder with other files.
-        """
-        with translated_errors(folder):
-            index_folder.prepare(folder)
-            with write_lock(folder):
-                if not is_current(folder):
-                    create_database(folder, settings)
-        return cls(folder)
+    @staticmethod
+    def is_there(address: Path) -> bool:
+        return has_database(address)
 
-    def close(self) -> None:
-        self._vectors = None
-        super().close()
+    @staticmethod
+    def destroy(address: Path) -> None:
+        """Its folder goes, too, if nothing else is in it; what a kill leaves can be deleted again."""
+        with translated_errors(address):
+            must_be_index(address)
+            with write_lock(address):
+                folder.delete_all(address)
+            for file in folder.our_files(address):
+                file.unlink(missing_ok=True)
+            if not any(address.iterdir()):
+                address.rmdir()
 
     # --- transactions
 
@@ -91,19 +91,19 @@ class SqliteStore(FullText):
         """That of this thread; it closes when the thread ends."""
         known: Connection | None = getattr(self._threads, "connection", None)
         if known is None or not (known.is_kept or known.db.in_transaction):
-            known = self._threads.connection = Connection(self.folder)
+            known = self._threads.connection = Connection(self.address)
         return known
 
-    def snapshot(self, work: Callable[[], T]) -> T:
-        with translated_errors(self.folder):
+    def _in_snapshot(self, work: Callable[[], T]) -> T:
+        with translated_errors(self.address):
             return self._connection.snapshot(work)
 
     def _execute(self, sql: str, *values: object) -> list[Any]:
-        with translated_errors(self.folder):
+        with translated_errors(self.address):
             return self._connection.execute(sql, values)
 
     def _many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        with translated_errors(self.folder):
+        with translated_errors(self.address):
             self._connection.many(sql, rows)
 
     @staticmethod
@@ -113,13 +113,13 @@ class SqliteStore(FullText):
     @contextmanager
     def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> Iterator[None]:
         with contextlib.ExitStack() as held:
-            with translated_errors(self.folder):
-                held.enter_context(write_lock(self.folder))
+            with translated_errors(self.address):
+                held.enter_context(write_lock(self.address))
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        with translated_errors(self.folder):
+        with translated_errors(self.address):
             db = self._connection.db
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -196,7 +196,7 @@ class SqliteStore(FullText):
                 self._execute("DELETE FROM meta WHERE name = $1", FORGET)
 
     def _gone(self) -> int:
-        return vectors.gone(self._execute, VectorFile.of(self.meta()))
+        return vectors.counted(self._execute, VectorFile.of(self.meta()))[2]
 
     # --- vectors
 
@@ -242,32 +242,33 @@ class SqliteStore(FullText):
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
         """FAISS names candidates, the database says how near they are."""
         among, left_out = self._passing(filter), self._left_out(filter)
-        if among and among.few is not None and len(among.few) <= vectors.FEW:
-            return vectors.exact(self._execute, vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
+        if among and among.few is not None and len(among.few) <= vectors.COMPARED:
+            return self._exact(vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
         index, mask = self._current_vectors(), among.mask if among else None
 
         def near(count: int, every: bool) -> list[tuple[int, float]]:
             chunks = index.candidates(vector, count, mask, every=every)
-            return vectors.exact(self._execute, vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
+            return self._exact(vector, [chunk for chunk in chunks if chunk not in left_out])[:k]
 
         wanted = k + max(vectors.SPARE, k // 2) + len(left_out)
         every = wanted > vectors.WIDE or (among is not None and among.few is not None)
         found = near(wanted, every)
         if len(found) < k and index.index is not None:  # some that the file names are gone, others lie in further lists
-            found = near(wanted + vectors.gone(self._execute, index.file), True)
+            found = near(wanted + self._gone(), True)
         return found
-
-    def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        return dict(vectors.exact(self._execute, vector, chunks))
 
     def _current_vectors(self) -> VectorIndex:
         meta = self.meta()
+        index, dimension = self._mapped_file(meta), int(meta["dimension"])
+        last = 0 if index is None else VectorFile.of(meta).last
+        make = partial(vectors.later, self._execute, last, dimension)
+        return VectorIndex(index, *self._cache.get("tail", (meta["generation"], last), make))
 
-        def load() -> VectorIndex:
-            self._vectors = vectors.load(self._execute, self.folder, meta, self._vectors)
-            return self._vectors
-
-        return self._cache.get("vectors", meta["generation"], load)
+    def _mapped_file(self, meta: dict[str, str]) -> Any:
+        """What FAISS has of the file, None where it is missing or damaged: all vectors are compared then."""
+        file = VectorFile.of(meta)
+        make = partial(vectors.opened, self.address, file, mapped=True)
+        return self._cache.get("file", (meta["epoch"], file), make)
 
     def refresh(self) -> None:
         """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error."""
@@ -276,15 +277,15 @@ class SqliteStore(FullText):
 
     def _is_whole(self) -> bool:
         file = VectorFile.of(self.meta())
-        return not file.token or vectors.opened(self.folder, file, mapped=True) is not None
+        return not file.token or vectors.opened(self.address, file, mapped=True) is not None
 
     def is_fresh(self) -> bool:
-        return not vectors.is_due(self._execute, VectorFile.of(self.meta()))
+        file = VectorFile.of(self.meta())
+        return max(vectors.counted(self._execute, file)[1:]) <= file.may_lack()
 
     def degraded(self) -> str:
-        file, loaded = VectorFile.of(self.meta()), self._vectors
-        lost = file.token and not vectors_file(self.folder, file.token).is_file()
-        if lost or (file.token and loaded is not None and not loaded.file.token):
+        meta = self.meta()
+        if "vectors" in meta and self._mapped_file(meta) is None:
             return "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
         return ""
 
@@ -292,58 +293,26 @@ class SqliteStore(FullText):
         """Write a file, name it in the database, and delete any others; nothing where it cannot be written."""
         token = secrets.token_hex(8)
         try:
-            index, file = self.snapshot(lambda: vectors.renewed(self._execute, self.folder, self.meta()))
-            values = {} if index is None else {"vectors": json.dumps(vectors.save(self.folder, index, file, token))}
+            index, file = self.snapshot(lambda: vectors.renewed(self._execute, self.address, self.meta()))
+            values = {} if index is None else {"vectors": json.dumps(vectors.save(self.address, index, file, token))}
             with self.writing():
                 self._execute("DELETE FROM meta WHERE name = 'vectors'")
                 self.set_meta(values)
-            index_folder.delete_other_vectors(self.folder, token)
+            folder.delete_other_vectors(self.address, token)
         except (OSError, RuntimeError, LocalRagError):
             with contextlib.suppress(OSError):
-                vectors_file(self.folder, token).unlink(missing_ok=True)
+                vectors_file(self.address, token).unlink(missing_ok=True)
 
     # --- whether it is whole
 
     def verify(self, *, deep: bool) -> bool:
-        self.snapshot(lambda: checks.verify(self._execute, self.folder, self.settings().dimension))
+        self.snapshot(lambda: checks.verify(self._execute, self.address, self.settings().dimension))
         try:  # FTS5 compares its own parts with each other; where nothing may be written it refuses
             self._connection.execute("INSERT INTO full_text (full_text) VALUES ('integrity-check')")
         except sqlite3.DatabaseError as error:
             if primary_code(error) == sqlite3.SQLITE_CORRUPT:
-                raise checks.mendable(self.folder, f"the full-text index: {error}") from error
-        if paths := self.changed() if deep else []:
-            which = index_name(self.folder)
-            raise IndexDamaged(
-                f"the index at {self.folder} holds text that has changed in {plural(len(paths), 'file')}, such as"
-                f" {paths[0]}",
-                hint=f"local-rag remove {shlex.join(paths)} --index {which}"
-                f" && local-rag index --reembed --index {which}",
-            )
-        return self._is_whole()
+                raise checks.mendable(self.address, f"the full-text index: {error}") from error
+        return super().verify(deep=deep) and self._is_whole()
 
     def size(self) -> int:
-        return index_folder.size(self.folder)
-
-
-def is_current(folder: Path) -> bool:
-    """Whether there is an index of this version in a folder."""
-    try:
-        SqliteStore(folder).close()
-    except (IndexMissing, EarlierIndex):
-        return False
-    return True
-
-
-def destroy(folder: Path) -> None:
-    """Delete the files of an index, and its folder if nothing else is in it; what a kill leaves can be deleted again.
-
-    Raises IndexMissing and IndexBusy.
-    """
-    with translated_errors(folder):
-        must_be_index(folder)
-        with write_lock(folder):
-            index_folder.delete_all(folder)
-        for file in index_folder.our_files(folder):
-            file.unlink(missing_ok=True)
-        if not any(folder.iterdir()):
-            folder.rmdir()
+        return folder.size(self.address)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core import cancel
-from local_rag.index.store.matrices import cosines, searched
-from local_rag.index.store.rows import Run, listed
+from local_rag.index.store.matrices import searched
+from local_rag.index.store.rows import Run
 from local_rag.index.store.sqlite.folder import vectors_file
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-FEW = 4_000
+COMPARED = 4_000
 """Vectors that are compared as they lie in the database: to read them takes as long as to import FAISS, .1 s."""
 
 TAIL = 20_000
-"""Vectors that the file may lack, or hold though they are gone, at most; in a smaller index FEW and 1/16 of its
+"""Vectors that the file may lack, or hold though they are gone, at most; in a smaller index COMPARED and 1/16 of its
 rows. More of them cost time and memory, and nothing else.
 """
 
@@ -60,7 +60,7 @@ SPARE = 20
 WIDE = 5_000
 """Candidates from which all lists are compared."""
 
-_BATCH = 8192
+_ADDED = 8192
 _BLOCK = 1 << 20
 """Bytes of the file that are checked at once."""
 
@@ -83,18 +83,15 @@ class VectorFile(NamedTuple):
 
     def may_lack(self) -> int:
         """How many vectors may be missing from it, or be in it and gone."""
-        return max(FEW, min(TAIL, self.rows // 16))
+        return max(COMPARED, min(TAIL, self.rows // 16))
 
 
 class VectorIndex(NamedTuple):
-    """The vectors of a commit: `index` is FAISS's with those of `file`, `ids` (n,) and `tail` (n, d) came later.
+    """The vectors of a commit: `index` is FAISS's with those of the file, `ids` (n,) and `tail` (n, d) came later.
 
-    `file` has no token while its vectors are in memory alone, or where it cannot be used: all are in `tail` then.
+    Where there is no file, or it cannot be used, `index` is None, and all are in `tail`.
     """
 
-    generation: str
-    epoch: str
-    file: VectorFile
     index: Any
     ids: Ids
     tail: Vectors
@@ -114,43 +111,19 @@ class VectorIndex(NamedTuple):
         return nearest
 
 
-def exact(run: Run, query: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-    """(chunk, cosine), best first; chunks that are gone or have no vector are left out."""
-    rows = run(f"{EMBEDDED} WHERE e.chunk IN (SELECT value FROM json_each($1))", listed(chunks)) if chunks else []
-    return cosines(rows, query)
-
-
 # --- the file
 
 
-def load(run: Run, folder: Path, meta: dict[str, str], old: VectorIndex | None) -> VectorIndex:
-    """The vectors of this commit: what came since the file was written is read, all where that cannot be used.
-
-    Raises UnusableVector.
-    """
-    file = VectorFile.of(meta)
-    index = old.index if old and (old.epoch, old.file) == (meta["epoch"], file) else opened(folder, file, mapped=True)
-    file = file if index is not None else VectorFile()
-    tail = _combined(run, "e.seq > $1", file.last, int(meta["dimension"]))
-    return VectorIndex(meta["generation"], meta["epoch"], file, index, *tail)
+def later(run: Run, last: int, dimension: int) -> tuple[Ids, Vectors]:
+    """Ids (n,) and vectors (n, d) that came after this number of `embedded`. Raises UnusableVector."""
+    return _combined(run, "e.seq > $1", last, dimension)
 
 
-def is_due(run: Run, file: VectorFile) -> bool:
-    """Whether the file lacks much, or holds much that is gone."""
-    return max(gone(run, file), _later(run, file)) > file.may_lack()
-
-
-def gone(run: Run, file: VectorFile) -> int:
-    """How many vectors of the file are gone from the index."""
-    return file.rows - (_rows(run) - _later(run, file))
-
-
-def _later(run: Run, file: VectorFile) -> int:
-    return int(run("SELECT count(*) FROM embedded WHERE seq > $1", file.last)[0][0])
-
-
-def _rows(run: Run) -> int:
-    return int(run("SELECT count(*) FROM embedded")[0][0])
+def counted(run: Run, file: VectorFile) -> tuple[int, int, int]:
+    """How many vectors there are, how many of them the file lacks, and how many of its own are gone."""
+    sql = "SELECT (SELECT count(*) FROM embedded), (SELECT count(*) FROM embedded WHERE seq > $1)"
+    ((rows, lacking),) = run(sql, file.last)
+    return rows, lacking, file.rows - (rows - lacking)
 
 
 def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFile]:
@@ -159,8 +132,9 @@ def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFi
     Where the old file has learnt from enough vectors, only what is new is read: to read 1,000,000 takes 12 s instead of
     1.5 s. Raises UnusableVector.
     """
-    rows, file, dimension = _rows(run), VectorFile.of(meta), int(meta["dimension"])
-    if rows <= FEW:
+    file, dimension = VectorFile.of(meta), int(meta["dimension"])
+    rows = counted(run, file)[0]
+    if rows <= COMPARED:
         return None, VectorFile()
     import faiss
 
@@ -204,7 +178,7 @@ def save(folder: Path, index: Any, file: VectorFile, token: str) -> VectorFile:
 def _batches(run: Run, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
     """What came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
     sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > $1 ORDER BY seq LIMIT $2)"
-    while until := run(sql, last, _BATCH)[0][0]:
+    while until := run(sql, last, _ADDED)[0][0]:
         cancel.check()
         yield until, *_combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
         last = until

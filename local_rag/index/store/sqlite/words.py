@@ -227,5 +227,5 @@ class FullText(Store):
                 'SELECT id, start, "end", heading FROM chunks WHERE document = $1 ORDER BY id', number
             )
             about = [searchable(each) for each in about]
-            for chunk, start, end, heading in chunks:
-                self._execute(sql, chunk, searchable(text[start:end]), searchable(heading), *about)
+            rows = [(chunk, searchable(text[start:end]), searchable(heading)) for chunk, start, end, heading in chunks]
+            self._many(sql, [(*row, *about) for row in rows])

@@ -20,7 +20,8 @@ export function Begin({ allowed, index, onIndex }) {
     <p class="row">
       ${allowed.length > 0 && html`<button class="primary" disabled=${running}
         onClick=${() => setAdding(true)}>Choose a folder</button>`}
-      <button disabled=${running} onClick=${() => begin("index/sample", {}, "demo")}>Try the sample</button></p>
+      <button disabled=${running}
+        onClick=${() => begin("index/add", { root: "sample" }, "demo")}>Try the sample</button></p>
     <div class="row small">Or drop files on this page: they are copied and indexed. <${FilePick} index=${index} /></div>
     <${Progress} />
     ${adding && html`<${AddFolder} allowed=${allowed} index=${index} onAdd=${add}

@@ -9,9 +9,9 @@ export function Dialog({ title, onClose, children }) {
   const dialog = useRef(null);
   const id = useRef(`dialog-${++count}`);
   useLayoutEffect(() => { // at once: a later effect of the page may move the focus first
-    const before = document.activeElement;
-    dialog.current.showModal();
-    return () => before?.isConnected && before.focus();
+    const [shown, before] = [dialog.current, document.activeElement];
+    shown.showModal();
+    return () => shown.open && before?.isConnected && before.focus(); // one that was closed has given it back
   }, []);
   useWindow("hashchange", onClose);
   const onClick = (event) => event.target === dialog.current && onClose();

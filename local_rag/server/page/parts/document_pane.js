@@ -58,10 +58,11 @@ function placed({ file_id, page, document, chunk_id, start = 0, end = 0, quote, 
 }
 
 // Other pages of a PDF, other messages or chapters of a file.
-function Turn({ spread: { kind, page, pages, document, documents, file_id }, turn }) {
-  const [name, now, last] = kind === "pdf" ? ["Page", page, pages] : ["Part", document + 1, documents];
+function Turn({ spread: { kind, page, image, document, documents, file_id }, turn }) {
+  const isPdf = kind === "pdf";
+  const [name, now, last] = isPdf ? ["Page", page, image?.pages || 0] : ["Part", document + 1, documents];
   if (!now || last < 2) return null;
-  const to = (number) => turn(kind === "pdf" ? { file_id, page: number } : { file_id, document: number - 1 });
+  const to = (number) => turn(isPdf ? { file_id, page: number } : { file_id, document: number - 1 });
   return html`
     <${IconButton} icon="left" label=${`${name} before`} disabled=${now <= 1} onClick=${() => to(now - 1)} />
     <span class="small">${name} ${now} of ${last}</span>
@@ -96,7 +97,7 @@ function Spread({ spread }) {
   const [large, setLarge] = useState(false);
   const [failed, setFailed] = useState(false);
   const body = useRef(null);
-  const { image, why, rectangles } = spread;
+  const { image, why } = spread;
   useEffect(() => {
     const marked = body.current.querySelector(".spot, .stored mark");
     marked?.scrollIntoView({ block: "center", inline: "center" });
@@ -109,17 +110,18 @@ function Spread({ spread }) {
         <${Sheet} spread=${spread} onError=${() => setFailed(true)} /></div>
       <p><button class="small" aria-pressed=${large ? "true" : "false"}
         onClick=${() => setLarge(!large)}>Twice as large</button></p>
-      <details open=${!rectangles.length}><summary>Text of this page</summary>${stored}</details>` : stored}
+      <details open=${!image.rectangles.length}><summary>Text of this page</summary>${stored}</details>` : stored}
   </div>`;
 }
 
 // The picture of a page, and rectangles over it where the quote stands.
-function Sheet({ spread: { image, label, page, file_id, rectangles }, onError }) {
+function Sheet({ spread: { image, label, page, file_id }, onError }) {
   return html`<div>
     <img src=${useSigned(path("documents", file_id, "pages", page))} width=${image.width} height=${image.height}
       alt=${`Page ${page} of ${label}`} onError=${onError} />
-    <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${rectangles.map(([x, y, width, height]) =>
-      html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div>`;
+    <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${image.rectangles.map(
+      ([x, y, width, height]) => html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}
+    </svg></div>`;
 }
 
 // The stored text around the quote; what stands before and after it is fetched on request.

@@ -27,7 +27,7 @@ function Drawing({ graph, path, running, ended }) {
   const known = path.filter((id) => names.has(id));
   const way = known.length ? ["__start__", ...known, ...(ended ? ["__end__"] : [])] : [];
   const steps = new Set(way.slice(1).map((id, at) => `${way[at]} ${id}`));
-  const taken = ({ from, to }) => steps.has(`${from} ${to}`);
+  const taken = ({ source, target }) => steps.has(`${source} ${target}`);
   const spoken = `${known.map((id) => names.get(id)).join(", then ") || "not begun"}${running ? "; working" : ""}`;
   const kindOf = ({ id }) => (id === running ? "running" : way.includes(id) ? "taken" : "");
   return html`<div class="scroll" tabindex="0" role="group" aria-label="The way through the graph">
@@ -68,8 +68,8 @@ function laidOut(graph) {
   const width = Math.max(...graph.nodes.map(({ name }) => name.length * SIGN + 24));
   const nodes = graph.nodes.map((node, row) => ({ ...node, row, width, isEnd: node.id.startsWith("__") }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to)).map((edge) => {
-    const [a, b] = [byId.get(edge.from), byId.get(edge.to)];
+  const edges = graph.edges.filter(({ source, target }) => byId.has(source) && byId.has(target)).map((edge) => {
+    const [a, b] = [byId.get(edge.source), byId.get(edge.target)];
     return { ...edge, a, b, text: plain(edge.label), side: b.row === a.row + 1 ? 0 : Math.sign(b.row - a.row) };
   });
   const of = (side) => edges.filter((edge) => edge.side === side);

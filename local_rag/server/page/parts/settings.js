@@ -45,8 +45,8 @@ const FIELDS = {
   graph: ({ graphs, defaults }) => ({
     label: "Graph",
     usual: defaults.graph,
-    values: graphs.map(({ name }) => name),
-    about: (value) => `The graph is the way to an answer. ${graphs.find(({ name }) => name === value)?.about}`,
+    values: Object.keys(graphs),
+    about: (value) => `The graph is the way to an answer. ${graphs[value]}`,
   }),
   model: ({ models, defaults }) => ({
     label: "Model",

@@ -5,8 +5,12 @@ import { look } from "../session.js";
 import { Command } from "./problem.js";
 
 export function SignIn({ onDone }) {
-  useWindow("session", () => get("health").then(onDone, () => {}));
-  useEffect(look, []);
+  const check = () => get("health").then(onDone, () => {});
+  useWindow("session", check);
+  useEffect(() => {
+    look();
+    check(); // the refusal may be older than what another tab has told
+  }, []);
   return html`<div class="page"><h1>This page is not signed in</h1>
     <p>Open the address that the server printed when it started. This prints it again:</p>
     <p><${Command} text="local-rag serve --print-url" /></p>

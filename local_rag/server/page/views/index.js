@@ -87,8 +87,8 @@ function About({ about }) {
     ${waiting && html`<${Waiting} about=${about} />`}
     <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
       ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p>
-    ${about.changed > 0 && html`<p class="notice" role="note">${many(about.changed, "file")} changed or gone since:
-      <em>Bring up to date</em> reads what is there now.</p>`}
+    ${about.changed > 0 && html`<p class="notice" role="note">${many(about.changed, "file")}${" "}
+      changed or gone since: <em>Bring up to date</em> reads what is there now.</p>`}
     ${about.watching && html`<${Watching} watching=${about.watching} />`}</div>`;
 }
 

@@ -62,11 +62,7 @@ function Run({ value }) {
   const { run, answer } = value;
   const open = ({ file_id, page, start, end, chunk_id }) =>
     file_id && go("file", [file_id], { page, start, end, chunk_id });
-  const passages = value.passages.map(({ score, ...each }) => ({
-    ...each,
-    dense: score,
-    read: each.read || `(${each.why})`,
-  }));
+  const passages = value.passages.map((each) => ({ ...each, read: each.read || `(${each.why})` }));
   return html`<p class="small"><a href="#/runs">The whole history</a></p>
     <${Question} level="h1" text=${run.question} />
     ${value.understood && html`<p class="muted">Understood as: ${value.understood}</p>`}

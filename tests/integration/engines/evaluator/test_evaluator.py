@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from support.shipped_evaluator import document, shipped_evaluator
 
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped
-from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.readings import NOTHING
 from local_rag.engines.evaluator import evaluator as evaluators
 
@@ -69,14 +68,14 @@ def test_within_a_question_nothing_is_read_twice(evaluator, monkeypatch):
     compute = evaluator.compute
     monkeypatch.setattr(evaluator, "compute", lambda windows: read.append(len(windows)) or compute(windows))
     documents = [document(ANSWER), document(BREAD)]
-    with question_memory.scope(QuestionMemory()):
+    with cancel.scope(cancel.Cancel()):
         first = evaluator.read(QUESTION, documents)
         assert evaluator.read(QUESTION, documents[::-1]) == first[::-1]
         evaluator.read(QUESTION, [*documents, document(ANSWER, title="another header")])
         evaluator.supports([("It is made of granite.", ANSWER), ("It is made of granite.", ANSWER)])
         evaluator.supports([("It is made of granite.", ANSWER)])
     assert read == [2, 1, 1]
-    with question_memory.scope(QuestionMemory()):
+    with cancel.scope(cancel.Cancel()):
         evaluator.read(QUESTION, documents)
     evaluator.read(QUESTION, documents)
     assert read[3:] == [2, 2]

@@ -10,7 +10,7 @@ import pytest
 from support.fakes_index import TEXTS, converted_copy_of_minilm, copy_of_minilm, minilm
 
 from local_rag.cli.app import run
-from local_rag.core import cancel, question_memory
+from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
 from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -69,13 +69,12 @@ def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
 
 def test_a_stop_is_heard_and_the_vector_of_a_question_is_there_already():
     stop = cancel.Cancel()
-    stop.stop()
-    with question_memory.scope(question_memory.QuestionMemory()):
+    with cancel.scope(stop):
         (first,) = minilm().embed_queries(["When is the lamp lit?"])
-        with cancel.scope(stop):
-            assert np.array_equal(minilm().embed_queries(["When is the lamp lit?"] * 2), [first, first])
-    with cancel.scope(stop), pytest.raises(Stopped):
-        minilm().embed_queries(["When is the lamp lit?"])
+        stop.stop()
+        assert np.array_equal(minilm().embed_queries(["When is the lamp lit?"] * 2), [first, first])
+        with pytest.raises(Stopped):
+            minilm().embed_queries(["When is it put out?"])
 
 
 @pytest.mark.parametrize("name", ["cuda", "mps"])

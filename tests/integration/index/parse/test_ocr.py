@@ -16,7 +16,6 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.progress import Silent
 from local_rag.index.parse import ocr, pdf_page
 from local_rag.index.parse.loaders import load, names_of
-from local_rag.index.parse.pdf import load_pdf
 from local_rag.runtime.indexing import NothingToIndex, Request, index_files
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
@@ -89,7 +88,7 @@ def test_the_stamp_of_a_scanner_is_no_text_layer(tmp_path):
         page = written.add_page(PdfReader(scan).pages[0])
         page.merge_page(PdfReader(make_pdf(tmp_path / "text.pdf", [text])).pages[0])
     written.write(tmp_path / "stamped.pdf")
-    file = load_pdf(tmp_path / "stamped.pdf")
+    file = load(tmp_path / "stamped.pdf")
     assert (file.scans, [document.page for document in file.documents]) == ((1,), [1, 2])
 
 

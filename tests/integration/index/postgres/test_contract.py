@@ -128,14 +128,15 @@ def test_identifiers_and_scripts_without_blanks_are_found(place, asked):
     assert found[0].metadata["source"] == "/own.md"
 
 
-def test_a_text_that_several_files_hold_comes_once_with_all_of_them(place):
+def test_a_text_that_several_files_hold_comes_once_and_all_of_them_are_named(place):
     texts = {f"/leases/{name}.md": LoadedDocument("Pets need the landlord's consent.") for name in "abcde"}
+    within = ["/leases/b.md", "/leases/e.md"]
     with indexed(place, texts | TEXTS) as index:
         first, *rest = index.search("pets", 9, mode="words")
-        (within,) = index.search("pets", 9, mode="words", within=["/leases/[ab].md", "/leases/b.md", "/leases/e.md"])
-    assert (first.metadata["source"], rest) == ("/leases/a.md", [])
-    assert first.metadata["also_in"] == [f"/leases/{name}.md" for name in "bcde"]
-    assert (within.metadata["source"], within.metadata["also_in"]) == ("/leases/b.md", ["/leases/e.md"])
+        (narrowed,) = index.search("pets", 9, mode="words", within=within)
+        found = [[*index.also_in([first]).values()], [*index.also_in([narrowed], within).values()]]
+    assert (first.metadata["source"], rest, narrowed.metadata["source"]) == ("/leases/a.md", [], "/leases/b.md")
+    assert found == [[[f"/leases/{name}.md" for name in "bcde"]], [["/leases/e.md"]]]
 
 
 def test_what_leaves_nothing_is_said(index):
@@ -222,11 +223,18 @@ def test_another_embedder_needs_new_vectors(index):
         index.search("tax", 1)
 
 
-def test_an_index_of_another_version_is_refused(index):
+@pytest.mark.parametrize(("version", "said"), [("999", "newer version"), ("3", "earlier version")])
+def test_an_index_of_another_version_is_refused_and_an_earlier_one_is_made_again(index, version, said):
     with index.store.writing():
-        index.store.set_meta({"schema": "999"})
-    with pytest.raises(IndexMismatch, match=r"newer version|has version 999"):
+        index.store.set_meta({"schema": version})
+    index.close()
+    with pytest.raises(IndexMismatch, match=said):
         opened(index)
+    if said == "earlier version":
+        with opened(index, create=True) as again:
+            assert again.count() == 0
+            add(again, TEXTS)
+            assert sources(again.search("income tax", 1)) == ["tax.txt"]
 
 
 def test_an_index_is_deleted_and_nothing_else(place):

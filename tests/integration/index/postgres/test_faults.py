@@ -35,7 +35,7 @@ def mortal():
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("local_rag.index.store.postgres.connection.SECONDS", 1.0)
+    monkeypatch.setattr("local_rag.index.store.postgres.connection.WAITED", 1.0)
 
 
 def folder_of(path, name, files=12):
@@ -79,10 +79,11 @@ def test_several_sync_different_roots_at_once_and_one_root_one_after_the_other(o
         assert index.embedded_count() == (index.count(), index.count()) and index.verify(deep=True)
         assert len(index.files()) == 48 and set(index.status().roots) == set(map(str, folders))
         store = opening.opened(on_server)
-        with store.locked([str(folders[0])]):
+        with ThreadPoolExecutor(1) as thread, store.locked([str(folders[0])]), store.writing():
+            store.set_roots([root for root in store.roots() if root.path == str(folders[0])])
             with pytest.raises(IndexBusy, match="another process syncs"):
                 index.sync([folders[0]])
-            assert index.sync([folders[1]]).unchanged == 12
+            assert thread.submit(index.sync, [folders[1]]).result(timeout=30).unchanged == 12
         store.close()
 
 
@@ -174,7 +175,7 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_pat
 
     def made_of_all():
         sql = "SELECT count(*)::int FROM pg_indexes WHERE schemaname = '{}' AND indexdef LIKE '%hnsw%'"
-        return server.execute(sql.format(on_server.server.schema)) == [(1,)]
+        return server.execute(sql.format(on_server.schema)) == [(1,)]
 
     with pytest.raises(UsageError):
         copy(tmp_path / "ours", on_server, stop)

@@ -34,7 +34,7 @@ def everybody(server, index):
     for check in server_checks(index):
         if check.name == "reader":
             server.execute("\n".join(line for line in check.fix.splitlines() if not line.startswith("--")))
-    schema = index.path.server.schema
+    schema = index.path.schema
     for who, role in (("reads", "reader"), ("writes", "writer"), ("strange", "")):
         server.execute(f"CREATE ROLE {who}_{index.path.name} LOGIN")
         if role:
@@ -68,7 +68,7 @@ def test_the_roles_of_an_index_may_what_doctor_prints_and_no_more(server, on_ser
 def test_row_level_security_hides_rows_even_where_a_grant_slipped(server, on_server):
     with indexed(on_server, {"/tax.txt": "Income tax is due in May."}) as index:
         everybody(server, index)
-        schema, stranger = index.path.server.schema, f"strange_{index.path.name}"
+        schema, stranger = index.path.schema, f"strange_{index.path.name}"
         server.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO {stranger}')
         server.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {stranger}')
         for table in ("documents", "chunks", "embedded", "vectors", "files", "meta", "headers"):

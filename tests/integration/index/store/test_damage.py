@@ -10,7 +10,7 @@ from support.fakes_index import HashingEmbedder
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import IndexDamaged, IndexMissing, LocalRagError
 from local_rag.index.index import Index
 
 # --- damage
@@ -168,11 +168,3 @@ def test_commands_say_in_a_line_how_to_make_it_anew(earlier, capsys):
         error, hint = (line for line in capsys.readouterr().err.splitlines() if line)
         assert "was made by an earlier version" in error and hint.startswith("hint: local-rag index PATH… --index")
     assert (earlier / "index.sqlite").read_bytes() == before
-
-
-def test_the_new_one_takes_its_place(earlier, home):
-    with pytest.raises(IndexMismatch, match="earlier version"):
-        Index.open(earlier, HashingEmbedder(window=300))
-    with Index.open(earlier, HashingEmbedder(window=300), create=True) as index:
-        assert len(index.sync([home / "my notes"]).new) == len(index.search("letter", 9)) == 2
-    assert {file.name for file in earlier.iterdir()} == {"index.sqlite", "writer.lock"}

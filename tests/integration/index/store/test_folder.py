@@ -30,7 +30,7 @@ def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
     with store.locked():
         for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
             with pytest.raises(IndexBusy, match="another process is writing"):
-                act(store.folder)
+                act(store.address)
     with store.writing(), pytest.raises(IndexBusy), other.writing():
         pass
     with other.locked(), pytest.raises(IndexBusy), store.locked():
@@ -42,7 +42,7 @@ def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An index with all kinds of files, a WAL and a draft included."""
-    monkeypatch.setattr(vectors, "FEW", 0)
+    monkeypatch.setattr(vectors, "COMPARED", 0)
     with indexed(tmp_path / "index", {"/lamp": "the lamp", "/boat": "the boat"}) as index:
         for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal"):
             (index.path / f"new-{name}").write_bytes(b"half")
@@ -59,7 +59,7 @@ def names(folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
 def test_nobody_else_may_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(vectors, "FEW", 0)
+    monkeypatch.setattr(vectors, "COMPARED", 0)
     old = os.umask(0)
     try:
         with indexed(tmp_path / "data" / "index", {"lamp": "the lamp"}) as index:

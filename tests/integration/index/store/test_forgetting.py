@@ -33,7 +33,7 @@ def diary(tmp_path):
 @pytest.fixture
 def index(tmp_path, diary, monkeypatch):
     """An index that stays open, as a chat has it, with a file of vectors."""
-    monkeypatch.setattr(vectors, "FEW", 0)
+    monkeypatch.setattr(vectors, "COMPARED", 0)
     with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=40, create=True) as made:
         made.sync([diary.parent])
         assert holds(made) and made.has_forgotten()

@@ -37,7 +37,7 @@ def zipf(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    for name, value in {"PLAIN": 10, "FIRST": 40, "MOST": 40_000}.items():
+    for name, value in {"PLAIN": 10, "RANKED_FIRST": 40, "RANKED_MOST": 40_000}.items():
         monkeypatch.setattr(words, name, value)
 
 
@@ -62,7 +62,7 @@ def test_as_it_comes_nearly_all_of_them_are_there_and_fewer_are_ranked(zipf, mon
     query, expected = "waa wab wac wee wff", every_match(zipf, "waa wab wac wee wff", 900)
     nearest = {chunk for chunk, _ in expected[:10]}
     assert len(nearest & {chunk for chunk, _ in best(zipf, query, 50)[:10]}) >= 9
-    monkeypatch.setattr(words, "MOST", 40)
+    monkeypatch.setattr(words, "RANKED_MOST", 40)
     assert 0 < len(best(zipf, query, 900)) < len(expected) / 4
 
 

@@ -18,8 +18,8 @@ from local_rag.text.names import HEADER_WEIGHT, document_header
 QUERY = "w1 w2 w3 w5 w8"
 WAYS = {
     "no file": {},
-    "a file": {"FEW": 0},
-    "lists": {"FEW": 0, "LISTS_FROM": 20, "LISTS": 8, "PROBES": 8, "TRAINED_ON": 400},
+    "a file": {"COMPARED": 0},
+    "lists": {"COMPARED": 0, "LISTS_FROM": 20, "LISTS": 8, "PROBES": 8, "TRAINED_ON": 400},
 }
 
 
@@ -101,7 +101,7 @@ def test_what_comes_and_goes(index, way):
 
 @pytest.mark.parametrize("few", [0, 4_000])
 def test_filters_and_excluded_passages(index, few, monkeypatch):
-    monkeypatch.setattr(vectors, "FEW", few)
+    monkeypatch.setattr(vectors, "COMPARED", few)
     add(index, texts(300, 340, "b"))
     every = {s: cosine for s, cosine in by_all_vectors(index, HashingEmbedder()).items() if s.startswith("/b/")}
     is_best(found(index, 30, within=["/b/"]), every, 30)

@@ -193,6 +193,16 @@ STEPS = {
         ["sync", "kept .!"],
         ["sync", "removed a.txt b.txt sub/c.txt, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
     ],
+    "what a cloud keeps elsewhere stays, and is named": [
+        ["rename", "a.txt", ".a.txt.icloud"],
+        ["rename", "b.txt", "b.txt.nextcloud"],
+        ["write", ".photo.heic.icloud", ""],
+        ["sync", "kept a.txt! b.txt!, unchanged 1"],
+        ["rename", ".a.txt.icloud", "a.txt"],
+        ["sync", "kept b.txt, unchanged 2"],
+        ["delete", "b.txt.nextcloud"],
+        ["sync", "removed b.txt, unchanged 2"],
+    ],
     "a sync of one root leaves the others alone": [
         ["write", "../other.txt", "The file a is about its own letter."],
         ["sync", "new ../other.txt, reused 1, parsed 1", "../other.txt"],

@@ -190,8 +190,8 @@ SHEETS = f"""{LEDGER.replace("Ledger", "Ledger » Costs")}<1 Costs>Costs
 <9 row 3>2023 | 2022
 <9 row 4>Revenue | 2023: 46298 | 2022: 0.3
 <9 row 5>Share
-<9 row 6>Open | 2023: TRUE
-{LEDGER}<1 Sheet2>Sheet2
+<9 row 6>Open | 2023: TRUE | 2022: #DIV/0!
+{LEDGER}<1 Sheet2 (hidden)>Sheet2 (hidden)
 <9 row 1>2023-03-31 | 2023-03-31 09:30
 <9 row 100000>last"""
 GOOD = {
@@ -202,9 +202,9 @@ GOOD = {
 <9 row 2>Oil | May: 5"""),
     "a.odt": (odt, f"""{LEDGER}<1 Oil>Oil
 
-Two litres a day.
+Two litres[1] a day.
 
-A note.
+[1] A note.
 
 - Lamp
 - Wick
@@ -238,7 +238,9 @@ Notes: Say it.
 Lit.
 
 2023
-Oil | 2023: 5its equations were not read"""),
+Oil | 2023: 5
+
+x"""),
     "a.epub": (epub, """[title Lamps & Ledgers][author Ada Quill, Bo][date 1894][subject Oil]<2 Dusk>Dusk
 
 lit

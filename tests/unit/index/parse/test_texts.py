@@ -341,7 +341,8 @@ DTSTART;TZID=Europe/Berlin:20230331T093000
 DURATION:PT1H
 SUMMARY:Trim\\, and fill
 LOCATION:Lamp room
-RRULE:FREQ=WEEKLY;BYDAY=MO,WE
+RRULE:FREQ=WEEKLY;BYDAY=MO,WE;COUNT=4
+EXDATE;TZID=Europe/Berlin:20230403T093000
 ORGANIZER;CN=Bo:MAILTO:bo@example.org
 ATTENDEE;CN=Ada Quill:mailto:ada@example.org
 ATTENDEE:mailto:cy@example.org
@@ -364,12 +365,17 @@ END:VCALENDAR
         """\
 [title Tower]<1 Trim, and fill>Trim, and fill
 When: 2023-03-31 09:30 Europe/Berlin to 2023-03-31 10:30 Europe/Berlin
-Repeats: FREQ=WEEKLY;BYDAY=MO,WE
+Repeats: every week, on Monday, Wednesday, 4 times
+Not on: Monday 3 April 2023
 Where: Lamp room
 Organizer: Bo <bo@example.org>
 With: Ada Quill <ada@example.org>, cy@example.org
 Bring oil
 and a wick.
+Friday 31 March 2023, 09:30: Trim, and fill.
+Wednesday 5 April 2023, 09:30: Trim, and fill.
+Monday 10 April 2023, 09:30: Trim, and fill.
+Wednesday 12 April 2023, 09:30: Trim, and fill.
 
 <1 Leave>Leave
 When: 2023-04-01 to 2023-04-02

@@ -77,6 +77,10 @@ class Statement:
         return _stems(f"{self.header}. {self.passage.page_content}")
 
 
+Side = list[Statement]
+"""What files state that agree with each other, the newest file first."""
+
+
 def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[list[Statement]]:
     """The sides of a disagreement, each with what its files state; empty where there is none.
 

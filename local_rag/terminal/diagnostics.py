@@ -1,17 +1,71 @@
-"""The language models: the table of `local-rag models`, and what a model made of the tasks of `models try`."""
+"""What `doctor`, `models` and `prompts` show: checks, models and their trial, the texts of prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.verdicts import Usage
-from local_rag.diagnostics.models import TIGHT, ModelEntry, ModelReport
-from local_rag.diagnostics.trial import Trial
+from local_rag.diagnostics.models import TIGHT
+from local_rag.diagnostics.prompts import OURS
 from local_rag.terminal.console import PlainTable, indented
-from local_rag.text.display import format_bytes, joined, plural, shorten
+from local_rag.text.display import format_bytes, joined, plural, short_path, shorten
+
+if TYPE_CHECKING:
+    from local_rag.core.verdicts import Usage
+    from local_rag.diagnostics.check import Check
+    from local_rag.diagnostics.models import ModelEntry, ModelReport
+    from local_rag.diagnostics.network import Recording
+    from local_rag.diagnostics.prompts import PromptCheck, ShownPrompt
+    from local_rag.diagnostics.trial import Trial
+
+SIGNS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
+
+
+def checks_table(checks: Iterable[Check]) -> PlainTable:
+    """A row per check, and below what is not well the command that mends it, or several to choose from."""
+    table = PlainTable()
+    for check in checks:
+        table.add_row(Text(*SIGNS[check.state]), f"{check.name}: {check.found}")
+        for fix in check.fix.splitlines():
+            table.add_row("", Text.assemble(("-> ", "dim"), (fix, "cyan")))
+    return table
+
+
+def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterator[Text]:
+    """The finding first; then hosts, connections on this machine, what the method cannot see, and `ollama`."""
+    first, *others = _finding(recording)
+    yield Text(first, "green" if recording.code == 0 else "red")
+    yield from map(Text, others)
+    for contact in recording.away:
+        did = "LOOKED UP" if contact.what == "name look-up" else "CONTACTED OR TRIED"
+        yield Text(f"  {did} {contact} ({contact.by})", "red")
+    for contact in recording.contacts:
+        if contact.what == "loopback":
+            yield Text(f"on this machine: {contact} ({contact.by})")
+    if recording.answer_status:
+        yield Text(f"question: {recording.question} ({recording.answer_status}, {recording.seconds:.1f} s)")
+    yield Text(f"not seen: {recording.blind}", "dim")
+    yield from map(Text, ollama)
+
+
+def _finding(recording: Recording) -> list[str]:
+    method = f"(method: {recording.method})"
+    ended = f"exit code {recording.exit_code}" if recording.exit_code >= 0 else "it was ended"
+    failed = [] if recording.answer_status else [f"the question was not answered ({ended})"]
+    if recording.away:
+        lookups = sum(contact.what == "name look-up" for contact in recording.away)
+        hosts = plural(len(recording.away) - lookups, "host")
+        return [f"{hosts} contacted or tried, {plural(lookups, 'name')} looked up {method}", *failed]
+    if failed:
+        return [f"nothing is proven: 0 hosts contacted, but {failed[0]} {method}"]
+    left = "nothing left this machine" if recording.complete else "nothing was seen to leave this machine"
+    return [f"{left}: 0 hosts contacted {method}"]
+
 
 UNKNOWN = "-"
 FITS = {"yes": ("yes", "green"), "tight": ("tight", "yellow"), "no": ("NO", "red"), "unknown": (UNKNOWN, "dim")}
@@ -105,3 +159,42 @@ def trial_parts(trial: Trial) -> Iterator[RenderableType]:
 
 def _costs(usage: Usage, seconds: float) -> tuple[str, str]:
     return f"{seconds:.2f}", f"{usage.prompt_tokens:,} + {usage.output_tokens:,}"
+
+
+def prompt_parts(shown: Iterable[ShownPrompt]) -> Iterator[RenderableType]:
+    """Each text: its name, what it is for, where it comes from, its digest, what its placeholders stand for."""
+    for number, prompt in enumerate(shown):
+        if number:
+            yield ""
+        own = prompt.origin != OURS
+        origin = short_path(prompt.origin) if own else OURS
+        yield Text.assemble((prompt.name, "bold cyan" if own else "bold"), (f"  {origin}, {prompt.digest}", "dim"))
+        yield Text(f"({prompt.purpose})", "dim")
+        for line in prompt.text.splitlines():
+            yield indented(line)
+        for name, meaning in prompt.placeholders.items():
+            required = "required, " if name in prompt.required else ""
+            yield Text(f"{{{name}}}: {required}{meaning}", "dim")
+
+
+def check_parts(check: PromptCheck) -> Iterator[RenderableType]:
+    """What is wrong, then each prompt as a model is told it."""
+    for name, messages in check.examples.items():
+        yield Text(f"--- {name}", "bold")
+        for role, content in messages:
+            yield Text(f"{role}:", "dim")
+            yield from map(indented, content.split("\n"))
+        yield ""
+    path = short_path(check.file)
+    for message, hint in check.mistakes:
+        yield Text.assemble(("wrong: ", "red"), message)
+        if hint:
+            yield Text(f"  {hint}", "dim")
+    if not check.exists:
+        yield f"There is no {path}, so each text is that of local-rag. To begin with them:"
+        file = Path(check.file)
+        folder = "" if file.parent.is_dir() else f"mkdir -p {shlex.quote(str(file.parent))} && "
+        yield f"  -> {folder}local-rag prompts show --default > {shlex.quote(check.file)}"
+    elif not check.mistakes:
+        own = f": {joined(check.own)}" if check.own else ""
+        yield f"{path} can be used, with {plural(len(check.own), 'text')} of your own{own}."

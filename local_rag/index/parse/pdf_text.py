@@ -1,0 +1,270 @@
+"""The text of a page of a PDF as it is read: columns one after the other, raised digits as such, nothing struck out."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from itertools import pairwise, takewhile
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from local_rag.index.parse.marks import lowered, raised
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfPage, PdfTextPage
+
+BREAK = "\uffff"
+"""Stands where no sentence goes on: between columns."""
+
+_DIGITS = re.compile("[0-9]+")
+
+_SHIFT = 0.12
+"""Times the size of the letters that a baseline is above or below that of its line to mean something."""
+
+_LONG = 20
+"""Characters of a raised text to both sides of a digit; what is longer is a line of its own."""
+
+_GAP = 1.6
+"""Times the size of the letters from a letter to the next from which they stand in two columns, if those below do."""
+
+_EVERY = 4
+"""Of the lines of a page, one in so many is looked at for a gap: columns of fewer lines are none."""
+
+_MOST_DRAWN = 300
+"""Things drawn on a page among which lines through words are looked for: one that draws each letter has more."""
+
+
+class Span(NamedTuple):
+    """Characters [start, end) of a line, without blanks at their ends: where the first and the last stand."""
+
+    start: int
+    end: int
+    x: float
+    y: float
+    last: float
+
+
+class PageText:
+    """The characters of a page, as pdfium counts them, and what is written in place of some of them.
+
+    `edits` are by the first character: the end of what is replaced, and by what.
+    """
+
+    def __init__(self, shown: PdfTextPage) -> None:
+        from pypdfium2 import raw
+
+        self.text = shown.get_text_range().replace("\x02", "\ufffe")
+        self.edits = dict[int, tuple[int, str]]()
+        self._shown, self._raw, self._find = shown, raw, raw.FPDFText_GetCharOrigin
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
+        self._page, self._to_x, self._to_y = shown.raw, ctypes.byref(self._x), ctypes.byref(self._y)
+
+    def origin(self, at: int) -> tuple[float, float]:
+        """Where a character begins on its baseline, in points from the lower left corner."""
+        self._find(self._page, at, self._to_x, self._to_y)
+        return self._x.value, self._y.value
+
+    def size(self, at: int) -> float:
+        """The size of a character as the page shows it, in points."""
+        matrix = self._raw.FS_MATRIX()
+        self._raw.FPDFText_GetMatrix(self._shown, at, matrix)
+        return float(self._raw.FPDFText_GetFontSize(self._shown, at)) * math.hypot(matrix.a, matrix.b)
+
+    @cached_property
+    def lines(self) -> list[Span]:
+        """The upright lines, with those mended that pdfium breaks behind a raised letter; none where its text has other
+        characters than the page.
+        """
+        lines = list[Span]()
+        known = len(self.text) == self._shown.count_chars()
+        for match in re.finditer(r"[^\s\ufffe](?:[^\r\n]*[^\s])?", self.text) if known else ():
+            start, end = match.span()
+            (x, y), (last, low) = self.origin(start), self.origin(end - 1)
+            before = lines[-1] if lines else None
+            if before and 0 < x - before.last < 1.2 * self.size(before.start) > 2 * abs(y - before.y):
+                box = self._raw.FS_RECTF()
+                self._raw.FPDFText_GetLooseCharBox(self._shown, before.end - 1, box)
+                self.edits[before.end] = start, " " * (x - box.right > 0.15 * self.size(before.start))
+                lines[-1] = before._replace(end=end, last=last)
+            elif abs(low - y) <= max(0.2 * (last - x), 8):
+                lines.append(Span(start, end, x, y, last))
+        return lines
+
+    @cached_property
+    def em(self) -> float:
+        """The size of most letters, of some lines of the page."""
+        return median([self.size(line.start) for line in self.lines[:: len(self.lines) // 8 + 1]] or [10.0])
+
+    def in_order(self) -> list[tuple[str, int, int]]:
+        """The parts of the text as they are read: what stands before each, and its characters [start, end)."""
+        parts, at, before = list[tuple[str, int, int]](), 0, ""
+        for columns in _columns(self):
+            parts.append((before, at, min(column[0].start for column in columns)))
+            for column in columns:
+                parts += [("\n" if place else BREAK, *cell[:2]) for place, cell in enumerate(column)]
+            at, before = max(column[-1].end for column in columns), BREAK
+        return [*parts, (before, at, len(self.text))]
+
+    def written(self) -> str:
+        """The text in order, with what the edits say."""
+        starts, said = sorted(self.edits), list[str]()
+        for before, at, end in self.in_order():
+            said.append(before)
+            for start in starts[bisect_left(starts, at) : bisect_left(starts, end)]:
+                if start >= at:
+                    said += self.text[at:start], self.edits[start][1]
+                    at = self.edits[start][0]
+            said.append(self.text[at:end])
+        return "".join(said)
+
+    def insert(self, at: int, before: str = "", behind: str = "") -> None:
+        """Write something before or behind a character."""
+        end, new = self.edits.get(at, (at + 1, self.text[at]))
+        self.edits[at] = end, before + new + behind
+
+    def lines_at(self, low: float, high: float) -> list[Span]:
+        """The lines whose baseline lies between two heights."""
+        return [line for line in self.lines if low <= line.y <= high]
+
+    def before(self, line: Span, x: float) -> int:
+        """How many characters of the page come before those of a line that begin at x or behind."""
+        return bisect_left(range(line.end), x, line.start, key=lambda at: self.origin(at)[0])
+
+    def strike(self, left: float, right: float, y: float) -> None:
+        """Leave out what a line at this height goes through, if it begins and ends as that does."""
+        for line in self.lines_at(y - self.em, y):
+            start, end = self.before(line, left - 0.3 * self.em), self.before(line, right - 0.15 * self.em)
+            if self.text[start:end].strip() and 0.12 < (y - line.y) / self.size(start) < 0.5:
+                first, last = self.origin(start)[0], self.origin(end - 1)[0]
+                if first - left < 0.4 * self.em and right - last < 1.3 * self.em:
+                    self.edits[start] = end, " "
+
+
+def page_text(page: PdfPage, shown: PdfTextPage) -> PageText:
+    """The text of a page with what its shape says of it."""
+    text = PageText(shown)
+    _mark_raised(text)
+    _strike(page, text)
+    return text
+
+
+def _mark_raised(text: PageText) -> None:
+    """Write digits that stand higher or lower than their line as such."""
+    lines, starts = text.lines, [line.start for line in text.lines]
+    for match in _DIGITS.finditer(text.text) if lines else ():
+        for at in {match.start(), match.end() - 1}:
+            line = lines[bisect_right(starts, at) - 1]
+            if line.start <= at < line.end and abs(text.origin(at)[1] - line.y) > _SHIFT * text.em:
+                _mark(text, line, at)
+
+
+def _mark(text: PageText, line: Span, at: int) -> None:
+    """Write a digit, with what stands at its height beside it, as raised or lowered if it is."""
+    y = text.origin(at)[1]
+
+    def stands(near: int) -> bool:
+        return not text.text[near].isspace() and abs(text.origin(near)[1] - y) < 0.05 * text.em
+
+    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONG), -1))))
+    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONG)))))
+    base = line.start + len(text.text[line.start : start].rstrip()) - 1
+    (x, low), size = text.origin(max(base, line.start)), text.size(max(base, line.start))
+    shift, least = y - low, (_SHIFT if text.size(at) < 0.9 * size else 2 * _SHIFT) * size
+    if base < line.start or not 0 < text.origin(start)[0] - x < 1.3 * size or not least < abs(shift) < size:
+        return
+    run, after = text.text[start:end], text.text[end : line.end].lstrip()[:1]
+    if shift > 0:
+        text.edits[base + 1] = end, f" {run}" if after in ("/", "\u2044") else raised(run)
+    elif text.text[base].isdigit() or after.isdigit():
+        text.edits[base + 1] = end, lowered(run)
+
+
+def _strike(page: PdfPage, text: PageText) -> None:
+    """Leave out the words through whose middle a line is drawn, from their first letter to their last."""
+    from pypdfium2 import raw
+
+    sides = [ctypes.c_float() for _ in range(4)]
+    count = raw.FPDFPage_CountObjects(page)
+    for number in range(count if text.lines and count <= _MOST_DRAWN else 0):
+        drawn = raw.FPDFPage_GetObject(page.raw, number)
+        if raw.FPDFPageObj_GetType(drawn) == raw.FPDF_PAGEOBJ_PATH:
+            raw.FPDFPageObj_GetBounds(drawn, *sides)
+            left, bottom, right, top = (side.value for side in sides)
+            if top - bottom < 0.25 * text.em < right - left:
+                text.strike(left, right, (top + bottom) / 2)
+
+
+# --- columns that are drawn row by row
+
+
+def _columns(text: PageText) -> Iterator[list[list[Span]]]:
+    """The columns of those parts of the page that are drawn line by line across them, as their lines."""
+    rows, at = list[list[Span]](), 0
+    for line in text.lines:  # those that stand beside each other are one row
+        if rows and abs(line.y - rows[-1][-1].y) < 0.6 * text.em and line.x > rows[-1][-1].last:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    for number in range(1, len(rows), _EVERY):
+        cells = _cells(text, rows[number]) if number >= at and _is_worded(text, rows[number]) else []
+        if len(cells) > 1 and all(_is_worded(text, [cell]) for cell in cells):
+            starts = [cell.x for cell in cells]
+            in_columns = partial(_in_columns, text, starts)
+            above = [*takewhile(bool, map(in_columns, reversed(rows[at:number])))]
+            block = [*reversed(above), *takewhile(bool, map(in_columns, rows[number:]))]
+            at = number - len(above) + len(block)
+            block = block[next((place for place, row in enumerate(block) if len(row) == len(starts)), 0) :]
+            columns = [[row[place] for row in block if place in row] for place in range(len(starts))]
+            if _are_columns([[text.text[cell.start : cell.end] for cell in column] for column in columns]):
+                yield columns
+
+
+def _is_worded(text: PageText, row: Sequence[Span]) -> bool:
+    marks = "".join(text.text[row[0].start : row[-1].end].split())
+    return 2 * sum(map(str.isalpha, marks)) >= len(marks)
+
+
+def _cells(text: PageText, row: Sequence[Span]) -> list[Span]:
+    """A row cut at its wide gaps."""
+    cells = list[Span]()
+    for line in row:
+        x, cell = line.x, line
+        for word in re.finditer(r"(\S+)\s+(?=\S)", text.text[line.start : line.end]):
+            after, length = line.start + word.end(), word.end(1) - word.start()
+            before, x = x, text.origin(after)[0]
+            if x - before > (_GAP + 0.4 * (length - 1)) * text.em:
+                last = text.origin(line.start + word.end(1) - 1)[0]
+                if x - last > _GAP * text.em:
+                    cells.append(cell._replace(end=line.start + word.end(1), last=last))
+                    cell = cell._replace(start=after, x=x)
+        cells.append(cell)
+    return cells
+
+
+def _in_columns(text: PageText, starts: Sequence[float], row: Sequence[Span]) -> dict[int, Span]:
+    """The cells of a row by the column in which they begin; nothing where one begins elsewhere or reaches too far."""
+    cells = _cells(text, row)
+    found = {
+        place: cell
+        for cell in cells
+        for place, (start, end) in enumerate(pairwise([*starts, math.inf]))
+        if abs(cell.x - start) < 0.6 * text.em and cell.last < end - text.em
+    }
+    return found if len(found) == len(cells) else {}
+
+
+def _are_columns(columns: Sequence[Sequence[str]]) -> bool:
+    """Whether columns are read one after the other: their sentences go on in the next line, or they are addresses."""
+    if any(len(column) < _EVERY or len("".join(column)) < 5 * len(column) for column in columns):
+        return False
+    figures = [[any(map(str.isdigit, cell)) for cell in row] for row in zip(*columns, strict=False)]
+    worded = all(any(map(str.isalpha, cell)) for column in columns for cell in column)
+    return (worded and not any(figures[0] + figures[1]) and any(map(all, figures[2:]))) or all(
+        sum(line[0].islower() for line in column[1:]) >= 0.3 * (len(column) - 1)
+        and sum(len(line.split()) for line in column) >= 2.5 * len(column)
+        for column in columns
+    )
