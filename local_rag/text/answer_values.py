@@ -67,14 +67,22 @@ def value_of(passage: str, start: int, end: int) -> Value | None:
     return Value("name", name=tuple(map(fold, names))) if is_name else None
 
 
+def values_in(text: str) -> list[Value]:
+    """The dates and numbers of a text."""
+    plain = fold(text)
+    dates = [Value("date", _as_date(match)) for form in _DATES for match in form.finditer(plain)]
+    return dates + [Value("number", number=found) for found in quantities(_CLOCK.sub(_of_24_hours, text))]
+
+
 def _date(plain: str) -> tuple[int, int, int] | None:
-    for form in _DATES:
-        if match := form.search(plain):
-            given = match.groupdict()
-            month = given.get("month") or "0"
-            number = int(month) if month.isdigit() else _MONTHS[month]
-            return int(given.get("year") or 0), number, int(given.get("day") or 0)
-    return None
+    return next((_as_date(match) for form in _DATES if (match := form.search(plain))), None)
+
+
+def _as_date(match: re.Match[str]) -> tuple[int, int, int]:
+    given = match.groupdict()
+    month = given.get("month") or "0"
+    number = int(month) if month.isdigit() else _MONTHS[month]
+    return int(given.get("year") or 0), number, int(given.get("day") or 0)
 
 
 def _of_24_hours(match: re.Match[str]) -> str:

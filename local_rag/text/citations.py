@@ -17,6 +17,7 @@ from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
 from local_rag.text.metadata import chunk_id, heading_at, ocr_confidence, properties
+from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words
@@ -41,10 +42,21 @@ HELD = 0.5
 
 _LOOSE = re.compile(
     r"[ \t]*\((?:passages? )?(\d{1,2})\)(?=[.!?]?(?:\s|$))"
-    r"|,?[ \t]*(?:(?:according to|as stated in|in|see) )?passage (\d{1,2})(?=[.!?]?(?:\s*$|\n))",
+    r"|,?[ \t]*(?:(?:according to|as stated in|in|see) )?(?:the )?passages? (\d{1,2})(?=[.!?]?(?:\s*$|\n))",
     re.IGNORECASE,
 )
 """How models mark passages in other ways: "(2)", "in passage 3"."""
+
+_THE_PASSAGE = r"(?:the |these )?(?:given |provided )?passages?(?: \d+)?"
+_SOURCE_SAYS = re.compile(
+    rf"(?:^|(?<=[.!?]\s))(?:(?:according to|as stated in|based on|from) {_THE_PASSAGE},? "
+    rf"|{_THE_PASSAGE} (?:states?|says?|mentions?|indicates?) that )(\w)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_AS_STATED = re.compile(
+    rf",? (?:as (?:stated|mentioned|described) in|according to) {_THE_PASSAGE}(?=[.!?])", re.IGNORECASE
+)
+"""How a sentence begins or ends that says no more than that it is from the passages."""
 
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
@@ -74,8 +86,8 @@ class Checked:
         return "grounded" if verified == len(self.citations) and not self.uncited and not self.dropped else "partial"
 
 
-def check(text: str, documents: Sequence[Document]) -> Checked:
-    """Check every mark [n] of an answer against the n-th document.
+def check(text: str, documents: Sequence[Document], question: str = "") -> Checked:
+    """Check every mark [n] of an answer to a question against the n-th document.
 
     A citation is verified when the passage says the sentence word for word, in whole sentences of its own, or when
     every number and name of the sentence stands in the quote, in the same order, the two are close, and neither denies
@@ -87,7 +99,7 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     uncited = 0
     for sentence, cited in _cited(text, placed, documents):
         uncited += not cited and bool(words(sentence))
-        citations += [_cite(sentence, number, documents[number - 1]) for number in cited]
+        citations += [_cite(sentence, number, documents[number - 1], question) for number in cited]
     return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
 
 
@@ -110,30 +122,35 @@ def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = 
     return text, dropped
 
 
-def marked(text: str, documents: Sequence[Document]) -> str:
-    """What a model wrote, with the marks that code sets: behind each sentence the passage that says it.
+def marked(text: str, documents: Sequence[Document], question: str = "") -> str:
+    """What a model wrote to a question, with the marks that code sets: behind each sentence the passage that says it.
 
     What a model marks itself, as [1], (1) or "in passage 1", is a hint: it stays where no passage says the sentence.
     """
+    if check(text, documents, question).status == "grounded":
+        return text
+    text = _SOURCE_SAYS.sub(lambda match: match[1].upper(), _AS_STATED.sub("", text))
     text = _LOOSE.sub(lambda match: f" [{match[1] or match[2]}]", text)
     hints = [claim.numbers for claim in claims(text)]
     bare = without_marks(text)
     found = claims(bare)
     hints = hints if len(hints) == len(found) else [()] * len(found)
     for claim, hint in reversed(list(zip(found, hints, strict=True))):
-        if numbers := _saying(claim, hint, documents):
+        if numbers := _saying(claim, hint, documents, question):
             end = claim.span.end - (bare[claim.span.start : claim.span.end].endswith("|"))
             bare = f"{bare[:end].rstrip()} [{', '.join(map(str, numbers))}]{' ' * (end < claim.span.end)}{bare[end:]}"
     return bare
 
 
-def _saying(claim: Claim, hint: Sequence[int], documents: Sequence[Document]) -> list[int]:
+def _saying(claim: Claim, hint: Sequence[int], documents: Sequence[Document], question: str) -> list[int]:
     """The numbers of the passages behind a sentence: of those that say it, by the hint, else the first, word for word
     if one does; else the hint, else the passage that holds most of its words.
     """
     if claim.text.endswith(":"):
         return []
-    cited = {number: _cite(claim.text, number, document) for number, document in enumerate(documents, start=1)}
+    cited = {
+        number: _cite(claim.text, number, document, question) for number, document in enumerate(documents, start=1)
+    }
     verified = [number for number, citation in cited.items() if citation.verified]
     if hinted := [number for number in hint if number in verified]:
         return hinted
@@ -267,10 +284,10 @@ def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[
     yield without_marks(text[start : claim.span.end]).strip(" \n,;"), tuple(numbers | dict.fromkeys(inside[-1][1]))
 
 
-def _cite(sentence: str, number: int, document: Document) -> Citation:
+def _cite(sentence: str, number: int, document: Document, question: str) -> Citation:
     """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these."""
     sentence = without_bullet(sentence)
-    found = [(place, evidence(sentence, place.text)) for place in _places(document)]
+    found = [(place, evidence(sentence, place.text, question, head(document))) for place in _places(document)]
     place, best = max(found, key=lambda pair: (pair[1].verified, pair[1].exact))
     stated = "" if best.verified else _property(sentence, document)
     if stated:

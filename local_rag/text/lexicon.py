@@ -31,6 +31,13 @@ PRESENT = frozenset(
     newest upcoming""".split()
 )
 """Words for the present, which files are older than."""
+LINKING = frozenset(
+    """according called contain contains describe described find found follow following follows give given include
+    included includes including list listed lists located make makes mean means mention mentioned mentions name named
+    passage passages provide provided provides refer refers say says scheduled stand stands state stated states take
+    takes use used uses write written""".split()
+)
+"""Words of a sentence that link what is asked to what answers, and say nothing of it."""
 NUMBER_WORDS = {
     word: str(number)
     for line in (

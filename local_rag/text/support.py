@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from local_rag.core.verdicts import Support
 from local_rag.text import lexicon
+from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, claims, marks, without_bullet, without_marks
 from local_rag.text.markup import markup, plain
-from local_rag.text.numbers import TOKEN, is_number, quantities, written_names
+from local_rag.text.names import MONTHS
+from local_rag.text.numbers import TOKEN, Quantity, is_number, quantities, written_names
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
 
@@ -28,6 +30,10 @@ three. Numbers are compared by value and count for nothing here.
 """
 PART = 0.6
 """The same for a sentence that is supported in part."""
+ABOUT = 0.75
+"""Share of what a sentence repeats of its question that the passage with its header must hold to be about it."""
+FEW_PARTS = 3
+"""Parts from which a sentence is a list, whose items may stand apart from each other."""
 TURNED = 0.9
 """The same for a quote that says another thing of nearly the same words."""
 PART_WORDS = 8
@@ -40,6 +46,9 @@ Judge = Callable[[str, Sequence[str]], bool]
 
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
 _TRAIL = " \t\n.!…。！\"'“”’»)]*_:;,|"
+_MONTHS = {fold(name) for names in MONTHS for name in names}
+_PARTS = re.compile(r",? and |[,;:] ")
+_FULL_NAME = re.compile(r"\W*[A-Z][\w'’-]+ (?:[A-Z]\. )?[A-Z][\w'’-]+")
 _CONTRAST = re.compile(r"(?:\bbut|\band|,) not\b|\brather than\b|\binstead of\b|\bsondern\b", re.IGNORECASE)
 _NAMES_A_LINE = re.compile(r"[*_]*:[*_]*\s| \| ")
 
@@ -47,32 +56,38 @@ _NAMES_A_LINE = re.compile(r"[*_]*:[*_]*\s| \| ")
 class Evidence(NamedTuple):
     """The part of a passage to put beside a sentence, how far it supports it, and whether it is word for word.
 
-    `turned`: some part says something else of nearly the same words.
+    `turned`: some part says something else of nearly the same words. `restated`: it holds what the sentence adds to
+    what was said.
     """
 
     span: Span
     support: Support
     exact: bool = False
     turned: bool = False
+    restated: bool = False
 
     @property
     def verified(self) -> bool:
         return self.support == "fully"
 
 
-def sentence_supports(generation: str, passages: Sequence[str], judge: Judge) -> list[tuple[str, Support]]:
+def sentence_supports(
+    generation: str, passages: Sequence[str], judge: Judge, question: str = "", headers: Sequence[str] = ()
+) -> list[tuple[str, Support]]:
     """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none.
 
     A sentence that is not verbatim is supported in full only if the `judge` says so, too: an evaluator recognises other
-    words for the same; numbers and names are the code's to compare.
+    words for the same; numbers and names are the code's to compare. `question` and `headers` of the passages: see
+    `evidence`.
     """
     supports: list[tuple[str, Support]] = []
     for claim in claims(generation):
         cited = [n - 1 for n in claim.numbers if 0 < n <= len(passages)] or range(len(passages))
         sentence, texts = without_bullet(claim.text), [without_marks(passages[n]) for n in cited]
-        found = [evidence(sentence, text) for text in texts]
+        of = [headers[n] if headers else "" for n in cited]
+        found = [evidence(sentence, text, question, header) for text, header in zip(texts, of, strict=True)]
         support: Support = max((each.support for each in found), key=_RANK.index, default="no")
-        settled = any(each.exact or (support == "no" and each.turned) for each in found)
+        settled = any(each.exact or each.restated or (support == "no" and each.turned) for each in found)
         if not settled:
             telling = [text for text in texts if _holds_numbers(text, sentence) and _holds_names(text, sentence)]
             judged = bool(telling) and judge(sentence, telling)
@@ -84,10 +99,12 @@ def sentence_supports(generation: str, passages: Sequence[str], judge: Judge) ->
 _RANK: tuple[Support, ...] = ("no", "partially", "fully")
 
 
-@lru_cache(maxsize=256)
-def evidence(sentence: str, passage: str) -> Evidence:
+@lru_cache(maxsize=512)
+def evidence(sentence: str, passage: str, question: str = "", header: str = "") -> Evidence:
     """Where a passage says a sentence: word for word, else by the words that they share.
 
+    What the question and the header of the passage say goes without saying: a quote carries a sentence if it holds what
+    is new in it, as "Rent: £900" does with "The rent of the flat is £900.".
     Cached, because an answer is checked when it is written and again when it is handed over.
     """
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
@@ -102,7 +119,67 @@ def evidence(sentence: str, passage: str) -> Evidence:
     quotes = [_compared(plain, passage, spans[first : first + size]) for size, first in sizes]
     best = max(quotes, key=lambda quote: (_RANK.index(quote.support), quote.covered))
     turned = any(quote.covered >= TURNED and quote.support == "no" for quote in quotes)
+    if question and best.support != "fully":
+        parts = [part for part in _PARTS.split(plain) if _stems(part) or quantities(part)]
+        for wanted in [plain], parts * (len(parts) >= FEW_PARTS):
+            found = [_adding(part, question, header, passage, quotes) for part in wanted]
+            if found and all(found):
+                whole = [quote.span for quote in found if quote]
+                span = Span(min(each.start for each in whole), max(each.end for each in whole))
+                return Evidence(span, "fully", restated=True)
     return Evidence(best.span, best.support, turned=turned)
+
+
+def _adding(sentence: str, question: str, header: str, passage: str, quotes: Sequence[_Quote]) -> _Quote | None:
+    """The quote that holds what a sentence, or an item of its list, adds to the question: the closest and shortest."""
+    adding = [quote for quote in quotes if _adds(sentence, question, header, quote.span.of(passage), passage)]
+    return max(adding, key=lambda quote: (quote.covered, -len(quote.span.of(passage))), default=None)
+
+
+def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -> bool:
+    """Whether a quote holds all that a sentence adds to the question, and is about what the sentence names.
+
+    A name of the sentence stands in the quote or the header; else in the passage, and neither does the quote begin with
+    another name nor is the passage a list of such names.
+    """
+    quote, around = _plain(quote), f"{header}\n{passage}"
+    near = f"{header}\n{quote}"
+    units = {token for token in words(sentence) if token in UNITS}
+    new = _stems(sentence) - _stems(question) - set(map(stem, units | lexicon.LINKING))
+    added = [wanted for wanted in quantities(sentence) if not _holds(question, wanted)]
+    known = _stems(sentence) & _stems(question)
+    return (
+        bool(new or added)
+        and len(new & _stems(near)) >= NEAR * len(new)
+        and len(known & _stems(around)) >= ABOUT * len(known)
+        and all(_holds(quote, wanted) for wanted in added)
+        and _holds_numbers(around, sentence)
+        and (
+            _holds_names(near, sentence)
+            or (_holds_names(around, sentence) and not _of_another(sentence, quote, passage))
+        )
+        and denies(sentence) == denies(quote)
+        and not contrary(words(sentence), words(quote))
+        and not _turns(sentence) - _turns(quote) - _turns(question)
+        and _same_names_in_order(sentence, quote)
+    )
+
+
+def _of_another(sentence: str, quote: str, passage: str) -> bool:
+    """Whether a quote begins with another name than those of a sentence, or one of these begins a line of its own."""
+    first = _FULL_NAME.match(quote)
+    if first and set(words(first.group())).isdisjoint(words(sentence)):
+        return True
+    absent = [name for name in written_names(sentence) if fold(name) not in words(quote)]
+    return any(re.search(rf"^\W*{re.escape(name)}\b[^\n:|]{{0,30}}[:|]", passage, re.MULTILINE) for name in absent)
+
+
+def _same_names_in_order(sentence: str, quote: str) -> bool:
+    """Whether the names that both hold once stand in the same order: who sold to whom."""
+    orders = [[fold(name) for name in written_names(text) if fold(name) not in _MONTHS] for text in (sentence, quote)]
+    once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
+    first, second = ([name for name in order if name in once] for order in orders)
+    return first == second
 
 
 def _with_markup(copy: Span, passage: str) -> Span:
@@ -231,13 +308,14 @@ def denies(text: str) -> bool:
 
 def _holds_numbers(quote: str, sentence: str) -> bool:
     """Whether a quote has every number of a sentence with its unit, which may be left out on one side but for %."""
-    return all(
-        any(
-            not set(wanted.values).isdisjoint(held.values)
-            and (wanted.unit == held.unit or (not (wanted.unit and held.unit) and "%" not in (wanted.unit, held.unit)))
-            for held in quantities(quote)
-        )
-        for wanted in quantities(sentence)
+    return all(_holds(quote, wanted) for wanted in quantities(sentence))
+
+
+def _holds(quote: str, wanted: Quantity) -> bool:
+    return any(
+        not set(wanted.values).isdisjoint(held.values)
+        and (wanted.unit == held.unit or (not (wanted.unit and held.unit) and "%" not in (wanted.unit, held.unit)))
+        for held in quantities(quote)
     )
 
 

@@ -334,7 +334,8 @@ class ExtractiveEngine:
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
         passages = list(map(_with_properties, documents))
-        judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports)
+        headers = list(map(head, documents))
+        judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports, question, headers)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""

@@ -92,7 +92,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     """What the citations and the files say of an outcome, its marks numbered in the order of the text."""
     draft = outcome.draft
     documents, grade = [*draft.documents], draft.grade
-    written = citations.check(draft.text or texts.refusal, documents)
+    written = citations.check(draft.text or texts.refusal, documents, standalone_of(state))
     written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))

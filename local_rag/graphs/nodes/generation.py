@@ -89,4 +89,4 @@ def write(
     text = "".join(parts).strip()
     if citations.reads_as_refusal(text):
         return attempt.shape.refusal, usage
-    return citations.marked(text, documents) if deps.engine.writes and documents else text, usage
+    return citations.marked(text, documents, question) if deps.engine.writes and documents else text, usage
