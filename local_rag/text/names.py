@@ -40,8 +40,8 @@ _DATE = re.compile(
     r"(?<![^\W_])(?P<year>(?:19|20)\d\d)(?P<mark>[-_. ]?)(?P<month>0[1-9]|1[0-2])"
     r"(?:(?P=mark)(?P<day>0[1-9]|[12]\d|3[01]))?(?![^\W_])"
 )
-_ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
-_WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?!\S)|[^\s-]+")
+_ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?:-\d\d)?")
+_WORD = re.compile(rf"{_ISO_DATE.pattern}(?!\S)|[^\s-]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BORDER = re.compile(
     r"(?<=[a-zß-ÿ]{2})(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zß-ÿ]{2})"  # AnnualReport, HTTPServer; iPhone is whole

@@ -57,6 +57,8 @@ def test_the_words_of_a_name_are_those_that_a_person_says(path, expected):
         (names.name_date, "/notes/Scan_20230331.pdf", "2023-03-31"),
         (names.name_date, "/notes/minutes 2023-03.md", "2023-03"),
         (names.name_date, "/filings/3M_2018_10K.pdf", ""),
+        (names.name_date, "/notes/readings-2024-25.csv", ""),  # two years
+        (names.called, "/notes/readings-2024-25.csv", "readings 2024 25"),
         (names.name_date, "/notes/0000320193-23-000106.pdf", ""),
         (names.name_text, "/notes/pep-0572.rst", "pep-0572 572"),
         (names.name_text, "/notes/0000320193-23-000106.pdf", "0000320193-23-000106"),
