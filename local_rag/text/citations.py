@@ -47,9 +47,9 @@ _LOOSE = re.compile(
 )
 """How models mark passages in other ways: "(2)", "in passage 3"."""
 
-_THE_PASSAGE = r"(?:the |these )?(?:given |provided )?passages?(?: \d+)?"
+_THE_PASSAGE = r"(?:the |these )?(?:given |provided )?passages?(?: from [^\s,]+)?"
 _SOURCE_SAYS = re.compile(
-    rf"(?:^|(?<=[.!?]\s))(?:(?:according to|as stated in|based on|from) {_THE_PASSAGE},? "
+    rf"(?:^|(?<=[.!?]\s))(?:(?:according to|as stated in|based on) {_THE_PASSAGE},? "
     rf"|{_THE_PASSAGE} (?:states?|says?|mentions?|indicates?) that )(\w)",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -32,10 +32,11 @@ PRESENT = frozenset(
 )
 """Words for the present, which files are older than."""
 LINKING = frozenset(
-    """according called contain contains describe described find found follow following follows give given include
-    included includes including list listed lists located make makes mean means mention mentioned mentions name named
-    passage passages provide provided provides refer refers say says scheduled stand stands state stated states take
-    takes use used uses write written""".split()
+    """according became become called came come comes contain contains cost costs describe described find found follow
+    following follows get gets given goes got include included includes including list listed lists located made make
+    makes mean means mention mentioned mentions name named paid passage passages pay pays provide provided provides
+    received refer refers say says scheduled stand stands state stated states take takes use used uses went write
+    written""".split()
 )
 """Words of a sentence that link what is asked to what answers, and say nothing of it."""
 NUMBER_WORDS = {

@@ -145,9 +145,9 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
     quote, around = _plain(quote), f"{header}\n{passage}"
     near = f"{header}\n{quote}"
     units = {token for token in words(sentence) if token in UNITS}
-    new = _stems(sentence) - _stems(question) - set(map(stem, units | lexicon.LINKING))
+    telling = _stems(sentence) - set(map(stem, units | lexicon.LINKING))
+    new, known = telling - _stems(question), telling & _stems(question)
     added = [wanted for wanted in quantities(sentence) if not _holds(question, wanted)]
-    known = _stems(sentence) & _stems(question)
     return (
         bool(new or added)
         and len(new & _stems(near)) >= NEAR * len(new)

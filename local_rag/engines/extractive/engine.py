@@ -18,7 +18,7 @@ from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
-from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
+from local_rag.engines.extractive.reader import DOUBTFUL, SURE_USEFULNESS, ExtractiveReader
 from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
 
-SCORES = 6
+SCORES = 7
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 COVERED = 0.75
 """What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
@@ -342,7 +342,7 @@ class ExtractiveEngine:
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
         if holds_answer(question, documents, without_marks(generation)):
-            level, score, why = 5, SCORE, "what the document says of itself"
+            level, score, why = SURE_USEFULNESS, SCORE, "what the document says of itself"
         else:
             asked = questions.asked(question) if len(judged) > 1 else [question]
             level, score, why = min(self._usefulness(text, documents, generation) for text in asked)
@@ -354,14 +354,13 @@ class ExtractiveEngine:
         return Grade(overall(supports), level, supports, why, score=score)
 
     def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
-        """What the words of a line say of it, else what the evaluator says."""
-        held = spoken(generation)
-        for line in self._set_out(question, documents):
-            if spoken(line.text) in held:
-                why = f"it holds {line.share:.0%} of the question"
-                return (5 if line.complete else DOUBTFUL), line.share, why
-        weights = questions.stem_weights(question, self._corpus)
-        return self._reader.usefulness(question, documents, generation, weights)
+        """The items of a list by its introduction, else what the assessment says."""
+        held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
+        lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
+        if lines and questions.kind_of(question) == "items":
+            why = f"its list holds {lines[0].share:.0%} of the question"
+            return (SURE_USEFULNESS if lines[0].complete else DOUBTFUL), lines[0].share, why
+        return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:

@@ -16,26 +16,22 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.evaluator.verdicts import SHORTEST, explained
+from local_rag.engines.assessment import SHOWN, SURE, assess
+from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
     MAX_LIST_WORDS,
     Quote,
     as_written,
     is_dateline,
-    is_row,
     items_around,
-    line_at,
     quotes,
     spoken,
 )
 from local_rag.text.answer_texts import OF_QUESTION, texts_for
-from local_rag.text.answer_values import RankedSpan, place_of, ranked
-from local_rag.text.display import joined, shorten
+from local_rag.text.answer_values import RankedSpan, ranked
 from local_rag.text.document_questions import question_to_read
-from local_rag.text.marks import without_marks
-from local_rag.text.names import head
-from local_rag.text.questions import asked, coverage, kind_of, missing
+from local_rag.text.questions import asked, kind_of
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, fold
 
@@ -50,19 +46,8 @@ BEHIND = 1.0
 """Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
 MARGIN = 2.0
 """Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
-DOUBTFUL = 3
-"""Usefulness of a text that may answer."""
-USEFUL, SURE = 0.5, 0.8
-"""Probabilities of the right answer from which a text has usefulness 4 and 5; below it is shown as doubtful (3)."""
-
-OF_ODDS, OF_HELD, BIAS, LEAST = 0.92, 1.85, -1.67, 0.35
-"""Log odds of a quote that is right, by those of its short answer and by the share of the question's weight that it and
-its header hold: a logistic regression on questions about files of several kinds and on SQuAD v2 dev. Below the
-probability `LEAST` an answer is doubtful."""
-APART = 0.15
-"""The same probability below which an answer that lacks something of the question is none; nor is the row of a table
-that lacks it, which is about something else.
-"""
+DOUBTFUL, SURE_USEFULNESS = 3, 5
+"""Usefulness of a text that may answer, and of one that answers for sure."""
 
 
 class ExtractiveReader:
@@ -130,38 +115,19 @@ class ExtractiveReader:
         return [(text, quote.document) for text, quote in ordered]
 
     def usefulness(
-        self, question: str, documents: Sequence[Document], generation: str, weights: dict[str, float]
+        self,
+        question: str,
+        documents: Sequence[Document],
+        generation: str,
+        weights: dict[str, float],
+        *,
+        by_words: bool = False,
     ) -> tuple[int, float, str]:
-        """(usefulness, the probability that the best short answer which a text holds is right, why).
-
-        Doubtful at most where the passage and its header lack a name or a number of the question, or the words with
-        half of its weight (`weights` by stem): it is then hardly about what was asked. So it is where text and header
-        hold little of the question and the answer is not certain.
-        """
-        plain = without_marks(generation)
-        held = (
-            answer
-            for answer in ranked(self._read(question, documents))
-            if place_of(answer.span, documents[answer.passage].page_content, plain)
-        )
-        best = next(held, None)
-        if best is None:
-            return 1, 0.0, "it holds no short answer that stands in the passages"
-        score = round(self._score(best), 4)
-        levels = (self._answers / 2, self._answers, max(USEFUL, self._answers), max(SURE, self._answers))
-        why = f"{shorten(best.span.text, SHORTEST)!r} is the answer with a probability of {score:.2f}"
-        level = 1 + sum(score >= least for least in levels)
-        share = coverage(weights, f"{head(documents[best.passage])} {plain}")
-        right = probability(OF_ODDS * best.logit + OF_HELD * share + BIAS)
-        passage, start = documents[best.passage], best.span.start
-        if lacks := missing(question, _read_with(passage, start, plain), weights):
-            far = right < APART or is_row(line_at(passage.page_content, start))
-            apart = far and kind_of(question) not in ("items", "whole")
-            level = min(level, DOUBTFUL - apart)
-            why = f"{why}, but its passage does not mention {joined(map(repr, lacks), 'or')}"
-        elif weights and level > DOUBTFUL and right < LEAST:
-            level, why = DOUBTFUL, f"{why}, but little of the question stands beside it"
-        return level, score, why
+        """(usefulness, the probability that a text answers the question, why it is no higher): see `assess`."""
+        readings = self._read(question, documents)
+        chance, why = assess(question, documents, readings, generation, weights, by_words=by_words)
+        level = SURE_USEFULNESS if chance >= SURE else DOUBTFUL if chance >= SHOWN else DOUBTFUL - 1
+        return level, chance, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:
         """Whether one of these passages supports all of a sentence."""
@@ -176,15 +142,6 @@ class ExtractiveReader:
         if not passages or kind_of(question) == "small talk":
             return [NOTHING] * len(passages)
         return self.evaluator.read(question_to_read(question, passages), passages)
-
-
-def _read_with(passage: Document, start: int, written: str) -> str:
-    """What must hold the words of a question that a text, `written`, answers by code point `start` of a passage: the
-    header with the passage and the text, or of a table with the row at that place, which carries its columns' names.
-    """
-    text = passage.page_content
-    line = line_at(text, start)
-    return f"{head(passage)} {line if is_row(line) else f'{text} {written}'}"
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:
