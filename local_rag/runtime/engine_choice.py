@@ -142,7 +142,9 @@ def _with_ollama(
     return Choice(engine, why, "--engine extractive", note)
 
 
-def own_engine(settings: Settings, engine: Engine, reranker: Reranker | None = None) -> Choice:
+def own_engine(
+    settings: Settings, engine: Engine, embedder: Embedder, corpus: Corpus, reranker: Reranker | None = None
+) -> Choice:
     """An engine that the calling program made; one of a chat model is told the prompts in force, and has the evaluator.
 
     Raises UsageError for what is no engine and for prompts where the engine has none to replace; why the evaluator
@@ -164,7 +166,7 @@ def own_engine(settings: Settings, engine: Engine, reranker: Reranker | None = N
             )
     evaluator, lacking = open_evaluator(settings)
     if isinstance(engine, ChatModelEngine):
-        engine = engine.opened_with(prompt_texts(settings), evaluator)
+        engine = engine.opened_with(prompt_texts(settings), evaluator, _assessor(embedder, evaluator, corpus))
         _check_grading(engine, settings, lacking)
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")

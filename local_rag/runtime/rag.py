@@ -157,7 +157,7 @@ class Rag(IndexUpdates):
             if own is None:
                 choice = choose_engine(settings, embedder, searched, reranker)
             else:
-                choice = own_engine(settings, own, reranker)
+                choice = own_engine(settings, own, embedder, searched, reranker)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""

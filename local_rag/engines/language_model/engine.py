@@ -85,6 +85,8 @@ class LanguageModelEngine(ABC):
     def how_graded(self) -> str:
         """How verdicts and scores come about, for a fingerprint: the end of it."""
         how = ", ".join([self.grading, *(["explain"] if self._explain else [])])
+        if self.grading == "auto" and self._assessor:
+            return f"{how}; {self._assessor.fingerprint}"
         return f"{how}; evaluator {self._evaluator.fingerprint}" if self._evaluator else how
 
     @property
