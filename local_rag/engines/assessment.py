@@ -107,6 +107,8 @@ def assess(
 
     `weights` are those of the question's stems; `by_words`: the text is a line that holds nearly all of the question.
     """
+    if not documents:
+        return Assessment(0.0, "there are no passages")
     plain = without_marks(text)
     every = ranked(readings)
     held = next((answer for answer in every if _holds(answer, documents[answer.passage].page_content, plain)), None)
@@ -188,7 +190,7 @@ def is_of_kind(question: str, text: str) -> bool | None:
     if _HOW_MUCH.search(folded) and _MONEY.search(folded):
         return new_numbers and bool(_CURRENCY.search(plain))
     if asks_for_amount(question):
-        return new_numbers
+        return new_numbers or bool(_MOMENT.search(plain))
     if _WHEN.search(folded):
         return bool(_MOMENT.search(plain))
     if _WHO.match(folded):

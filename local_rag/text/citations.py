@@ -131,18 +131,17 @@ def marked(text: str, documents: Sequence[Document], question: str = "") -> str:
         return text
     text = _SOURCE_SAYS.sub(lambda match: match[1].upper(), _AS_STATED.sub("", text))
     text = _LOOSE.sub(lambda match: f" [{match[1] or match[2]}]", text)
-    hints = [claim.numbers for claim in claims(text)]
-    bare = without_marks(text)
-    found = claims(bare)
-    hints = hints if len(hints) == len(found) else [()] * len(found)
-    for claim, hint in reversed(list(zip(found, hints, strict=True))):
-        if numbers := _saying(claim, hint, documents, question):
-            end = claim.span.end - (bare[claim.span.start : claim.span.end].endswith("|"))
-            bare = f"{bare[:end].rstrip()} [{', '.join(map(str, numbers))}]{' ' * (end < claim.span.end)}{bare[end:]}"
-    return bare
+    for claim in reversed(claims(text)):
+        numbers = _saying(claim, documents, question)
+        if tuple(numbers) != claim.numbers:
+            said = without_marks(claim.span.of(text)).rstrip()
+            cell = " |" * said.endswith("|")
+            mark = f" [{', '.join(map(str, numbers))}]" if numbers else ""
+            text = f"{text[: claim.span.start]}{said.removesuffix('|').rstrip()}{mark}{cell}{text[claim.span.end :]}"
+    return text
 
 
-def _saying(claim: Claim, hint: Sequence[int], documents: Sequence[Document], question: str) -> list[int]:
+def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[int]:
     """The numbers of the passages behind a sentence: of those that say it, by the hint, else the first, word for word
     if one does; else the hint, else the passage that holds most of its words.
     """
@@ -152,11 +151,11 @@ def _saying(claim: Claim, hint: Sequence[int], documents: Sequence[Document], qu
         number: _cite(claim.text, number, document, question) for number, document in enumerate(documents, start=1)
     }
     verified = [number for number, citation in cited.items() if citation.verified]
-    if hinted := [number for number in hint if number in verified]:
+    if hinted := [number for number in claim.numbers if number in verified]:
         return hinted
     if verified:
         return [min(verified, key=lambda number: (cited[number].located != "exact", number))]
-    if known := [number for number in hint if number in cited]:
+    if known := [number for number in claim.numbers if number in cited]:
         return known
     wanted = set(content_stems(claim.text))
     held = {

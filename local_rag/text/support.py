@@ -149,7 +149,7 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
     new, known = telling - _stems(question), telling & _stems(question)
     added = [wanted for wanted in quantities(sentence) if not _holds(question, wanted)]
     return (
-        bool(new or added)
+        bool(new & _stems(quote) or (added and not new))
         and len(new & _stems(near)) >= NEAR * len(new)
         and len(known & _stems(around)) >= ABOUT * len(known)
         and all(_holds(quote, wanted) for wanted in added)

@@ -29,9 +29,9 @@ TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900
 @pytest.mark.parametrize(
     ("question", "settings", "wish"),
     [
-        (DE, {}, "Answer the question in German, in at most 3 sentences, only"),
-        ("Combien?", {}, "Answer the question in the language of the question, in at most 3 sentences, only"),
-        (DE, {"answer__language": "en"}, "Answer the question in English, in at most 3 sentences, only"),
+        (DE, {}, "Answer the question in German, in at most 3 sentences, in full"),
+        ("Combien?", {}, "Answer the question in the language of the question, in at most 3 sentences, in full"),
+        (DE, {"answer__language": "en"}, "Answer the question in English, in at most 3 sentences, in full"),
         (
             DE,
             {"answer__sentences": 1, "answer__language": "Latin"},
@@ -51,7 +51,7 @@ def test_the_shape_is_asked_of_the_model(ollama, question, settings, wish):
         opened(engine, graph="plain", **settings).ask(question)
     task = contents(ollama.chats[0])[1][1].rpartition("Task: ")[2]
     assert wish in task
-    assert task.endswith(GERMAN.refusal if question == DE and not settings else NOT_IN_PASSAGES)
+    assert task.endswith("from the passages and close to their words."), "no refusal and no marks are asked for"
 
 
 @pytest.mark.parametrize(("reply", "status"), [(TABLE, "partial"), (GERMAN.refusal, "abstained"), (

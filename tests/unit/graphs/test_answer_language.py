@@ -44,7 +44,7 @@ def test_a_refusal_in_any_language_abstains_in_the_one_of_the_answer(graph, draf
         ({"grades": [("no", 5)]}, "self-rag", {"generations": 1}, "durch die Textstellen nicht belegt"),
         ({"grades": [("fully", 3)]}, "crag", {}, "belegt, aber vielleicht nicht das, wonach gefragt ist"),
         ({"grades": [("unparsed", 0)]}, "crag", {}, "eine Prüfung war nicht möglich: es kam kein brauchbares Urteil"),
-        ({"drafts": ["Er kostet 100 Euro."]}, "plain", {}, "1 Satz ohne Quelle"),
+        ({"drafts": ["Er kostet 100 Euro."]}, "plain", {}, "1 Zitat ließ sich nicht bestätigen"),
     ],
 )
 def test_a_reason_is_in_the_language_of_the_question(engine, graph, limits, reason):

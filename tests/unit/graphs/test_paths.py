@@ -73,8 +73,8 @@ either, several = partial(adaptive, adaptive=AUTO), partial(adaptive, adaptive=S
 TABLE = [
     plain("retrieve generate"),
     plain("retrieve generate", "abstained", found=0),
-    plain("retrieve generate", "ungrounded", drafts=["It costs 100 euros."]),
-    plain("retrieve generate", "ungrounded", drafts=["It costs 100 euros [9]."]),
+    plain("retrieve generate", drafts=["It costs 100 euros."]),
+    plain("retrieve generate", drafts=["It costs 100 euros [9]."]),
     plain("retrieve generate", "partial", drafts=[f"{FINE} It is blue."]),
     plain("retrieve generate", "abstained", drafts=[NOT_IN_PASSAGES]),
     plain("retrieve generate", "abstained", drafts=["the passages do not contain the answer [1]"]),

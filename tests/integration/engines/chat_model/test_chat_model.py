@@ -87,7 +87,7 @@ class Watched(SchemaModel):
 
 def test_engines_of_one_model_take_turns_and_know_its_way():
     model = Watched(refuses=("json_schema",), pace=0.05)
-    engine = from_chat_model(model)
+    engine = from_chat_model(model, grading="packed")
     assert labels(engine) == ["relevant", "irrelevant", "irrelevant"]
     assert model.ways == ["json_schema", "json_schema", "function_calling"]
     corpus = FakeCorpus(list(PASSAGES))
@@ -174,7 +174,7 @@ def test_a_graph_asks_it_and_the_callbacks_of_the_host_see_each_call():
     corpus = FakeCorpus(list(PASSAGES))
     model, calls = SchemaModel(), Calls()
     with Rag.open(
-        engine=from_chat_model(model), corpus=corpus, prompts={"system": "Answer by the files alone."}
+        engine=from_chat_model(model, grading="packed"), corpus=corpus, prompts={"system": "Answer by the files alone."}
     ) as rag:
         state = rag.graph("self-rag").invoke({"question": QUESTION}, {"callbacks": [calls]}, context=rag.context())
         answer = rag.ask(QUESTION)

@@ -80,7 +80,6 @@ PAPER = passage(8, "The Kestrel valve opens at a pressure of nine bar [12], as t
          "clever prompts |\n| Flooding | many requests | [1]"),
         ("At which pressure does the Kestrel valve open?", [PAPER],
          "The Kestrel valve opens at a pressure of nine bar, as the factory in Turin has measured. [1]"),
-        ("Who commanded the Heron?", [TABLE, SHIP], "Captain Joan Marsh commanded her. [2]"),
         ("Who built the Heron?", [TABLE, SHIP], "The Heron was built by the brothers Quill in Turin. [2]"),
     ],
 )  # fmt: skip

@@ -55,7 +55,7 @@ def test_texts_reach_the_server_the_replies_are_read_and_each_call_says_of_which
 
 def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
-    settings = Settings.load(engine="ollama", model="tiny")
+    settings = Settings.load(engine="ollama", model="tiny", ollama__grading="packed")
     ours = choose_engine(settings, None, None)
     keep(settings, fingerprint_of(ours.engine, None), Thresholds(relevance=0.9), {})
     assert thresholds_for(settings, ours.engine.fingerprint).relevance == 0.9 and not ours.note

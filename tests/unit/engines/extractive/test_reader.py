@@ -9,6 +9,7 @@ from support.fakes import passage
 
 from local_rag.core.protocols import Attempt, Shape, Turn
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
+from local_rag.engines.assessment import SHOWN, SURE
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.queries import standalone
@@ -21,7 +22,6 @@ from local_rag.text.questions import (
     holds_sides,
     kind_of,
     sides,
-    stem_weights,
 )
 from local_rag.text.support import sentence_supports
 
@@ -165,19 +165,17 @@ def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, wh
 @pytest.mark.parametrize(
     ("text", "chance", "usefulness"),
     [
-        ("Ada Quill built it again in 1911, of stone. [3]", 0.9, 5),
-        ("Ada Quill built it again in 1911, of stone. [3]", 0.6, 4),
-        ("Ada Quill built it again in 1911, of stone. [3]", 0.45, 3),
-        ("Ada Quill built it again in 1911, of stone. [3]", 0.3, 2),
-        ("The mill of Sorby burned down in 1902. [3]", 0.9, 1),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.99, 5),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.5, 3),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.02, 2),
+        ("The mill of Sorby burned down in 1902. [3]", 0.9, 2),
     ],
 )
-def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(text, chance, usefulness):
+def test_a_text_is_useful_where_the_assessment_is_sure_and_doubtful_where_it_is_not(text, chance, usefulness):
     reader = ExtractiveReader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
-    level, score, why = reader.usefulness("Who built the mill?", DOCUMENTS, text, {})
-    assert level == usefulness
-    assert score == (pytest.approx(chance) if level > 1 else 0.0)
-    assert why
+    level, score, why = reader.usefulness("Who built it again, of stone?", DOCUMENTS, text, {"built": 1.0})
+    assert (level, bool(why)) == (usefulness, True)
+    assert (score >= SURE) == (level == 5) and (score < SHOWN) == (level == 2)
 
 
 @pytest.mark.parametrize(
@@ -197,41 +195,10 @@ def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_
     assert sentence_supports(f"{sentence} [1]", [MILL], judge) == [(sentence, support)]
 
 
-@pytest.mark.parametrize(
-    ("question", "level", "why"),
-    [
-        ("Who built the mill of Sorby?", 4, ""),
-        ("Who built the mill of Lorne?", 3, "does not mention 'lorne'"),
-        ("Who built the mill in 1877?", 3, "does not mention '1877'"),
-        ("Who built the stable with the green shutters?", 3, "does not mention 'stable', 'green' or 'shutters'"),
-    ],
-)  # fmt: skip
-def test_a_text_is_doubtful_where_its_passage_lacks_what_the_question_names(question, level, why):
-    text, weights = "Ada Quill built it again in 1911, of stone.", stem_weights(question, None)
-    found, _, said = ExtractiveReader(Script(SCRIPT)).usefulness(question, DOCUMENTS, text, weights)
-    assert found >= 4 if level == 4 else found == level
-    assert why in said
-
-
-def test_of_a_table_only_the_row_counts():
-    table = passage(1, "name | paid\nAda | paid: 1,295\nBen | paid: 57")
-    reader = ExtractiveReader(Script({"name": (0.9, {"57": 5.0})}))
-    weights = stem_weights("How much has Ada paid?", None)
-    assert reader.usefulness("What has Ada paid?", [table], "Ben | paid: 57", weights)[0] == 2
-    assert reader.usefulness("What has Ben paid?", [table], "Ben | paid: 57", weights)[0] >= 4
-
-
 def test_a_comparison_with_one_of_its_sides_is_told_from_a_whole_one():
     question = "What is the difference between the mill and the bakery?"
     assert not holds_sides(question, "The mill grinds.") and holds_sides(question, "The mill grinds, the bakery bakes.")
     assert holds_sides("Who owns the mill and the bakery?", "Ada owns the mill.")
-
-
-def test_an_improbable_answer_that_lacks_something_of_the_question_is_none():
-    question = "Who built the mill of Lorne?"
-    reader = ExtractiveReader(Script({"The mill": (0.15, {"Ada Quill": 6.0})}, calibration=Calibration(answers=0.1)))
-    text = "Ada Quill built it again in 1911, of stone."
-    assert reader.usefulness(question, DOCUMENTS, text, stem_weights(question, None))[0] == 2
 
 
 # --- questions

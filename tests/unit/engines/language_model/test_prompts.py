@@ -12,7 +12,7 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import ConfigError
-from local_rag.core.protocols import Attempt, Shape, Turn
+from local_rag.core.protocols import Attempt, Turn
 from local_rag.diagnostics.prompts import example
 from local_rag.engines.language_model import prompts, schemas
 from local_rag.engines.language_model.passages import Passages
@@ -289,10 +289,9 @@ def test_a_text_stands_in_its_prompt_between_what_is_ours(name):
     assert form is None or form[0] in after, "the form of the reply is ours"
 
 
-def test_marks_and_the_fixed_reply_are_asked_for_whatever_a_text_says():
+def test_neither_marks_nor_a_refusal_are_asked_for():
     task = Prompts(of_person({"generator": "Say it in rhymes, {shape}."}, "")).answer_task(Attempt())
-    assert task.startswith("Say it in rhymes, in at most 3 sentences. End each sentence with the number")
-    assert task.endswith(Shape().refusal)
+    assert task == "Say it in rhymes, in at most 3 sentences."
 
 
 def test_a_digest_is_that_of_the_system_message_and_the_text():
