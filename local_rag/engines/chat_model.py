@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable, RunnableConfig
 
-    from local_rag.core.protocols import Engine, Evaluator
+    from local_rag.core.protocols import Evaluator
+    from local_rag.engines.extractive.engine import ExtractiveEngine
     from local_rag.engines.language_model.prompt_texts import PromptTexts
 
 WINDOW = 8_192
@@ -79,7 +80,7 @@ class ChatModelEngine(LanguageModelEngine):
         super().__init__(ChatModelCalls(model, self._model_name), setups, grading=grading, explain=explain)
 
     def opened_with(
-        self, texts: PromptTexts, evaluator: Evaluator | None = None, assessor: Engine | None = None
+        self, texts: PromptTexts, evaluator: Evaluator | None = None, assessor: ExtractiveEngine | None = None
     ) -> ChatModelEngine:
         """The same model, told these texts, beside this evaluator: both engines make the same calls, in turn."""
         engine = copy(self)

@@ -19,6 +19,7 @@ from local_rag.text.display import joined
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
+    from local_rag.engines.extractive.engine import ExtractiveEngine
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import OllamaApi
 
@@ -116,7 +117,7 @@ def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | 
     raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
 
 
-def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -> Engine | None:
+def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -> ExtractiveEngine | None:
     """What grades for a language model: the evaluator, and what code sees."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
@@ -124,7 +125,7 @@ def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -
 
 
 def _with_ollama(
-    settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine], assessor: Engine | None
+    settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine], assessor: ExtractiveEngine | None
 ) -> Choice:
     """Ollama, or quotes where it cannot be had and nobody named it."""
     must = settings.values.engine == "ollama" or bool(named(settings))
@@ -250,7 +251,7 @@ def open_ollama(
     settings: Settings,
     patience: float | None = None,
     evaluator: Evaluator | None = None,
-    assessor: Engine | None = None,
+    assessor: ExtractiveEngine | None = None,
     *,
     trial: bool = False,
 ) -> OllamaEngine:

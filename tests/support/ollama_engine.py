@@ -28,6 +28,7 @@ def engine_on(
     explain=False,
     texts=None,
     evaluator=None,
+    assessor=None,
     patience=PATIENCE,
     **settings,
 ):
@@ -42,7 +43,7 @@ def engine_on(
     try:
         spec = OllamaModelSpec(name=model, think=think)
         specs = dict.fromkeys(ROLES, spec)
-        engine = OllamaEngine(with_server, specs, num_ctx, config, explain, texts, evaluator)
+        engine = OllamaEngine(with_server, specs, num_ctx, config, explain, texts, evaluator, assessor)
     except BaseException:
         with_server.close()
         raise

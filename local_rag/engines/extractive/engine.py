@@ -170,7 +170,7 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        readable = self._reads(question)
+        readable = self.reads(question)
         nowhere = self._nowhere(question, documents) if readable else ""
         verdicts = [Relevance("irrelevant", why=nowhere) for _ in documents]
         if readable and not nowhere:
@@ -235,7 +235,7 @@ class ExtractiveEngine:
         if pieces:
             yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(unmet(pieces, attempt.shape))))
         else:
-            usage = _usage(started) if self._reads(question) else self._unread(started)
+            usage = _usage(started) if self.reads(question) else self._unread(started)
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
@@ -253,7 +253,7 @@ class ExtractiveEngine:
         thoughts = attempt.thoughts
         following = queries.query_after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
-        if not following and self._reads(question):
+        if not following and self.reads(question):
             chosen = self._sides(question, passages, failed) or self._best(question, passages, attempt, failed)
         last = queries.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
         for query in filter(None, (following, last)):
@@ -372,7 +372,7 @@ class ExtractiveEngine:
         """The follow-up with the content words of the last question, where it does not stand alone."""
         return Rewrite(queries.standalone(question, history))
 
-    def _reads(self, question: str) -> bool:
+    def reads(self, question: str) -> bool:
         """Whether a question is in the language that the evaluator reads; English and German are told from others."""
         language = self._reader.evaluator.language
         known = language if language in ("en", "de") else ""

@@ -33,7 +33,8 @@ from local_rag.text.words import query_key
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Engine, Evaluator
+    from local_rag.core.protocols import Evaluator
+    from local_rag.engines.extractive.engine import ExtractiveEngine
 
 THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
@@ -56,7 +57,7 @@ class LanguageModelEngine(ABC):
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
-        assessor: Engine | None = None,
+        assessor: ExtractiveEngine | None = None,
     ) -> None:
         self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
@@ -147,8 +148,8 @@ class LanguageModelEngine(ABC):
         cancel.check()
         if not documents:
             return []
-        if self.grading == "auto" and self._assessor:
-            return self._assessor.relevance(question, documents)
+        if assessor := self._assesses(question):
+            return assessor.relevance(question, documents)
         if self.grading == "evaluator":
             if self._evaluator is None:
                 raise EngineError(
@@ -159,6 +160,11 @@ class LanguageModelEngine(ABC):
         task, most = self.task(), 1 if self.grading == "each" else len(documents)
         first, *others = grade_documents(task, question, documents, most)
         return [replace(first, usage=task.usage()), *others]
+
+    def _assesses(self, question: str) -> ExtractiveEngine | None:
+        """Who grades in place of the model, where it reads the language of the question."""
+        assessor = self._assessor if self.grading == "auto" else None
+        return assessor if assessor and assessor.reads(question) else None
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
@@ -200,8 +206,8 @@ class LanguageModelEngine(ABC):
         task, passages = self.task(), Passages.among(graded, documents)
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-        if self.grading == "auto" and self._assessor:
-            return doubted(self._assessor.grade(question, documents, generation, check=check))
+        if assessor := self._assesses(question):
+            return doubted(assessor.grade(question, documents, generation, check=check))
         if check == "both" and self.grading == "each":
             grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":

@@ -16,7 +16,8 @@ from local_rag.engines.ollama.calls import OllamaCalls
 from local_rag.engines.ollama.server import OllamaApi, check_name, check_remote, same_model
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Engine, Evaluator
+    from local_rag.core.protocols import Evaluator
+    from local_rag.engines.extractive.engine import ExtractiveEngine
 
 HARMONY = ("gptoss", "gpt-oss")
 """Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
@@ -34,7 +35,7 @@ class OllamaEngine(LanguageModelEngine):
         explain: bool = False,
         texts: PromptTexts | None = None,
         evaluator: Evaluator | None = None,
-        assessor: Engine | None = None,
+        assessor: ExtractiveEngine | None = None,
     ) -> None:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 

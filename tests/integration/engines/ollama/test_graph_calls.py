@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEvaluator, passage
+from support.fakes_index import HashingEmbedder
 from support.ollama_engine import engine_on
 from support.ollama_server import error, no_done, too_long
 
@@ -15,6 +16,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.events import Called, Note
 from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt
+from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -237,3 +239,17 @@ def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(
     assert (citation.quote, citation.located) == ("Author: Ada Quill", "property")
     shown = 'title="Harbour plan" author="Ada Quill" date="2023-03-31"'
     assert [shown in body["messages"][-1]["content"] for body in ollama.chats] == [True] * 3
+
+
+@pytest.mark.parametrize(("question", "calls"), [
+    ("How much are 100 euros?", ["answer"]),
+    ("Was kostet der Plan, und warum so viel?", ["grade", "answer", "check"]),
+])  # fmt: skip
+def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, question, calls):
+    ollama.script(*([grades("yyyy")] if len(calls) > 1 else []), "Passage 1 says that the plan costs 100 euros.", GOOD)
+    assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
+    corpus = FakeCorpus([passage(number) for number in range(1, 5)])
+    with engine_on(ollama, assessor=assessor, grading="auto") as engine:
+        answer = Rag(Settings.load(k=4, graph="self-rag"), corpus, Choice(engine)).ask(question)
+    assert calls_of(answer) == calls
+    assert answer.text == "Passage 1 says that the plan costs 100 euros. [1]", "code sets the mark"
