@@ -29,6 +29,9 @@ _LOCATION = ("package", "path", "model")
 _MAPPINGS = ("embedders", "evaluators", "ollama", "models", "profiles", "roles")
 """Keys that hold further ones."""
 
+OLLAMA = "ollama/"
+"""How the name of an embedder begins that an Ollama server has."""
+
 _GB = 1_000_000_000
 
 FITS = 0.9
@@ -49,18 +52,41 @@ class _Weights(_Entry):
     path: str = ""
 
 
-class EmbedderSpec(_Weights):
+class _Embedding(_Entry):
+    """What is known about any embedding model: the prefixes are put before every text; `download` is in GB.
+
+    `languages` are codes (ISO 639-1), "*" for very many, none where it is not known.
+    """
+
+    query_prefix: str = ""
+    document_prefix: str = ""
+    languages: tuple[str, ...] = ()
+    licence: str = ""
+    download: float | None = Field(None, gt=0)
+    about: str = ""
+
+    def reads(self, language: str) -> bool:
+        """Whether it reads a language, as far as is known."""
+        return not self.languages or bool({"*", language} & {*self.languages})
+
+
+class OllamaEmbedderSpec(_Embedding):
+    """What is known about one embedding model of an Ollama server; None where the server is asked."""
+
+    dimension: int | None = Field(None, ge=1)
+    window: int | None = Field(None, ge=16)
+
+
+class EmbedderSpec(_Embedding, _Weights):
     """One embedding model, in the layout of sentence-transformers, or as `model` in the local cache of Hugging Face.
 
-    `window` is in tokens, special tokens excluded; the prefixes are put before every text. `sha256` is that of
-    model.safetensors, `install` the command that brings the weights.
+    `window` is in tokens, special tokens excluded. `sha256` is that of model.safetensors, `install` the command that
+    brings the weights.
     """
 
     model: str = ""
     dimension: int = Field(ge=1)
     window: int = Field(ge=16)
-    query_prefix: str = ""
-    document_prefix: str = ""
     sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
     install: str = ""
 
@@ -119,11 +145,12 @@ class Models:
     evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    ollama_embedders: Mapping[str, OllamaEmbedderSpec] = field(default_factory=dict)
     settings: Settings | None = None
 
     def embedder(self, name: str) -> EmbedderSpec:
         """The embedder of that name. Raises ConfigError with the names that there are."""
-        return self._known("embedder", name, self.embedders, min(self.embedders, default="minilm"))
+        return self._known("embedder", name, self.embedders, next(iter(self.embedders), "minilm"))
 
     def evaluator(self, name: str) -> EvaluatorSpec:
         """The evaluator of that name. Raises ConfigError with the names that there are."""
@@ -151,25 +178,36 @@ class Models:
         if self.settings and self.settings.get(kind) == name:
             origin, hint = self.settings.origin[kind], self.settings.how_to_set(kind, instead)
             message += "" if origin == "flag" else f" ({origin})"
-        raise ConfigError(f"{message}: models.yaml knows {joined(known)}", hint=hint)
+        of_ollama = ", and those of Ollama are ollama/NAME" if kind == "embedder" else ""
+        raise ConfigError(f"{message}: models.yaml knows {joined(known)}{of_ollama}", hint=hint)
 
     def spec(self, name: str) -> OllamaModelSpec:
-        """What is known about a model, key by key: under its full name, or else under the name before the tag.
+        """What is known about a language model of Ollama."""
+        return OllamaModelSpec.model_validate(_known_of(name, self.ollama))
 
-        A name without a tag is the tag `latest`, as it is for Ollama.
-        """
-        head, _, tag = name.rpartition(":")
-        family = head if head and "/" not in tag else name
-        keys: dict[str, Any] = {}
-        for known in (family, f"{family}:latest" if name == family else name):
-            if known in self.ollama:
-                keys |= self.ollama[known].model_dump(exclude_unset=True)
-        return OllamaModelSpec.model_validate(keys | {"name": name})
+    def embedder_of_ollama(self, name: str) -> OllamaEmbedderSpec:
+        """What is known about an embedding model of Ollama."""
+        return OllamaEmbedderSpec.model_validate(_known_of(name, self.ollama_embedders))
+
+
+def _known_of(name: str, specs: Mapping[str, _Entry]) -> dict[str, Any]:
+    """What is known about a model, key by key: under its full name, or else under the name before the tag.
+
+    A name without a tag is the tag `latest`, as it is for Ollama.
+    """
+    head, _, tag = name.rpartition(":")
+    family = head if head and "/" not in tag else name
+    keys: dict[str, Any] = {}
+    for known in (family, f"{family}:latest" if name == family else name):
+        if known in specs:
+            keys |= specs[known].model_dump(exclude_unset=True)
+    return keys | {"name": name}
 
 
 class _OllamaSection(_Entry):
     models: Mapping[str, OllamaModelSpec] = {}
     profiles: Mapping[str, Profile] = {}
+    embedders: Mapping[str, OllamaEmbedderSpec] = {}
 
 
 class _Content(_Entry):
@@ -210,6 +248,7 @@ def load_models(settings: Settings) -> Models:
             name: profile.model_copy(update={"name": name, "ours": ours.get(name) == (profile.model, profile.roles)})
             for name, profile in known.ollama.profiles.items()
         },
+        ollama_embedders=known.ollama.embedders,
         settings=settings,
     )
 

@@ -20,7 +20,8 @@ from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
 from local_rag.engines.ollama.server import Installed, Loaded, ModelInfo, OllamaApi, check_name
-from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_server, roles
+from local_rag.runtime.engine_choice import QUICK, named, needed_by, roles
+from local_rag.runtime.opening import open_server
 from local_rag.text.display import format_bytes, joined
 
 QUOTING = "the extractive engine answers instead: it quotes your files and writes nothing of its own"

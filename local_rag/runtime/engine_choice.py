@@ -13,7 +13,7 @@ from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
-from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator
+from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator, open_server
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -225,14 +225,6 @@ def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     models = load_models(settings)
     profile = models.profile(settings.values.profile, total_memory())
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
-
-
-def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
-    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
-    from local_rag.engines.ollama.server import PATIENCE, OllamaApi
-
-    ollama = settings.values.ollama
-    return OllamaApi(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
 def open_ollama(

@@ -100,6 +100,18 @@ def model_parts(report: ModelReport) -> Iterator[RenderableType]:
     used, memory = "* in use." if report.answering else "* would be used.", report.memory
     fits = f"fits: into this machine's {format_bytes(memory or 0)}; tight: takes more than {TIGHT:.0%} of it."
     yield Text(f"{used} {'This system does not say how much memory it has.' if memory is None else fits}", "dim")
+    yield ""
+    embedders = PlainTable("  embedder", "languages", "licence", "state", "about", least=ABOUT_WIDTH)
+    for each in report.embedders:
+        embedders.add_row(
+            Text(f"{'*' if each.in_use else ' '} {each.name}", "bold" if each.in_use else ""),
+            "many" if "*" in each.languages else ", ".join(each.languages) or UNKNOWN,
+            each.licence or UNKNOWN,
+            {True: "there", False: each.command or "not there", None: UNKNOWN}[each.there],
+            Text(each.about, "dim"),
+        )
+    yield embedders
+    yield Text("An index keeps its embedder; another one: local-rag index --reembed --embedder NAME", "dim")
     if not report.problem:
         yield from _next(report)
 
