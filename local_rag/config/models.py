@@ -26,7 +26,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 _LOCATION = ("package", "path", "model")
 """The keys by which an embedder or an evaluator says where its weights lie."""
 
-_MAPPINGS = ("embedders", "evaluators", "ollama", "models", "profiles", "roles")
+_MAPPINGS = ("embedders", "evaluators", "ollama", "openai", "models", "profiles", "roles")
 """Keys that hold further ones."""
 
 OLLAMA = "ollama/"
@@ -107,14 +107,15 @@ class OllamaModelSpec(_Entry):
     """What is known about one model of an Ollama server; None where nothing is.
 
     `think` is sent with every request; `num_ctx` tokens take the place of the profile's; it was trained for `window`
-    tokens. `download` is in GB, and so is the `memory` that is expected in RAM.
+    tokens. `download` is in GB, and so is the `memory` that is expected in RAM. It `requires` a version of Ollama.
     """
 
-    think: bool | Literal["low", "medium", "high"] = False
+    think: bool | Literal["low", "medium", "high", "max"] = False
     num_ctx: int | None = Field(None, ge=512)
     download: float | None = Field(None, gt=0)
     memory: float | None = Field(None, gt=0)
     window: int | None = Field(None, ge=512)
+    requires: str = Field("", pattern=r"^(\d+(\.\d+){1,2})?$")
     about: str = ""
 
 
@@ -146,6 +147,7 @@ class Models:
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     ollama_embedders: Mapping[str, OllamaEmbedderSpec] = field(default_factory=dict)
+    openai: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     settings: Settings | None = None
 
     def embedder(self, name: str) -> EmbedderSpec:
@@ -210,12 +212,17 @@ class _OllamaSection(_Entry):
     embedders: Mapping[str, OllamaEmbedderSpec] = {}
 
 
+class _OpenAISection(_Entry):
+    models: Mapping[str, OllamaModelSpec] = {}
+
+
 class _Content(_Entry):
     """What the files say together."""
 
     embedders: Mapping[str, EmbedderSpec] = {}
     evaluators: Mapping[str, EvaluatorSpec] = {}
     ollama: _OllamaSection = _OllamaSection()
+    openai: _OpenAISection = _OpenAISection()
 
 
 _Path = tuple[str, ...]
@@ -249,6 +256,7 @@ def load_models(settings: Settings) -> Models:
             for name, profile in known.ollama.profiles.items()
         },
         ollama_embedders=known.ollama.embedders,
+        openai=known.openai.models,
         settings=settings,
     )
 

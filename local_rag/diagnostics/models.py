@@ -113,6 +113,8 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
     from local_rag.runtime.engine_choice import roles
     from local_rag.runtime.opening import open_server
 
+    if settings.values.engine == "openai":
+        return _of_other_server(settings)
     memory = total_memory()
     profile, specs = roles(settings)
     in_use = tuple(dict.fromkeys(spec.name for spec in specs.values()))
@@ -140,6 +142,33 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
         answering=there and settings.values.engine != "extractive",
         models=entries,
         embedders=tuple(_embedders(settings, None if problem else installed)),
+    )
+
+
+def _of_other_server(settings: Settings) -> ModelReport:
+    """The model that a server of `engine: openai` has in use."""
+    from local_rag.runtime.engine_choice import open_openai
+
+    name, window, server, problem, hint = settings.values.model, 0, settings.values.openai.base_url, "", ""
+    try:
+        with closing(open_openai(settings, trial=True)) as engine:
+            (setup,) = engine.models
+            name, window, server = setup.model, setup.num_ctx, str(engine.server)
+    except LocalRagError as error:
+        problem, hint = str(error), error.hint
+    return ModelReport(
+        profile="",
+        why="",
+        in_use=(name,) if name else (),
+        num_ctx=window,
+        memory=total_memory(),
+        server=server,
+        version="",
+        problem=problem,
+        hint=hint,
+        answering=not problem,
+        models=(),
+        embedders=tuple(_embedders(settings, None)),
     )
 
 

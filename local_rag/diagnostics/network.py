@@ -291,6 +291,8 @@ def ollama_lines(settings: Settings) -> list[str]:
 
     if settings.values.engine == "extractive":
         return ["Ollama: not used, the engine is extractive"]
+    if settings.values.engine == "openai":
+        return [f"Ollama: not used; what the server at {settings.values.openai.base_url} does by itself is not known"]
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         with closing(open_server(settings, None if must else QUICK)) as server:

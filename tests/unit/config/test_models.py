@@ -94,7 +94,7 @@ def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
         ({"ollama": {"models": {"gemma3:4b": {"size": 3}}}}, r"no key 'ollama\.models\.gemma3:4b\.size'"),
         (
             {"ollama": {"models": {"gemma3:4b": {"think": "hard"}}}},
-            r"gemma3:4b\.think: expected true or false, or expected low, medium or high",
+            r"gemma3:4b\.think: expected true or false, or expected low, medium, high or max",
         ),
         ({"ollama": {"models": {"gemma3:4b": {"download": -1}}}}, r"ollama\.models\.gemma3:4b\.download"),
         ({"ollama": {"profiles": {"16gb": {"num_ctx": 100}}}}, r"ollama\.profiles\.16gb\.num_ctx"),
