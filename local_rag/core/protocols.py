@@ -133,6 +133,9 @@ class OwnEmbedder(Embedder, Protocol):
     def served_by(self) -> tuple[str, str]:
         """What computes the vectors, or what will, and why; and what to do about it, if anything."""
 
+    def reads(self, language: str) -> bool:
+        """Whether it reads the language of this code, as far as is known."""
+
     def load(self) -> None:
         """Load the model now."""
 

@@ -22,13 +22,13 @@ from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
 from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
+from local_rag.text.languages import NAMES, detected
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import properties
 from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import NAMES, detected
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:

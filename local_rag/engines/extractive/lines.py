@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
@@ -25,7 +26,7 @@ from local_rag.text.questions import (
     months,
     named,
 )
-from local_rag.text.words import code_of, content_stems, detected, fold, stem, words
+from local_rag.text.words import content_stems, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

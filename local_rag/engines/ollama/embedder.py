@@ -108,6 +108,9 @@ class OllamaEmbedder:
     def served_by(self) -> tuple[str, str]:
         return f"Ollama {self.server.version()} at {self.server.address}", ""
 
+    def reads(self, language: str) -> bool:
+        return self.spec.reads(language)
+
     def load(self) -> None:
         """Let the server load the model."""
         self._asked(["a"])

@@ -106,6 +106,9 @@ class SentenceTransformerEmbedder:
         """
         return conversion.served_by(self.conversion)
 
+    def reads(self, language: str) -> bool:
+        return self.spec.reads(language)
+
     def load(self) -> None:
         """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged, ConfigError."""
         with self._lock:
