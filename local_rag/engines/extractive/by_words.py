@@ -1,5 +1,5 @@
-"""Answers in languages that the evaluator does not read: a key line, a row, an item or a sentence that holds the words of
-the question and the kind of thing that it asks for. Nobody has read them as a whole, so a sentence is doubtful.
+"""Answers in languages that the evaluator does not read: a key line, a row, an item or a sentence that holds the words
+of the question and the kind of thing that it asks for. Nobody has read them as a whole, so a sentence is doubtful.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 _AMOUNT = {
-    "de": r"\bwie ?(?:viel|hoch|groß|lang|alt|weit|oft|teuer|schwer|tief|breit|schnell)\w*",
+    "de": r"\bwie ?(?:viel|hoch|groß|lang|alt|weit|oft|teuer|schwer|tief|breit|schnell)\w*|\bwas kost\w+",
     "fr": r"\b(?:combien|quell?e?s? (?:est|sont) (?:l[ea’']s? ?)?(?:prix|âge|taille|durée|montant|distance))\b",
     "es": r"\bcuánt[oa]s?\b",
 }
@@ -36,10 +36,14 @@ _ASKING = frozenset(
 )
 """Words that only say what kind of thing is asked for."""
 _SPELLED = re.compile(
-    r"\b(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix|douze|quinze|vingt|trente|cent|mille"
-    r"|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince|veinte|treinta|cien|mil)\b",
+    r"\b(?:\w*mal|(?:täg|wöchent|monat|jähr|stünd)lich|jede[nrs]?|nachts|abends|morgens|\w+tags?|\w+(?:ar|ai|uni|uli|ber)|märz"
+    r"|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|douze|quinze|vingt|trente|cent|mille|chaque|jour|nuit|matin|soir"
+    r"|\w+di|dimanche|\w+ier|mars|avril|juin|juillet|août|\w+bre"
+    r"|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince|veinte|treinta|cien|mil|cada|día|noche|mañana"
+    r"|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|enero|febrero|marzo|abril|mayo|junio|julio|agosto)\b",
     re.IGNORECASE,
 )
+"""Numbers, days and months in words; German numbers are known to `numbers`."""
 
 
 def by_words(question: str, passages: Sequence[Document], language: str) -> list[Line]:

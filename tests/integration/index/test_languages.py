@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from support.fakes_index import add, indexed
 
@@ -60,3 +63,17 @@ def test_index_says_once_that_the_embedder_does_not_read_most_documents(tmp_path
     (tmp_path / "more.md").write_text(TEXTS["miete.md"] + " Noch etwas.")
     assert run(["index", str(tmp_path)]) == 0
     assert "most documents" not in capsys.readouterr().err
+
+
+def test_questions_in_three_languages_find_their_passages_by_words(tmp_path):
+    lines = (Path(__file__).parents[2] / "data/languages/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    with indexed(tmp_path / "index", {f"{row['topic']}-{row['language']}": row["text"] for row in rows}) as index:
+        for code, least in (("de", 0.85), ("fr", 0.95), ("es", 0.95)):
+            of_language = [row for row in rows if row["language"] == code]
+            firsts = [
+                index.search(question, 1, mode="words")[0].metadata["source"] == f"{row['topic']}-{code}"
+                for row in of_language
+                for question in row["questions"]
+            ]
+            assert len(firsts) == 40 and sum(firsts) >= least * len(firsts), code
