@@ -55,12 +55,13 @@ class OpenAICalls(ChatCalls):
 
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         setup = request.setup
+        level = {"reasoning_effort": setup.think} if isinstance(setup.think, str) else {}  # as gpt-oss is told
         body = {
             "model": setup.model,
             "max_tokens": request.cap + setup.thoughts,
             "temperature": 0.7 if request.variant else 0.0,
             "seed": SEED + request.variant,
-            "chat_template_kwargs": {"enable_thinking": bool(setup.think)},
+            "chat_template_kwargs": {"enable_thinking": bool(setup.think), **level},
         }
         while True:
             form = FORMS[self._form] if request.schema else ""
