@@ -22,7 +22,7 @@ from local_rag.bundle.ollama_store import StoredModel, stored
 from local_rag.bundle.ollama_store import folder as ollama_folder
 from local_rag.bundle.place import translated
 from local_rag.bundle.resolve import Target, download, own_wheel
-from local_rag.config.models import EmbedderSpec, EvaluatorSpec, files, load_models, merge
+from local_rag.config.models import OLLAMA, EmbedderSpec, EvaluatorSpec, files, load_models, merge
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import (
@@ -90,6 +90,8 @@ def create(
     Raises UsageError for a folder with other things, IndexMissing, ModelMissing, ConfigError, LocalRagError.
     """
     status, embedded = _index(settings, partial=partial) if index else (None, "")
+    if (embedder := _embedder(settings, status)).startswith(OLLAMA):
+        models = [*models, embedder.removeprefix(OLLAMA)]
     ollama = [stored(name, ollama_folder()) for name in dict.fromkeys(models)]
     carried = list(_carried(settings, status, display))
     if source := settings.values.web.source:
@@ -168,19 +170,24 @@ def _copy(source: Path, target: Path, progress: Progress) -> None:
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
+def _embedder(settings: Settings, index: IndexStatus | None) -> str:
+    """The embedder that was asked for, else the one that made the index."""
+    made = index and settings.origin["embedder"] == "default"
+    return index.embedder if index and made else settings.values.embedder
+
+
 def _carried(settings: Settings, index: IndexStatus | None, display: Display) -> Iterator[Carried]:
-    """The embedder that was asked for, else the one that made the index, and the evaluator. Raises ModelMissing."""
+    """The embedder, but for one of Ollama, and the evaluator. Raises ModelMissing."""
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
-    models, name = load_models(settings), settings.values.embedder
-    if index and settings.origin["embedder"] == "default":
-        name = index.embedder
-    embedder = models.embedder(name)
-    weights.verify(embedder, weights.sha256)
-    yield Carried("embedders", embedder, weights.folder(embedder), _requirement(embedder.package))
-    if index and SentenceTransformerEmbedder(embedder, settings.cache_folder).fingerprint != index.fingerprint:
-        made = f"{index.embedder} made the index {index.path.name}, and the bundle carries {name}"
-        display.say(f"note: {made}; there, first type: local-rag index --reembed --index {index.path.name}")
+    models, name = load_models(settings), _embedder(settings, index)
+    if not name.startswith(OLLAMA):
+        embedder = models.embedder(name)
+        weights.verify(embedder, weights.sha256)
+        yield Carried("embedders", embedder, weights.folder(embedder), _requirement(embedder.package))
+        if index and SentenceTransformerEmbedder(embedder, settings.cache_folder).fingerprint != index.fingerprint:
+            made = f"{index.embedder} made the index {index.path.name}, and the bundle carries {name}"
+            display.say(f"note: {made}; there, first type: local-rag index --reembed --index {index.path.name}")
     evaluator = models.evaluator(settings.values.evaluator)
     try:
         source = find(evaluator.name, models, settings.cache_folder / weights.SEEN).folder

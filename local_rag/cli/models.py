@@ -79,12 +79,12 @@ def try_(
     from contextlib import closing
 
     from local_rag.diagnostics.trial import run_trial
-    from local_rag.runtime.engine_choice import open_ollama
+    from local_rag.runtime.engine_choice import open_language_model
     from local_rag.terminal.console import write, write_result
     from local_rag.terminal.diagnostics import trial_parts
 
     settings = settings_of(None, model=name, profile=profile)
-    with closing(open_ollama(settings, trial=True)) as engine:
+    with closing(open_language_model(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)
         trial = run_trial(engine, stderr_display())

@@ -35,7 +35,8 @@ _LEFT_OUT = re.compile(r"-[^\W\d_]{2}|-[\"“„«]")
 """How a word begins that a query leaves out; options of local-rag have two hyphens, and -k is a slip for --k."""
 
 EngineOption = Annotated[
-    str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="Which engine grades and answers.")
+    str | None,
+    typer.Option("--engine", metavar="auto|ollama|openai|extractive", help="Which engine grades and answers."),
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The Ollama model for all roles.")]
 ProfileOption = Annotated[

@@ -26,8 +26,11 @@ ROLES: tuple[Role, ...] = get_args(Role)
 _LOCATION = ("package", "path", "model")
 """The keys by which an embedder or an evaluator says where its weights lie."""
 
-_MAPPINGS = ("embedders", "evaluators", "ollama", "models", "profiles", "roles")
+_MAPPINGS = ("embedders", "evaluators", "ollama", "openai", "models", "profiles", "roles")
 """Keys that hold further ones."""
+
+OLLAMA = "ollama/"
+"""How the name of an embedder begins that an Ollama server has."""
 
 _GB = 1_000_000_000
 
@@ -49,18 +52,41 @@ class _Weights(_Entry):
     path: str = ""
 
 
-class EmbedderSpec(_Weights):
+class _Embedding(_Entry):
+    """What is known about any embedding model: the prefixes are put before every text; `download` is in GB.
+
+    `languages` are codes (ISO 639-1), "*" for very many, none where it is not known.
+    """
+
+    query_prefix: str = ""
+    document_prefix: str = ""
+    languages: tuple[str, ...] = ()
+    licence: str = ""
+    download: float | None = Field(None, gt=0)
+    about: str = ""
+
+    def reads(self, language: str) -> bool:
+        """Whether it reads a language, as far as is known."""
+        return not self.languages or bool({"*", language} & {*self.languages})
+
+
+class OllamaEmbedderSpec(_Embedding):
+    """What is known about one embedding model of an Ollama server; None where the server is asked."""
+
+    dimension: int | None = Field(None, ge=1)
+    window: int | None = Field(None, ge=16)
+
+
+class EmbedderSpec(_Embedding, _Weights):
     """One embedding model, in the layout of sentence-transformers, or as `model` in the local cache of Hugging Face.
 
-    `window` is in tokens, special tokens excluded; the prefixes are put before every text. `sha256` is that of
-    model.safetensors, `install` the command that brings the weights.
+    `window` is in tokens, special tokens excluded. `sha256` is that of model.safetensors, `install` the command that
+    brings the weights.
     """
 
     model: str = ""
     dimension: int = Field(ge=1)
     window: int = Field(ge=16)
-    query_prefix: str = ""
-    document_prefix: str = ""
     sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
     install: str = ""
 
@@ -81,14 +107,15 @@ class OllamaModelSpec(_Entry):
     """What is known about one model of an Ollama server; None where nothing is.
 
     `think` is sent with every request; `num_ctx` tokens take the place of the profile's; it was trained for `window`
-    tokens. `download` is in GB, and so is the `memory` that is expected in RAM.
+    tokens. `download` is in GB, and so is the `memory` that is expected in RAM. It `requires` a version of Ollama.
     """
 
-    think: bool | Literal["low", "medium", "high"] = False
+    think: bool | Literal["low", "medium", "high", "max"] = False
     num_ctx: int | None = Field(None, ge=512)
     download: float | None = Field(None, gt=0)
     memory: float | None = Field(None, gt=0)
     window: int | None = Field(None, ge=512)
+    requires: str = Field("", pattern=r"^(\d+(\.\d+){1,2})?$")
     about: str = ""
 
 
@@ -119,11 +146,13 @@ class Models:
     evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    ollama_embedders: Mapping[str, OllamaEmbedderSpec] = field(default_factory=dict)
+    openai: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     settings: Settings | None = None
 
     def embedder(self, name: str) -> EmbedderSpec:
         """The embedder of that name. Raises ConfigError with the names that there are."""
-        return self._known("embedder", name, self.embedders, min(self.embedders, default="minilm"))
+        return self._known("embedder", name, self.embedders, next(iter(self.embedders), "minilm"))
 
     def evaluator(self, name: str) -> EvaluatorSpec:
         """The evaluator of that name. Raises ConfigError with the names that there are."""
@@ -151,25 +180,40 @@ class Models:
         if self.settings and self.settings.get(kind) == name:
             origin, hint = self.settings.origin[kind], self.settings.how_to_set(kind, instead)
             message += "" if origin == "flag" else f" ({origin})"
-        raise ConfigError(f"{message}: models.yaml knows {joined(known)}", hint=hint)
+        of_ollama = ", and those of Ollama are ollama/NAME" if kind == "embedder" else ""
+        raise ConfigError(f"{message}: models.yaml knows {joined(known)}{of_ollama}", hint=hint)
 
     def spec(self, name: str) -> OllamaModelSpec:
-        """What is known about a model, key by key: under its full name, or else under the name before the tag.
+        """What is known about a language model of Ollama."""
+        return OllamaModelSpec.model_validate(_known_of(name, self.ollama))
 
-        A name without a tag is the tag `latest`, as it is for Ollama.
-        """
-        head, _, tag = name.rpartition(":")
-        family = head if head and "/" not in tag else name
-        keys: dict[str, Any] = {}
-        for known in (family, f"{family}:latest" if name == family else name):
-            if known in self.ollama:
-                keys |= self.ollama[known].model_dump(exclude_unset=True)
-        return OllamaModelSpec.model_validate(keys | {"name": name})
+    def embedder_of_ollama(self, name: str) -> OllamaEmbedderSpec:
+        """What is known about an embedding model of Ollama."""
+        return OllamaEmbedderSpec.model_validate(_known_of(name, self.ollama_embedders))
+
+
+def _known_of(name: str, specs: Mapping[str, _Entry]) -> dict[str, Any]:
+    """What is known about a model, key by key: under its full name, or else under the name before the tag.
+
+    A name without a tag is the tag `latest`, as it is for Ollama.
+    """
+    head, _, tag = name.rpartition(":")
+    family = head if head and "/" not in tag else name
+    keys: dict[str, Any] = {}
+    for known in (family, f"{family}:latest" if name == family else name):
+        if known in specs:
+            keys |= specs[known].model_dump(exclude_unset=True)
+    return keys | {"name": name}
 
 
 class _OllamaSection(_Entry):
     models: Mapping[str, OllamaModelSpec] = {}
     profiles: Mapping[str, Profile] = {}
+    embedders: Mapping[str, OllamaEmbedderSpec] = {}
+
+
+class _OpenAISection(_Entry):
+    models: Mapping[str, OllamaModelSpec] = {}
 
 
 class _Content(_Entry):
@@ -178,6 +222,7 @@ class _Content(_Entry):
     embedders: Mapping[str, EmbedderSpec] = {}
     evaluators: Mapping[str, EvaluatorSpec] = {}
     ollama: _OllamaSection = _OllamaSection()
+    openai: _OpenAISection = _OpenAISection()
 
 
 _Path = tuple[str, ...]
@@ -210,6 +255,8 @@ def load_models(settings: Settings) -> Models:
             name: profile.model_copy(update={"name": name, "ours": ours.get(name) == (profile.model, profile.roles)})
             for name, profile in known.ollama.profiles.items()
         },
+        ollama_embedders=known.ollama.embedders,
+        openai=known.openai.models,
         settings=settings,
     )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from local_rag.core.protocols import Style
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
-EngineName = Literal["auto", "ollama", "extractive"]
+EngineName = Literal["auto", "ollama", "openai", "extractive"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -156,6 +156,15 @@ class Ollama(_Section):
         return self.model_copy(update={"grading": "packed"}) if self.grading in ("auto", "evaluator") else self
 
 
+class OpenAI(_Section):
+    """Another server of models, for `engine: openai`. Grading and patience are those of `ollama`."""
+
+    base_url: str = Field(
+        "http://127.0.0.1:8080/v1", description="where a server speaks OpenAI's API: llama.cpp, LM Studio, Jan, vLLM"
+    )
+    allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
+
+
 ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")
 """What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
 
@@ -242,11 +251,15 @@ class Values(_Section):
     )
     also: Names = Field((), description="further indexes that are asked as one with it, by name or path")
     graph: GraphName = Field("self-rag", description="the graph that answers")
-    engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
-    model: str = Field("", description="the Ollama model for everything; empty: the profile's")
+    engine: EngineName = Field(
+        "auto", description="the engine that grades and answers: auto, ollama, openai or extractive"
+    )
+    model: str = Field(
+        "", description="the model for everything; empty: the profile's, or the only one of a server (openai)"
+    )
     profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
-    embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
+    embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml, or ollama/NAME")
     evaluator: str = Field("minilm", description="the small model that reads passages, by its name in models.yaml")
     device: DeviceName = Field(
         "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
@@ -263,6 +276,7 @@ class Values(_Section):
     answer: AnswerShape = AnswerShape()
     thresholds: Thresholds = Thresholds()
     ollama: Ollama = Ollama()
+    openai: OpenAI = OpenAI()
     web: Web = Web()
     runs: Runs = Runs()
     history: History = History()
@@ -324,6 +338,8 @@ class Flags(TypedDict, total=False):
     ollama__keep_alive: str | None
     ollama__idle_seconds: float | None
     ollama__load_seconds: float | None
+    openai__base_url: str | None
+    openai__allow_hosts: str | Sequence[str] | None
     web__enabled: Literal["off", "on", "ask"] | bool | None
     web__source: str | None
     web__never: str | Sequence[str] | None

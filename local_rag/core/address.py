@@ -1,4 +1,4 @@
-"""Where an Ollama server listens; nothing heavy is imported to find that none does."""
+"""Where a model server listens; nothing heavy is imported to find that none does."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from local_rag.core.errors import NotLocal, ServerDown, UsageError
 PORT = 11434
 LOOPBACK = ("127.0.0.1", "::1")
 """What `localhost` is taken for, in this order, without asking any resolver."""
+
+OLLAMA_HOSTS = "LOCAL_RAG_OLLAMA_ALLOW_HOSTS"
+"""The variable that allows hosts by name."""
 
 DOWNLOAD = "https://ollama.com/download"
 
@@ -82,12 +85,12 @@ def address(text: str) -> Address:
     return Address(parts.scheme, {"0.0.0.0": LOOPBACK[0], "::": LOOPBACK[1]}.get(host, host), port or usual)
 
 
-def check_local(where: Address, allowed: Collection[str]) -> None:
-    """Raise NotLocal for another machine, unless its host is allowed by name."""
+def check_local(where: Address, allowed: Collection[str], variable: str = OLLAMA_HOSTS) -> None:
+    """Raise NotLocal for another machine, unless its host is allowed by name, as a variable of settings does it."""
     if not where.is_local and where.host not in allowed:
         raise NotLocal(
             f"{where} is not this machine, so nothing was sent to it",
-            hint=f"if it is yours, allow it by name: LOCAL_RAG_OLLAMA_ALLOW_HOSTS={where.host}",
+            hint=f"if it is yours, allow it by name: {variable}={where.host}",
         )
 
 

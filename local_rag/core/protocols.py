@@ -122,6 +122,27 @@ class Embedder(Protocol):
         """Where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
 
 
+class OwnEmbedder(Embedder, Protocol):
+    """An embedder that the settings name: on this machine, loaded when it is needed."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next text is embedded in a moment, or only after some seconds of loading."""
+
+    @property
+    def served_by(self) -> tuple[str, str]:
+        """What computes the vectors, or what will, and why; and what to do about it, if anything."""
+
+    def reads(self, language: str) -> bool:
+        """Whether it reads the language of this code, as far as is known."""
+
+    def load(self) -> None:
+        """Load the model now."""
+
+    def verify(self) -> str:
+        """Raise ModelMissing or ModelChanged, else say what was found."""
+
+
 class Reranker(Protocol):
     """Orders passages by how well they answer a question; search, graphs and evaluation take it by this protocol."""
 

@@ -199,8 +199,8 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     from local_rag.runtime.opening import open_embedder
 
     embedder = open_embedder(settings)
-    embedder.verify()
-    yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
+    found = embedder.verify()
+    yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, {found}")
     yield Check("runtime", "ok" if embedder.ready else "note", *embedder.served_by)
     yield Check("device", "ok", f"passages are embedded on {encoders.device(settings.values.device)}")
 

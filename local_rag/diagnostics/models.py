@@ -1,4 +1,4 @@
-"""The language models: offered in models.yaml, installed on the server, in memory; and letting Ollama download them."""
+"""The models: offered in models.yaml, installed on the server, in memory; and letting Ollama download them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from local_rag.config.models import FITS, Models, OllamaModelSpec, Profile, load_models, total_memory
+from local_rag.config.models import (
+    FITS,
+    OLLAMA,
+    EmbedderSpec,
+    Models,
+    OllamaModelSpec,
+    Profile,
+    load_models,
+    total_memory,
+)
 from local_rag.config.settings import Settings
 from local_rag.core.address import DOWNLOAD
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, ServerDown
@@ -62,6 +71,23 @@ class ModelEntry:
 
 
 @dataclass(frozen=True)
+class EmbedderEntry:
+    """One embedder. `there`: on this machine, or on the server; None where no server could be asked. GB in `download`.
+
+    `command` brings one that is not there.
+    """
+
+    name: str
+    in_use: bool
+    there: bool | None
+    languages: tuple[str, ...]
+    licence: str
+    download: float | None
+    about: str
+    command: str
+
+
+@dataclass(frozen=True)
 class ModelReport:
     """What `local-rag models` tells. `problem` and `hint` are set where no server could be asked.
 
@@ -79,12 +105,16 @@ class ModelReport:
     hint: str
     answering: bool
     models: tuple[ModelEntry, ...]
+    embedders: tuple[EmbedderEntry, ...]
 
 
 def model_report(settings: Settings, patience: float | None = None) -> ModelReport:
     """The models of models.yaml first, then what else is installed. A server that is down is no error here."""
-    from local_rag.runtime.engine_choice import open_server, roles
+    from local_rag.runtime.engine_choice import roles
+    from local_rag.runtime.opening import open_server
 
+    if settings.values.engine == "openai":
+        return _of_other_server(settings)
     memory = total_memory()
     profile, specs = roles(settings)
     in_use = tuple(dict.fromkeys(spec.name for spec in specs.values()))
@@ -111,7 +141,52 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
         hint=hint,
         answering=there and settings.values.engine != "extractive",
         models=entries,
+        embedders=tuple(_embedders(settings, None if problem else installed)),
     )
+
+
+def _of_other_server(settings: Settings) -> ModelReport:
+    """The model that a server of `engine: openai` has in use."""
+    from local_rag.runtime.engine_choice import open_openai
+
+    name, window, server, problem, hint = settings.values.model, 0, settings.values.openai.base_url, "", ""
+    try:
+        with closing(open_openai(settings, trial=True)) as engine:
+            (setup,) = engine.models
+            name, window, server = setup.model, setup.num_ctx, str(engine.server)
+    except LocalRagError as error:
+        problem, hint = str(error), error.hint
+    return ModelReport(
+        profile="",
+        why="",
+        in_use=(name,) if name else (),
+        num_ctx=window,
+        memory=total_memory(),
+        server=server,
+        version="",
+        problem=problem,
+        hint=hint,
+        answering=not problem,
+        models=(),
+        embedders=tuple(_embedders(settings, None)),
+    )
+
+
+def _embedders(settings: Settings, installed: Sequence[Installed] | None) -> Iterator[EmbedderEntry]:
+    """Those of models.yaml, then those of Ollama, with the one in use, which need not be among them."""
+    from local_rag.index.embed import weights
+    from local_rag.runtime.opening import embedder_name
+
+    models = load_models(settings)
+    used = embedder_name(settings, models)
+    of_ollama = [*models.ollama_embedders, *([used.removeprefix(OLLAMA)] if used.startswith(OLLAMA) else [])]
+    for spec in (*models.embedders.values(), *map(models.embedder_of_ollama, dict.fromkeys(of_ollama))):
+        name, command, there = spec.name, "", None if installed is None else bool(find_model(spec.name, installed))
+        if isinstance(spec, EmbedderSpec):
+            command, there = spec.install, weights.is_there(spec)
+        else:
+            name, command = f"{OLLAMA}{name}", f"local-rag models pull {name}"
+        yield EmbedderEntry(name, name == used, there, spec.languages, spec.licence, spec.download, spec.about, command)
 
 
 def _offered(models: Models, in_use: Sequence[str]) -> list[str]:
@@ -204,8 +279,8 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
     The embedder is converted at the end, if it is not yet. Raises NotLocal for a cloud model
     before anything is sent, ServerDown, ModelMissing, EngineError.
     """
-    from local_rag.runtime.engine_choice import open_server, roles
-    from local_rag.runtime.opening import open_embedder
+    from local_rag.runtime.engine_choice import roles
+    from local_rag.runtime.opening import open_embedder, open_server
 
     _, by_role = roles(settings)
     specs = list({spec.name: spec for spec in by_role.values()}.values())

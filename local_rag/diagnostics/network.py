@@ -286,10 +286,13 @@ def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, s
 def ollama_lines(settings: Settings) -> list[str]:
     """What no recorder of ours sees: whether the Ollama server may call its maker, and how to switch that off."""
     from local_rag.diagnostics.ollama import cloud_check, no_cloud
-    from local_rag.runtime.engine_choice import QUICK, named, open_server
+    from local_rag.runtime.engine_choice import QUICK, named
+    from local_rag.runtime.opening import open_server
 
     if settings.values.engine == "extractive":
         return ["Ollama: not used, the engine is extractive"]
+    if settings.values.engine == "openai":
+        return [f"Ollama: not used; what the server at {settings.values.openai.base_url} does by itself is not known"]
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         with closing(open_server(settings, None if must else QUICK)) as server:

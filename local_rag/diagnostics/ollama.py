@@ -1,4 +1,4 @@
-"""The checks of Ollama: is it there, does it have the model, does the model fit and obey, and who calls out?
+"""The checks of Ollama, or of another server: has it the model, does that fit and obey, and who calls out?
 
 Nothing of a person's files is sent; one tiny question about two made-up passages is.
 """
@@ -8,19 +8,24 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from local_rag.config.models import OllamaModelSpec, Profile, Role, total_memory
+from packaging.version import InvalidVersion, Version
+
+from local_rag.config.models import OllamaModelSpec, Profile, total_memory
 from local_rag.config.settings import Settings
+from local_rag.core.address import DOWNLOAD
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
 from local_rag.diagnostics.check import Check, CheckState, guarded
 from local_rag.diagnostics.models import TIGHT, find_model, fits_memory, needed_memory
+from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
 from local_rag.engines.ollama.server import Installed, Loaded, ModelInfo, OllamaApi, check_name
-from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_server, roles
+from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_openai, roles
+from local_rag.runtime.opening import open_server
 from local_rag.text.display import format_bytes, joined
 
 QUOTING = "the extractive engine answers instead: it quotes your files and writes nothing of its own"
@@ -46,6 +51,7 @@ class _Context:
     settings: Settings
     profile: Profile
     server: OllamaApi
+    version: str
     installed: tuple[Installed, ...]
     loaded: tuple[Loaded, ...]
     worse: CheckState
@@ -56,6 +62,9 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
     """Everything about the language model. Under `auto` a missing server is a note; what was named must be there."""
     if settings.values.engine == "extractive":
         yield Check("engine", "ok", "extractive: it quotes your files and needs no language model")
+        return
+    if settings.values.engine == "openai":
+        yield from _other_server(settings)
         return
     must = settings.values.engine == "ollama" or bool(named(settings))
     worse: CheckState = "bad" if must else "note"
@@ -73,11 +82,31 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
         yield from guarded("Ollama cloud", lambda: [cloud_check(server)])
-        context = _Context(settings, profile, server, tuple(installed), tuple(loaded), worse)
+        context = _Context(settings, profile, server, version, tuple(installed), tuple(loaded), worse)
         for spec in {spec.name: spec for spec in specs.values()}.values():
             yield from guarded(f"model {spec.name}", _model, context, spec)
         if not context.untried:
-            yield from guarded("schema", _schema, context, specs)
+            engine = OllamaEngine(server, specs, profile.num_ctx, settings.values.ollama.by_model)
+            yield from guarded("schema", _schema, engine)
+
+
+def _other_server(settings: Settings) -> Iterator[Check]:
+    """Everything about the model of a server of `engine: openai`."""
+    try:
+        engine = open_openai(settings, trial=True)
+    except LocalRagError as error:
+        yield Check("server", "bad", str(error), error.hint)
+        return
+    with closing(engine):
+        (setup,) = engine.models
+        yield Check("server", "ok", f"{setup.model} at {engine.server}; whether it asks others in turn it does not say")
+        if engine.told:
+            yield Check("model window", "ok", f"{setup.num_ctx:,} of the {engine.told:,} tokens that the server tells")
+        else:
+            details = f"the server does not say how many tokens it reads; {setup.num_ctx:,} are used"
+            line = f'in your models.yaml: openai: {{models: {{"{setup.model}": {{num_ctx: 8192}}}}}}'
+            yield Check("model window", "note", details, line)
+        yield from guarded("schema", _schema, engine)
 
 
 def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
@@ -145,11 +174,10 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     yield _window(context, spec, info)
     yield _thinking(setup, info)
     base, _, tag = spec.name.rpartition(":")
-    if "mlx" in tag.casefold():
-        details = (
-            f"{spec.name} is an MLX build: these ignore the form that a reply must have, or never end it "
-            "(Ollama issues 16776, 17183, 18567)"
-        )
+    mlx = "mlx" in tag.casefold()
+    yield from _versions(context.version, spec, setup, info, mlx)
+    if mlx:
+        details = f"{spec.name} is an MLX build: these may never end a reply that must have a form (Ollama issue 18567)"
         yield Check("model build", "note", details, f"local-rag models pull {base}   is the usual build")
     yield from _loaded(context, setup)
     if does_fit:
@@ -197,6 +225,28 @@ def _thinking(setup: ModelSetup, info: ModelInfo) -> Check:
     return Check("thinking", "ok", f"{setup.model} {'can think' if can else 'does not think'}; {sent}")
 
 
+def _versions(version: str, spec: OllamaModelSpec, setup: ModelSetup, info: ModelInfo, mlx: bool) -> Iterator[Check]:
+    """What needs a newer Ollama than the one that is there, of all that this model is used for."""
+    families = (spec.name, info.family)
+    gemma4 = any(each.startswith("gemma4") for each in families)
+    needs = [
+        (spec.requires, spec.name),
+        ("0.21.1" if gemma4 else "0.24", "the form of its verdicts with think: false (Ollama issues 14645, 15260)")
+        if "thinking" in info.capabilities and not setup.think
+        else ("", ""),
+        ("0.24" if setup.think == "max" else "", "think: max (Ollama issue 15787)"),
+        ("0.34" if mlx else "", "the form of replies of an MLX build (Ollama issue 17929)"),
+    ]
+    try:
+        there = Version(version)
+    except InvalidVersion:  # a build of one's own
+        return
+    for least, what in needs:
+        if least and there < Version(least):
+            details = f"{what} needs Ollama {least} or newer, and this is {version}"
+            yield Check("Ollama version", "bad", details, f"install a newer Ollama from {DOWNLOAD}")
+
+
 def _line(model: str, keys: str) -> str:
     """What to write into a models.yaml."""
     return f'in your models.yaml: ollama: {{models: {{"{model}": {{{keys}}}}}}}'
@@ -219,11 +269,10 @@ QUESTION = "What colour is the door?"
 PASSAGES = ("The door is painted green.", "Rain is expected on Thursday.")
 
 
-def _schema(context: _Context, specs: Mapping[Role, OllamaModelSpec]) -> Iterator[Check]:
+def _schema(engine: LanguageModelEngine) -> Iterator[Check]:
     """One tiny grading call: does the reply have its form?"""
     from langchain_core.documents import Document
 
-    engine = OllamaEngine(context.server, specs, context.profile.num_ctx, context.settings.values.ollama.by_model)
     started = time.perf_counter()
     verdicts = engine.relevance(QUESTION, [Document(text, metadata={"source": ""}) for text in PASSAGES])
     took = f"{time.perf_counter() - started:.1f} s"
@@ -231,7 +280,7 @@ def _schema(context: _Context, specs: Mapping[Role, OllamaModelSpec]) -> Iterato
     loading = sum(call.load_seconds for usage in usages for call in usage.log if call.loaded)
     if loading:
         took += f", {loading:.1f} of them loading the model"
-    name = specs["grader"].name
+    name = engine.setups["grader"].model
     if any(usage.unparsed for usage in usages):
         why = next((verdict.why for verdict in verdicts if verdict.why), "")
         details = f"{name} gave no usable verdict on two passages, at the second try either ({took}): {why}"

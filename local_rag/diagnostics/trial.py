@@ -21,7 +21,7 @@ from local_rag.text.words import words as words_of
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.ollama.engine import OllamaEngine
+    from local_rag.engines.language_model.engine import LanguageModelEngine
 
 Schema = Literal["yes", "retried", "unparsed", "-"]
 """Whether a reply had the form that was asked for: at once, at the second try, never; "-" for plain text."""
@@ -84,7 +84,7 @@ class Trial:
     total: Usage
 
 
-def run_trial(engine: OllamaEngine, display: Display) -> Trial:
+def run_trial(engine: LanguageModelEngine, display: Display) -> Trial:
     """Each task once, in the order in which a question needs them. Raises EngineError, naming the task."""
     from langchain_core.documents import Document
 
@@ -115,25 +115,25 @@ _Reply = tuple[str, bool, Usage]
 """What a task returned, whether it is what was expected, and what it cost."""
 
 
-def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
+def _route(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
     route = engine.route(QUESTION, CATALOG)
     return route.source, route.source == "vectorstore" and not route.why, route.usage
 
 
-def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
+def _need(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
     need = engine.needs_retrieval(QUESTION, CATALOG)
     reply = "?" if need.usage.unparsed else need.retrieve
     return reply, reply == "yes", need.usage
 
 
-def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
+def _relevance(engine: LanguageModelEngine, documents: Sequence[Document]) -> _Reply:
     verdicts = engine.relevance(QUESTION, documents)
     words = {"relevant": "yes", "irrelevant": "no", "unparsed": "?"}
     reply = ", ".join(words[verdict.label] for verdict in verdicts)
     return reply, reply == "yes, no, yes", sum((verdict.usage for verdict in verdicts), Usage())
 
 
-def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
+def _answer(engine: LanguageModelEngine, documents: Sequence[Document]) -> _Reply:
     text, usage = "", Usage()
     for delta in engine.answer(QUESTION, documents, Attempt()):
         text = delta.text if delta.restart else text + delta.text
@@ -142,24 +142,24 @@ def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     return text, "10" in text and "5" in text and cited == {1, 3}, usage
 
 
-def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
+def _grade(engine: LanguageModelEngine, documents: Sequence[Document]) -> _Reply:
     grade = engine.grade(QUESTION, documents, ANSWER)
     reply = f"{grade.support}, {grade.usefulness} of 5" if grade.usefulness else grade.support
     return reply, grade.support == "fully" and grade.usefulness >= GOOD, grade.usage
 
 
-def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
+def _reason(engine: LanguageModelEngine, documents: Sequence[Document]) -> _Reply:
     thought = engine.reason(QUESTION, documents, ())
     right = any(re.search(number, thought.text, re.I) and is_about(thought.text, words) for number, words in FACTS)
     return thought.text, right, thought.usage
 
 
-def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
+def _rewrite(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
     return query.text, words_of(query.text) != words_of(QUESTION) and is_about(query.text, QUESTION), query.usage
 
 
-def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
+def _standalone(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
     words = whole.text.casefold()
     return whole.text, "library" in words and "week" in words, whole.usage
@@ -175,7 +175,7 @@ def is_about(text: str, matter: str) -> bool:
     return len(own & set(content_stems(matter))) >= SHARED and len(own - example) <= OWN * len(own)
 
 
-_TASKS: dict[str, tuple[Callable[[OllamaEngine, Sequence[Document]], _Reply], str]] = {
+_TASKS: dict[str, tuple[Callable[[LanguageModelEngine, Sequence[Document]], _Reply], str]] = {
     "route": (_route, "vectorstore"),
     "need": (_need, "yes"),
     "relevance": (_relevance, "yes, no, yes"),

@@ -77,6 +77,9 @@ class ChatCalls(ABC):
     loads_ahead = False
     """Whether a model is being loaded ahead of the question, whose clock then stands still."""
 
+    at_silence = "ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time"
+    """What to do where a reply stops."""
+
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._closed = False
@@ -214,7 +217,7 @@ class ChatCalls(ABC):
         what = "stopped in the middle of its reply" if seconds == self.patience else "sent nothing"
         return EngineError(
             f"{request.setup.model} {what} for {seconds:.0f} s, so the connection was closed",
-            hint="ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time",
+            hint=self.at_silence,
         )
 
 

@@ -19,8 +19,8 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.progress import Display
 from local_rag.core.protocols import Attempt
+from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.judge import QuestionProposer
-from local_rag.engines.ollama.engine import OllamaEngine
 from local_rag.evaluation.cases import Case, CaseFile, Target, named
 from local_rag.evaluation.headings import is_prose, of_heading
 from local_rag.evaluation.matching import holds, located, tails
@@ -78,7 +78,7 @@ def make_cases(
             display.say(line)
         enter(settings.data_folder, "cases", file.path, index=settings.index_path)
         with closing(choice.engine), display.progress("proposing") as show:
-            proposer = QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
+            proposer = QuestionProposer(choice.engine) if isinstance(choice.engine, LanguageModelEngine) else None
             proposals = Proposals(index, file.cases, seed, proposer)
             made: list[Case] = []
             for case in chain(islice(proposals.answered(), count), islice(proposals.unanswered(), unanswerable)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from local_rag.text.display import LONGEST_ABOUT, is_page, printable, summary
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
 
-ABOUT = "about"
+ABOUT, UNREAD = "about", "unread"
 """The row of `meta` with what a person said of the index."""
 
 _FOLDERS, _TITLES, _TERMS = 8, 20, 30
@@ -125,6 +126,23 @@ def outline(store: Store) -> Catalog:
         kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()),
         topics=tuple(dict.fromkeys(title or Path(path).name for title, path in store.titles(TOPICS))),
     )
+
+
+def unread_language(store: Store, reads: Callable[[str], bool], embedder: str) -> str:
+    """The code of the language that most documents are in and that the embedder does not read; told once, else "".
+
+    The caller holds the writer's lock.
+    """
+    counts = store.languages()
+    language = max(counts, key=counts.__getitem__, default="")
+    if not language or 2 * counts[language] <= store.counts().documents or reads(language):
+        return ""
+    told = f"{language} {embedder}"
+    if store.meta().get(UNREAD) == told:
+        return ""
+    with store.writing():
+        store.set_meta({UNREAD: told})
+    return language
 
 
 def set_about(store: Store, about: str) -> None:

@@ -173,6 +173,11 @@ class Index(Reader):
         with self.store.locked():
             return keep_out(self.store, paths)
 
+    def unread_language(self, reads: Callable[[str], bool]) -> str:
+        """The language of most documents, by its code, that the embedder does not read; told once, else ""."""
+        with self.store.locked():
+            return catalogs.unread_language(self.store, reads, self._settings.embedder)
+
     def set_about(self, about: str) -> None:
         """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text."""
         with self.store.locked():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from local_rag.core.documents import LoadedDocument
 from local_rag.text import names
 from local_rag.text.chunking import Chunk, chunk
+from local_rag.text.languages import language_of
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder
@@ -52,10 +53,12 @@ def prepared(file: FileRow, documents: Sequence[NewDocument], first: int) -> Ite
     """The rows of a file's documents, of which the first is the file's number `first`."""
     about = {"name": names.name_text(file.path), "folders": " ".join(names.folder_words(_below(file)))}
     called = names.called(file.path)
+    language = language_of("\n".join(document.text[:2_000] for document, _ in documents))
     for position, (document, spans) in enumerate(documents, start=first):
         columns = about | {
             name: getattr(document, name) for name in ("title", "author", "date", "subject", "page", "url")
         }
+        columns["language"] = language_of(document.text) or language
         columns["headings"] = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
         columns |= {"lines": json.dumps(document.lines), "text": document.text}
         yield DocumentRow(columns, called, list(_chunks(file.path, position, document, spans)))

@@ -13,15 +13,17 @@ from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
-from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator
+from local_rag.runtime.opening import PYTHON_DOCS, open_evaluator, open_server
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
     from local_rag.engines.extractive.engine import ExtractiveEngine
+    from local_rag.engines.language_model.engine import LanguageModelEngine
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import OllamaApi
+    from local_rag.engines.openai.engine import OpenAIEngine
 
 QUICK = 2.0
 """Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
@@ -85,6 +87,9 @@ def choose_engine(
     if settings.values.engine == "extractive":
         _no_model_named(settings)
         choice = Choice(quoting())
+    elif settings.values.engine == "openai":
+        answering = open_openai(settings, evaluator, _assessor(embedder, evaluator, corpus))
+        choice = Choice(answering, note=_own_prompts(answering))
     else:
         choice = _with_ollama(settings, evaluator, quoting, _assessor(embedder, evaluator, corpus))
     try:
@@ -135,12 +140,16 @@ def _with_ollama(
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise needed_by(settings, error) from error
         return Choice(quoting(), str(error), error.hint)
-    changed = engine.prompts.texts.changed
-    note = f"prompts of your own: {joined(changed)}" if changed else ""
+    note = _own_prompts(engine)
     if settings.values.engine == "ollama":
         return Choice(engine, note=note)
     why = f"Ollama answers and has {joined(use.model for use in engine.models)}"
     return Choice(engine, why, "--engine extractive", note)
+
+
+def _own_prompts(engine: LanguageModelEngine) -> str:
+    changed = engine.prompts.texts.changed
+    return f"prompts of your own: {joined(changed)}" if changed else ""
 
 
 def own_engine(
@@ -196,7 +205,7 @@ def check_named(settings: Settings) -> None:
     if settings.values.engine == "extractive":
         _no_model_named(settings)
     else:
-        open_ollama(settings, QUICK).close()
+        open_language_model(settings, patience=QUICK).close()
 
 
 def named(settings: Settings) -> str:
@@ -239,14 +248,6 @@ def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
 
 
-def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
-    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
-    from local_rag.engines.ollama.server import PATIENCE, OllamaApi
-
-    ollama = settings.values.ollama
-    return OllamaApi(ollama.host, ollama.allow_hosts, patience or PATIENCE)
-
-
 def open_ollama(
     settings: Settings,
     patience: float | None = None,
@@ -276,6 +277,39 @@ def open_ollama(
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error
         finally:
             server.close()
+
+
+def open_openai(
+    settings: Settings,
+    evaluator: Evaluator | None = None,
+    assessor: ExtractiveEngine | None = None,
+    *,
+    trial: bool = False,
+) -> OpenAIEngine:
+    """The engine on the server of `openai.base_url`. Raises as `choose_engine` does."""
+    from local_rag.config.models import OllamaModelSpec, load_models
+    from local_rag.engines.openai.engine import OpenAIEngine
+    from local_rag.engines.openai.server import OpenAIApi
+
+    values = settings.values
+    known = load_models(settings).openai.get(values.model, OllamaModelSpec())
+    ollama = values.ollama.by_model if trial else values.ollama
+    server = OpenAIApi(values.openai.base_url, values.openai.allow_hosts)
+    try:
+        spec = known.model_copy(update={"name": values.model})
+        return OpenAIEngine(server, spec, ollama, values.explain, prompt_texts(settings), evaluator, assessor)
+    except LocalRagError:
+        server.close()
+        raise
+
+
+def open_language_model(
+    settings: Settings, *, trial: bool = False, patience: float | None = None
+) -> OllamaEngine | OpenAIEngine:
+    """The engine of the server that the settings name. Raises as `choose_engine` does."""
+    if settings.values.engine == "openai":
+        return open_openai(settings, trial=trial)
+    return open_ollama(settings, patience, trial=trial)
 
 
 def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.documents import SyncReport
-    from local_rag.core.protocols import Corpus
-    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+    from local_rag.core.protocols import Corpus, OwnEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
 
@@ -32,7 +31,7 @@ class IndexUpdates:
     settings: Settings
     corpus: Corpus
     folders: tuple[str, ...]
-    embedder: SentenceTransformerEmbedder | None
+    embedder: OwnEmbedder | None
 
     @property
     def index(self) -> Index | JointIndex:

@@ -21,8 +21,10 @@ from local_rag.index.parse.ocr import READERS, missing, to_read
 from local_rag.index.store.opening import has_index
 from local_rag.runtime.opening import open_embedder, open_index, page_reader, status_of
 from local_rag.text.display import joined, kinds_in_words, plural, short_path, shorten, waiting_line
+from local_rag.text.languages import NAMES
 
 if TYPE_CHECKING:
+    from local_rag.core.protocols import OwnEmbedder
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import Loader
     from local_rag.index.sync.pages import ReadPage
@@ -131,7 +133,7 @@ def _index_files(
     settings: Settings, request: Request, display: Display, read_page: ReadPage | None
 ) -> tuple[SyncReport, int]:
     roots, urls, is_new = request.roots, request.urls, not has_index(settings.index_path)
-    with _opened(settings, request, display) as index:
+    with _opened(settings, request, display) as (index, embedder):
         if request.about is not None:
             index.set_about(request.about)
         if request.embed_only:
@@ -157,6 +159,7 @@ def _index_files(
             report = replace(report, **joint, not_embedded=pages.not_embedded, scans=pages.scans)
         if report.chunks:
             display.say(_searchable(index, report))
+            _say_unread(index, embedder, display)
         if not request.no_embed:
             report = _embedded(index, report, display)
         report = _with_scans(index, settings.values.ocr, report, display, embed=not request.no_embed)
@@ -183,6 +186,13 @@ def _searchable(index: Index, report: SyncReport) -> str:
     pages = [plural(status.pages, "web page")] if status.pages else []
     counts = [plural(status.files, "file"), *pages, plural(status.chunks, "passage")]
     return f"searchable: {', '.join(counts)} ({report.text_seconds:.1f} s)"
+
+
+def _say_unread(index: Index, embedder: OwnEmbedder, display: Display) -> None:
+    if language := index.unread_language(embedder.reads):
+        said = f"most documents are in {NAMES[language]}, which the embedder {embedder.name} does not read"
+        display.say(f"{said}: they are found by their words. local-rag models lists embedders that read it;")
+        display.say("  then: local-rag index --reembed --embedder NAME")
 
 
 def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: bool = True) -> SyncReport:
@@ -227,8 +237,8 @@ def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *,
 
 
 @contextmanager
-def _opened(settings: Settings, request: Request, display: Display) -> Iterator[Index]:
-    """The index that is asked for, once nothing is wrong with the request."""
+def _opened(settings: Settings, request: Request, display: Display) -> Iterator[tuple[Index, OwnEmbedder]]:
+    """The index that is asked for and its embedder, once nothing is wrong with the request."""
     from local_rag.index.index import Index
     from local_rag.index.sync.roots import check_patterns
 
@@ -254,7 +264,7 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
             for path in roots:
                 if not path.exists() and str(path) not in index.status().roots:
                     raise _no_such_path(path)
-            yield index
+            yield index, embedder
     except NothingToIndex:  # it was made for that
         Index.destroy(settings.index_path)
         raise

@@ -25,10 +25,11 @@ from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
 from local_rag.text.display import plural, those_there
 
 if TYPE_CHECKING:
+    from local_rag.config.models import Models
     from local_rag.core.documents import LoadedDocument
-    from local_rag.core.protocols import Embedder, WebSearch
+    from local_rag.core.protocols import Embedder, OwnEmbedder, WebSearch
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
-    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+    from local_rag.engines.ollama.server import OllamaApi
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
 
@@ -40,21 +41,23 @@ def open_embedder(
     settings: Settings,
     display: Display | None = None,
     quick: bool = False,
-) -> SentenceTransformerEmbedder:
+) -> OwnEmbedder:
     """The embedder that was asked for, else the one that made the index; not loaded yet.
 
     `display` is told before a load that takes seconds; `quick` is for passages by the thousand.
     Raises ConfigError, ModelMissing.
     """
-    from local_rag.config.models import load_models
+    from local_rag.config.models import OLLAMA, load_models
     from local_rag.index.embed import encoders
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
-    models, name = load_models(settings), settings.values.embedder
-    if settings.origin["embedder"] == "default":
-        with suppress(EarlierIndex):  # which is made again
-            if (index := status_of(settings)) and index.embedder in models.embedders:
-                name = index.embedder
+    models = load_models(settings)
+    name = embedder_name(settings, models)
+    if name.startswith(OLLAMA):
+        from local_rag.engines.ollama.embedder import OllamaEmbedder
+
+        of_ollama = models.embedder_of_ollama(name.removeprefix(OLLAMA))
+        return OllamaEmbedder(open_server(settings), of_ollama, settings.values.ollama)
     spec = models.embedder(name)
 
     def on_load() -> None:
@@ -67,6 +70,26 @@ def open_embedder(
         encoders.device(device)  # one that is not there is said before anything is read
     embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, device)
     return embedder
+
+
+def embedder_name(settings: Settings, models: Models) -> str:
+    """The embedder that was asked for, else the one that made the index."""
+    from local_rag.config.models import OLLAMA
+
+    if settings.origin["embedder"] == "default":
+        with suppress(EarlierIndex):  # which is made again
+            index = status_of(settings)
+            if index and (index.embedder in models.embedders or index.embedder.startswith(OLLAMA)):
+                return index.embedder
+    return settings.values.embedder
+
+
+def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
+    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
+    from local_rag.engines.ollama.server import PATIENCE, OllamaApi
+
+    ollama = settings.values.ollama
+    return OllamaApi(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
 def loading(name: str) -> str:

@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import Corpus, Engine, Reranker, Turn, WebSearch
+    from local_rag.core.protocols import Corpus, Engine, OwnEmbedder, Reranker, Turn, WebSearch
     from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
-    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.history import History
     from local_rag.web.search import FallbackCorpus
@@ -82,7 +81,7 @@ class Rag(IndexUpdates):
         settings: Settings,
         corpus: Corpus,
         choice: Choice,
-        embedder: SentenceTransformerEmbedder | None = None,
+        embedder: OwnEmbedder | None = None,
         open_source: Callable[[], FallbackCorpus] | None = None,
         *,
         folder: str | None = None,

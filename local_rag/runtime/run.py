@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langgraph.graph.state import CompiledStateGraph
 
+    from local_rag.core.protocols import OwnEmbedder
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.state import Question, Result, State
-    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 CLOSING = 0.5
 """Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
@@ -53,7 +53,7 @@ class Run:
     question: str
     deps: Deps
     running: set[Cancel]
-    embedder: SentenceTransformerEmbedder | None = None
+    embedder: OwnEmbedder | None = None
     callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)

@@ -76,7 +76,32 @@ REPLY_WIDTH = 60
 
 
 def model_parts(report: ModelReport) -> Iterator[RenderableType]:
-    """The profile, the server, a row per model with a star at what is in use, and what to type next."""
+    """The models for answers, the embedders with a star at what is in use, and what to type next."""
+    if report.profile:
+        yield from _language_models(report)
+    elif report.problem:
+        yield Text(report.problem, "yellow")
+        yield f"  -> {report.hint}"
+    else:
+        yield f"{joined(report.in_use)}, window {report.num_ctx:,} tokens, served at {report.server}"
+    yield ""
+    embedders = PlainTable("  embedder", "languages", "licence", "state", "about", least=ABOUT_WIDTH)
+    for each in report.embedders:
+        embedders.add_row(
+            Text(f"{'*' if each.in_use else ' '} {each.name}", "bold" if each.in_use else ""),
+            "many" if "*" in each.languages else ", ".join(each.languages) or UNKNOWN,
+            each.licence or UNKNOWN,
+            {True: "there", False: each.command or "not there", None: UNKNOWN}[each.there],
+            Text(each.about, "dim"),
+        )
+    yield embedders
+    yield Text("An index keeps its embedder; another one: local-rag index --reembed --embedder NAME", "dim")
+    if report.profile and not report.problem:
+        yield from _next(report)
+
+
+def _language_models(report: ModelReport) -> Iterator[RenderableType]:
+    """The profile, the server, and a row per model."""
     yield f"profile {report.profile}: {joined(report.in_use)}, window {report.num_ctx:,} tokens"
     yield indented(f"({report.why}; for another: --profile NAME)")
     if report.problem:
@@ -100,8 +125,6 @@ def model_parts(report: ModelReport) -> Iterator[RenderableType]:
     used, memory = "* in use." if report.answering else "* would be used.", report.memory
     fits = f"fits: into this machine's {format_bytes(memory or 0)}; tight: takes more than {TIGHT:.0%} of it."
     yield Text(f"{used} {'This system does not say how much memory it has.' if memory is None else fits}", "dim")
-    if not report.problem:
-        yield from _next(report)
 
 
 def _state(model: ModelEntry, *, known: bool) -> str:

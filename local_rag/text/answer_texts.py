@@ -12,7 +12,7 @@ from local_rag.core.documents import FileChange
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.display import joined
-from local_rag.text.words import NAMES, code_of, detected
+from local_rag.text.languages import NAMES, code_of, detected
 
 Count = tuple[str, str]
 """A text for one, and for several; {n} is the number."""

@@ -29,6 +29,9 @@ class HashingEmbedder:
         self.fingerprint = f"hashing-{dimension}-{window}{salt}"
         self.salt, self.before_batch, self.embedded = salt, before_batch, 0
 
+    def reads(self, language):
+        return True
+
     def embed_documents(self, texts):
         self.before_batch()
         self.embedded += len(texts)

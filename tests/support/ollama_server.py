@@ -36,6 +36,15 @@ def tokens(text):
     return re.findall(r"\s*(?:\w{1,5}|[^\w\s])|\s+", text)
 
 
+def letters(text, dimension):
+    """A vector that texts with the same parts of words share."""
+    row = [0.01] * dimension
+    for word in re.findall(r"\w+", text.lower()):
+        for first in range(max(1, len(word) - 3)):
+            row[int(digest(word[first : first + 4])[:8], 16) % dimension] += 1.0
+    return row
+
+
 def full_name(name):
     return name if ":" in name else f"{name}:latest"
 
@@ -54,6 +63,7 @@ class Model:
     family: str = "llama"
     remote_host: str = ""
     remote_model: str = ""
+    dimension: int = 0
 
     def tag(self, name):
         """An entry of /api/tags."""
@@ -65,6 +75,8 @@ class Model:
         """The body of /api/show."""
         info = {"general.architecture": self.family, f"{self.family}.context_length": self.window}
         about = {"details": {"family": self.family}, "model_info": info, "capabilities": list(self.capabilities)}
+        if self.dimension:
+            about["capabilities"] = ["embedding"]
         return about | ({"remote_host": self.remote_host, "model_info": {}} if self.remote_host else {})
 
 
@@ -377,7 +389,7 @@ class OllamaServer:
         self.models = {"tiny:latest": Model()}
         self.cloud = {"disabled": False, "source": "none"}
         self.registry = {"tiny", "llama3.2:3b"}
-        self.always, self.instead, self.pull_pace, self.loads = obedient, {}, 0.0, 0
+        self.always, self.instead, self.pull_pace, self.embed_pace, self.loads = obedient, {}, 0.0, 0.0, 0
         self._script, self._loaded, self._answering = deque(), {}, 0
         self._slot, self._changed = threading.Lock(), threading.Condition()
         self._http = Http(self, port)
@@ -475,6 +487,8 @@ class OllamaServer:
             return wire.json(404, {"error": f"model '{name}' not found"})
         if request.path == "/api/pull":
             return self._pull(wire, str(body["model"]))
+        if request.path == "/api/embed":
+            return self._embed(wire, body)
         if request.path == "/api/chat":
             return self._chat(wire, body)
         return wire.whole(404, "text/plain", b"404 page not found")
@@ -495,6 +509,18 @@ class OllamaServer:
         if known:
             self.models.setdefault(full_name(name), Model())
         wire.end()
+
+    def _embed(self, wire, body):
+        """Vectors by the letters of the words; `truncate: false` refuses a text that does not fit."""
+        model = self.models.get(full_name(body["model"]))
+        if model is None:
+            return wire.json(404, {"error": f"model '{body['model']}' not found"})
+        if not model.dimension:
+            return wire.json(501, {"error": "this model does not support embeddings"})
+        if any(self.count(text) > body["options"]["num_ctx"] for text in body["input"]) and not body["truncate"]:
+            return wire.json(400, {"error": "the input length exceeds the context length"})
+        wire.check(self.embed_pace)
+        return wire.json(200, {"embeddings": [letters(text, model.dimension) for text in body["input"]]})
 
     def _chat(self, wire, body):
         if refusal := self._refusal(body):

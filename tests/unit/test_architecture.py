@@ -75,7 +75,7 @@ HOME_OF = {
     "PIL": {"index/parse/pdf_page", "index/parse/ocr"},
     "pickle": set(),
     "requests": set(),
-    "httpx": {"engines/ollama", "web/fetch"},
+    "httpx": {"engines/ollama", "engines/openai", "web/fetch"},
     "urllib3": set(),
     "urllib.request": set(),
     "http.client": set(),

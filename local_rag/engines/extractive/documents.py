@@ -14,11 +14,12 @@ from local_rag.engines.extractive.quotes import as_written, line_at, quotes, spo
 from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
+from local_rag.text.languages import code_of
 from local_rag.text.letters import SIGNED
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.marks import begins_item
 from local_rag.text.names import head
-from local_rag.text.words import code_of, stem, words
+from local_rag.text.words import stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

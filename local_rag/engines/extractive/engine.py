@@ -15,6 +15,7 @@ from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import queries
+from local_rag.engines.extractive.by_words import by_words
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
@@ -22,13 +23,13 @@ from local_rag.engines.extractive.reader import DOUBTFUL, SURE_USEFULNESS, Extra
 from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
+from local_rag.text.languages import NAMES, detected
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import properties
 from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.support import sentence_supports
-from local_rag.text.words import NAMES, detected
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ SCORES = 7
 COVERED = 0.75
 """What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
 the share in that and its neighbours."""
-ONE_LANGUAGE = "the extractive engine answers questions in {language} only; with Ollama any language is answered"
+ONE_LANGUAGE = "the extractive engine reads {language}, and others by their words alone; with Ollama any is answered"
 """What a person is told who asks in a language that the evaluator was not trained on."""
 
 ROUTE_WEIGHTS, ROUTE_BIAS = (4.8, 5.6, -0.9, -2.1), -4.2
@@ -177,7 +178,7 @@ class ExtractiveEngine:
             read = zip(self._reader.relevance(question, documents), documents, strict=True)
             verdicts = [self._unless_of_another(question, document, documents, verdict) for verdict, document in read]
         answers = document_answers(question, documents)
-        asked = questions.asked(question) if readable and not nowhere else []
+        asked = [] if nowhere else questions.asked(question) if readable else [question]
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
         known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
@@ -186,7 +187,7 @@ class ExtractiveEngine:
             why = "; ".join(filter(None, (reason, verdict.why)))
             verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
         usage = _usage(started)
-        if not answers and (nowhere or not readable):
+        if not known and (nowhere or not readable):
             usage = self._noted(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
@@ -253,7 +254,7 @@ class ExtractiveEngine:
         thoughts = attempt.thoughts
         following = queries.query_after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
-        if not following and self.reads(question):
+        if not following:
             chosen = self._sides(question, passages, failed) or self._best(question, passages, attempt, failed)
         last = queries.next_query(question, thoughts[-2], thoughts[:-2]) if len(thoughts) > 1 else ""
         for query in filter(None, (following, last)):
@@ -262,6 +263,8 @@ class ExtractiveEngine:
 
     def _set_out(self, question: str, passages: Sequence[Document]) -> list[Line]:
         """The lines that answer a question by their words, or the items of the list that does."""
+        if not self.reads(question):
+            return by_words(question, passages, detected(question))
         weights = questions.stem_weights(question, self._corpus)
         return listed(question, passages, weights) or facts(question, passages, weights)
 
@@ -273,6 +276,8 @@ class ExtractiveEngine:
         if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
             every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
+        if not self.reads(question):
+            return []
         several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
         return self._reader.chosen(question, passages, failed, shape.sentences, several=several)
 
@@ -357,8 +362,8 @@ class ExtractiveEngine:
         """The items of a list by its introduction, else what the assessment says."""
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
-        if lines and questions.kind_of(question) == "items":
-            why = f"its list holds {lines[0].share:.0%} of the question"
+        if lines and (questions.kind_of(question) == "items" or not self.reads(question)):
+            why = f"it holds {lines[0].share:.0%} of the question"
             return (SURE_USEFULNESS if lines[0].complete else DOUBTFUL), lines[0].share, why
         return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
@@ -25,7 +26,7 @@ from local_rag.text.questions import (
     months,
     named,
 )
-from local_rag.text.words import code_of, content_stems, detected, fold, stem, words
+from local_rag.text.words import content_stems, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -38,7 +39,7 @@ WHOLE = 0.75
 """Share of a question's weight that a line and what it belongs to must hold to answer it, and so for a list."""
 INTRODUCED = 0.4
 """The same share of the introduction of a list and its heading."""
-_KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
+KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
 
 
 class Line(NamedTuple):
@@ -60,17 +61,18 @@ def facts(question: str, passages: Sequence[Document], weights: dict[str, float]
     found = [
         Line(text, place, share)
         for place, passage in enumerate(passages)
-        for text in _lines(passage.page_content)
+        for text in fact_lines(passage.page_content)
         if (share := _share(text, head(passage), weights, asked)) >= WHOLE and _says_more(question, text)
     ]
     best = max((line.share for line in found), default=0.0)
     return [line for line in found if line.share == best]
 
 
-def _lines(passage: str) -> Iterator[str]:
+def fact_lines(passage: str) -> Iterator[str]:
+    """Its key lines, rows and items, as long as a line of facts may be."""
     for line in passage.splitlines():
         written = without_bullet(plain(without_marks(line))).strip()
-        if (begins_item(line) or is_row(line) or _KEY.match(written)) and 2 < len(written.split()) <= MAX_WORDS:
+        if (begins_item(line) or is_row(line) or KEY.match(written)) and 2 < len(written.split()) <= MAX_WORDS:
             yield written
 
 
@@ -90,7 +92,7 @@ def _says_more(question: str, line: str) -> bool:
     A key line is about its key, which is asked for then: "Landlord: …" says who the landlord is.
     """
     folded, asked = fold(question), set(content_stems(question))
-    if key := _KEY.match(line):
+    if key := KEY.match(line):
         return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
     if asks_for_amount(question):
         return bool(numbers(line) - numbers(question))

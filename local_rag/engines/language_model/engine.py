@@ -72,6 +72,11 @@ class LanguageModelEngine(ABC):
     def name(self) -> str:
         """What kind of engine it is, and the model that answers."""
 
+    @property
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for stderr: what answers, and how."""
+
     writes = True
 
     @property

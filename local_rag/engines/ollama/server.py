@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -107,6 +107,10 @@ class _Loaded(_Reply):
     models: list[Loaded] = []
 
 
+class _Embedded(_Reply):
+    embeddings: list[list[float]]
+
+
 T = TypeVar("T", bound=_Reply)
 
 
@@ -152,6 +156,15 @@ class OllamaApi:
         """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
         self._asked("POST", "/api/chat", _Reply, model, body, patience)
+
+    def embed(
+        self, model: str, texts: Sequence[str], num_ctx: int, keep_alive: str | int, patience: float
+    ) -> list[list[float]]:
+        """POST /api/embed: the vectors of texts. Raises TextTooLong for one that the model does not read whole."""
+        body = {"model": model, "input": list(texts), "truncate": False, "options": {"num_ctx": num_ctx}}
+        return self._asked(
+            "POST", "/api/embed", _Embedded, model, body | {"keep_alive": keep_alive}, patience
+        ).embeddings
 
     def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
         """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
@@ -241,7 +254,12 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
     return EngineError(f"the program at {where} is not an Ollama server: {why}", hint="local-rag doctor")
 
 
+class TextTooLong(EngineError):
+    """A text is longer than what an embedding model reads."""
+
+
 _CAUSES = (
+    (r"does not support embed", "{model} is no embedding model", "local-rag models lists those that there are"),
     (r"does not support chat", "{model} is no chat model", "local-rag models lists those that answer questions"),
     (r"does not support thinking|think value", "{model} cannot think as it is told to",
      "take the line 'think' for it out of your models.yaml"),
@@ -258,6 +276,8 @@ def _refused(status: int, message: str, where: Address, model: str) -> LocalRagE
         return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
     if status == 403:
         return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
+    if "exceeds" in message and "context length" in message:
+        return TextTooLong(f"a text is too long for {model}: {message}", hint="local-rag index … --chunk-size 100")
     for words, meaning, hint in _CAUSES:
         if re.search(words, message, re.IGNORECASE):
             return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)

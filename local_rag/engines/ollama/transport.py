@@ -15,7 +15,7 @@ from typing import cast
 
 import httpx
 
-from local_rag.core.address import LOOPBACK, Address, check_local
+from local_rag.core.address import LOOPBACK, OLLAMA_HOSTS, Address, check_local
 from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, NotLocal
 
@@ -66,8 +66,8 @@ def within(seconds: float) -> Iterator[Connection]:
 class GuardedTransport(httpx.HTTPTransport):
     """Speaks to one address and to nothing else. A connection per request, so that each can be aborted."""
 
-    def __init__(self, where: Address, allowed: Collection[str] = ()) -> None:
-        check_local(where, allowed)
+    def __init__(self, where: Address, allowed: Collection[str] = (), variable: str = OLLAMA_HOSTS) -> None:
+        check_local(where, allowed, variable)
         super().__init__(
             verify=where.scheme == "https", trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)
         )
@@ -87,13 +87,13 @@ class GuardedTransport(httpx.HTTPTransport):
             response.close()
             raise NotLocal(
                 f"{self._where} redirects to {target}, which is not followed",
-                hint="an Ollama server does not redirect: check which program uses that port",
+                hint="a server of models does not redirect: check which program uses that port",
             )
         if "content-encoding" in response.headers:
             response.close()
             raise EngineError(
                 f"the program at {self._where} compresses what it sends, which was not asked for",
-                hint="an Ollama server does not: check which program uses that port",
+                hint="a server of models does not: check which program uses that port",
             )
         return httpx.Response(
             response.status_code,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local_rag.config.values import DeviceName
-    from local_rag.core.protocols import Vectors
+    from local_rag.core.protocols import Embedder, Vectors
 
 CONVERTER = "local_rag.index.embed.converter"
 FOLDER = "embedders"
@@ -106,27 +106,27 @@ class SentenceTransformerEmbedder:
         """
         return conversion.served_by(self.conversion)
 
+    def reads(self, language: str) -> bool:
+        return self.spec.reads(language)
+
     def load(self) -> None:
         """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged, ConfigError."""
         with self._lock:
             _ = self._encoder
 
-    def verify(self) -> None:
+    def verify(self) -> str:
         """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
         weights.verify(self.spec, weights.sha256)
+        return "weights as published"
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(n, d) float32, unit rows. Raises as `load` does, and Stopped between two batches."""
         return self._embed([self.spec.document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows. They are kept for the question: one is embedded by several nodes."""
-        import numpy as np
-
-        known: dict[str, Vectors] = cancel.current().memory.setdefault((self, "vectors"), {})
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        known |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
-        return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)
+        """(n, d) float32, unit rows."""
+        prefix = self.spec.query_prefix
+        return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Where each token ends, in code points, special tokens excluded; the weights are not needed. Raises Stopped.
@@ -163,8 +163,7 @@ class SentenceTransformerEmbedder:
                 f"models.yaml says that '{self.name}' has {self.dimension} dimensions, but it gives {rows.shape[1]}",
                 hint=f"set embedders.{self.name}.dimension: {rows.shape[1]}",
             )
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.maximum(norms, np.float32(1e-12)))[np.argsort(order)]
+        return unit_rows(rows)[np.argsort(order)]
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -198,3 +197,20 @@ class SentenceTransformerEmbedder:
                 f"OpenVINO cannot load the converted embedder '{self.name}': {shorten(str(error), 100)}",
                 hint=f"delete {known.folder}, and the next question converts it again",
             ) from error
+
+
+def once_per_question(owner: Embedder, texts: Sequence[str], embed: Callable[[list[str]], Vectors]) -> Vectors:
+    """The vectors of texts, (n, d) float32. They are kept for the question: one is embedded by several nodes."""
+    import numpy as np
+
+    known: dict[str, Vectors] = cancel.current().memory.setdefault((owner, "vectors"), {})
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    known |= zip(missing, embed(missing), strict=True)
+    return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, owner.dimension)
+
+
+def unit_rows(rows: Vectors) -> Vectors:
+    """The rows, each of length 1; one of zeros stays."""
+    import numpy as np
+
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12)))

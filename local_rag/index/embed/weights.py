@@ -39,6 +39,14 @@ def folder(spec: EmbedderSpec) -> Path:
     return path
 
 
+def is_there(spec: EmbedderSpec) -> bool:
+    """Whether the weights are on this machine."""
+    try:
+        return bool(folder(spec))
+    except ModelMissing:
+        return False
+
+
 def verify(spec: EmbedderSpec, digest: Callable[[Path], str]) -> None:
     """Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256 than `digest` gives of the file."""
     file = folder(spec) / WEIGHTS

@@ -21,7 +21,7 @@ from local_rag.index.store.values import (
 )
 from local_rag.text.display import is_page
 
-VERSION = 7
+VERSION = 8
 """The schema of both stores. An index of another one is made again."""
 
 
@@ -73,6 +73,11 @@ class Files(Rows):
             " (SELECT count(*) FROM documents WHERE date != '')"
         )
         return Counts(*numbers)
+
+    def languages(self) -> dict[str, int]:
+        """How many documents are in each language, by its code, of those whose language is known."""
+        sql = "SELECT language, count(*) FROM documents WHERE language != '' GROUP BY language ORDER BY language"
+        return dict(self._execute(sql))
 
     def content(self) -> str:
         """16 hex digits of the keys of all chunks, which name their file, position and text."""

@@ -192,7 +192,7 @@ class Store(Files, Passages):
         """The words of a query; how frequent they are is known until the next commit."""
 
         def frequencies() -> Frequencies:
-            return Frequencies(self._execute("SELECT count(*) FROM chunks")[0][0])
+            return Frequencies(self._execute("SELECT count(*) FROM chunks")[0][0], [*self.languages()])
 
         known = self._cache.get("frequencies", self.generation(), frequencies)
         return Words(query, known, partial(self._counted, known.chunks))

@@ -6,10 +6,11 @@ import math
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from local_rag.text.identifiers import asked_for, is_unspaced
+from local_rag.text.languages import stems
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD
 
@@ -43,6 +44,9 @@ that all files lie in says nothing, and in texts both stay as telling as they ar
 """
 
 
+STEMMED = "stemmed"
+"""The field of the stems that the words of a text have in its language."""
+
 Ranking = list[tuple[int, float]]
 """(chunk, BM25), best first; as FTS5 has it, less is better."""
 
@@ -74,10 +78,13 @@ def terms_of(query: str) -> list[str]:
 
 
 class Frequencies:
-    """In how many of an index's `chunks` terms occur, of a frequent one about; they hold for one generation."""
+    """In how many of an index's `chunks` terms occur, of a frequent one about; they hold for one generation.
 
-    def __init__(self, chunks: int) -> None:
-        self.chunks = chunks
+    `languages` are those of its documents.
+    """
+
+    def __init__(self, chunks: int, languages: Sequence[str]) -> None:
+        self.chunks, self.languages = chunks, languages
         self._known: dict[Term, int] = {}
 
     def of(self, terms: Sequence[Term], count: Callable[[list[Term]], dict[Term, int]]) -> dict[Term, int]:
@@ -87,18 +94,21 @@ class Frequencies:
 
 class Words:
     """The terms of a query that an index has, the rarest first, each with the number of chunks that it occurs in.
+    A word is looked for as it is written, and by the stem that it has in each language of the index.
 
     `highest` is what the BM25 of a text comes near to that is full of them.
     """
 
     def __init__(self, query: str, frequencies: Frequencies, count: Callable[[list[Term]], dict[Term, int]]) -> None:
         terms = terms_of(query)
-        every = [Term(field, term) for field in FIELDS for term in terms]
+        forms = [[Term(STEMMED, stem) for stem in stems(query, each)[:_MOST_TERMS]] for each in frequencies.languages]
+        every = [Term(field, term) for field in FIELDS for term in terms] + list(dict.fromkeys(chain(*forms)))
         self._chunks, counts = frequencies.chunks, frequencies.of(every, count)
         self.counts = {term: counts[term] for term in sorted(every, key=counts.__getitem__) if counts[term]}
         of_fields = ([counts[Term(field, term)] for field in FIELDS] for term in terms)
         rarest = (min(filter(None, known), default=0) for known in of_fields)
-        self.highest = LIMIT * sum(self.idf(count) for count in rarest if count) or 1.0
+        of_stems = (sum(self.idf(counts[term]) for term in {*each} if counts[term]) for each in forms)
+        self.highest = LIMIT * (sum(self.idf(count) for count in rarest if count) + max(of_stems, default=0)) or 1.0
 
     def best(self, limit: int, ranked: Callable[[int], Ranking]) -> Ranking:
         """The best chunks for any of the terms; `ranked` gives those that have one of the first terms, by all terms.

@@ -161,6 +161,17 @@ def test_an_index_that_is_embedded_in_part_is_carried_only_with_partial(made_wit
     assert "papers (2 files, 1 of 2 passages embedded)" in (tmp_path / "bundle" / "README.txt").read_text()
 
 
+def test_an_embedder_of_ollama_travels_as_a_model_of_ollama(made_with, tmp_path, monkeypatch):
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "store"))
+    with pytest.raises(ModelMissing):
+        made_with(tmp_path / "bundle", Settings.load(embedder="ollama/llama3.2:3b"))
+    ollama_model(tmp_path / "store")
+    made_with(tmp_path / "bundle", Settings.load(embedder="ollama/llama3.2:3b"))
+    carried = listed(tmp_path / "bundle")
+    assert "ollama/manifests/registry.ollama.ai/library/llama3.2/3b" in carried
+    assert not any(path.startswith("embedders/") for path in carried)
+
+
 def test_everything_that_can_be_carried(made_with, tmp_path, home, index, monkeypatch):
     monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "store"))
     ollama_model(tmp_path / "store")

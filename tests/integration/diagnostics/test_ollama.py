@@ -134,7 +134,7 @@ MODELS = [
         "loses its verdicts",
         '{models: {"gpt-oss:20b": {think: low}}}',
     ),
-    ({"q:4b-mlx": SMALL}, {"model": "q:4b-mlx"}, "model build", "note", "Ollama issues 16776", "models pull q "),
+    ({"q:4b-mlx": SMALL}, {"model": "q:4b-mlx"}, "model build", "note", "Ollama issue 18567", "models pull q "),
     ({"tiny:latest": Model(size=5)}, {}, "model memory", "ok", "takes about 5 B of this machine's 10 B", ""),
     ({"tiny:latest": Model(size=8)}, {}, "model memory", "note", "more than 70%", "local-rag models "),
     ({"tiny:latest": Model(size=11)}, {}, "model memory", "bad", "was not tried", "local-rag models "),
@@ -226,3 +226,37 @@ def test_an_old_server(monkeypatch):
         monkeypatch.setenv("OLLAMA_HOST", old.host)
         checks = checked(model="tiny")
     assert {check.state for name, check in checks.items() if name != "Ollama cloud"} == {"ok"}
+
+
+GEMMA4 = Model(size=1, family="gemma4", capabilities=("completion", "thinking"))
+
+
+@pytest.mark.parametrize(
+    ("version", "model", "think", "found"),
+    [
+        (
+            "0.23.4",
+            THINKS,
+            "false",
+            "form of its verdicts with think: false (Ollama issues 14645, 15260) needs Ollama",
+        ),
+        ("0.23.4", GEMMA4, "false", ""),
+        (
+            "0.21.0",
+            Model(size=1, family="gemma4", capabilities=("completion", "thinking")),
+            "false",
+            "needs Ollama 0.21.1",
+        ),
+        ("0.23.4", THINKS, "max", "think: max (Ollama issue 15787) needs Ollama 0.24 or newer, and this is 0.23.4"),
+        ("0.24.0", THINKS, "max", ""),
+        ("built here", THINKS, "max", ""),
+        ("0.9.0", SMALL, "false", "tiny needs Ollama 0.21.1 or newer, and this is 0.9.0"),
+    ],
+)
+def test_what_needs_a_newer_ollama(there, tmp_path, version, model, think, found):
+    there.version = version
+    there.models["tiny:latest"] = model
+    requires = ', requires: "0.21.1"' if version == "0.9.0" else ""
+    (tmp_path / "mine.yaml").write_text(f"ollama: {{models: {{tiny: {{think: {think}{requires}}}}}}}")
+    check = checked(models=str(tmp_path / "mine.yaml")).get("Ollama version")
+    assert found in check.found and "newer Ollama from https://ollama.com" in check.fix if found else check is None

@@ -30,7 +30,7 @@ TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900
     ("question", "settings", "wish"),
     [
         (DE, {}, "Answer the question in German, in at most 3 sentences, in full"),
-        ("Combien?", {}, "Answer the question in the language of the question, in at most 3 sentences, in full"),
+        ("Combien?", {}, "Answer the question in French, in at most 3 sentences, in full"),
         (DE, {"answer__language": "en"}, "Answer the question in English, in at most 3 sentences, in full"),
         (
             DE,

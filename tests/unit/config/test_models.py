@@ -94,7 +94,7 @@ def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
         ({"ollama": {"models": {"gemma3:4b": {"size": 3}}}}, r"no key 'ollama\.models\.gemma3:4b\.size'"),
         (
             {"ollama": {"models": {"gemma3:4b": {"think": "hard"}}}},
-            r"gemma3:4b\.think: expected true or false, or expected low, medium or high",
+            r"gemma3:4b\.think: expected true or false, or expected low, medium, high or max",
         ),
         ({"ollama": {"models": {"gemma3:4b": {"download": -1}}}}, r"ollama\.models\.gemma3:4b\.download"),
         ({"ollama": {"profiles": {"16gb": {"num_ctx": 100}}}}, r"ollama\.profiles\.16gb\.num_ctx"),
@@ -243,6 +243,7 @@ CACHE = {
     "qwen3:30b-instruct": 48 * 4 * 128,
     "qwen3:8b": 36 * 8 * 128,
     "qwen3:4b": 36 * 8 * 128,
+    "qwen3.5:9b": 8 * 4 * 256,
     "gemma3:4b": 34 * 4 * 256,
     "gemma4:e4b": 20 * 2 * 256 + 4 * 2 * 512,
     "llama3.2:3b": 28 * 8 * 128,

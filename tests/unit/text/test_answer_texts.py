@@ -21,7 +21,7 @@ from local_rag.text.answer_texts import (
     texts_for,
 )
 from local_rag.text.citations import reads_as_refusal
-from local_rag.text.words import code_of, detected
+from local_rag.text.languages import code_of, detected
 
 
 def texts(table):
@@ -113,11 +113,11 @@ def test_another_answer_is_no_refusal(reply):
         ("Kündigungsfristen", "de"),
         ("Who was Schrödinger?", "en"),
         ("résumé", ""),
-        ("Vad är priset på planen?", ""),
-        ("Quel est le prix des plans?", ""),
-        ("Wat is de prijs van het plan?", ""),
-        ("¿Cuándo termina el contrato?", ""),
-        ("Hvad koster planen?", ""),
+        ("Vad är priset på planen?", "sv"),
+        ("Quel est le prix des plans?", "fr"),
+        ("Wat is de prijs van het plan?", "nl"),
+        ("¿Cuándo termina el contrato?", "es"),
+        ("Hvad koster planen?", "da"),
         ("plan price 2024", ""),
         ("", ""),
     ],
@@ -128,7 +128,7 @@ def test_the_language_of_a_question(question, code):
 
 def test_what_does_not_tell_its_language_keeps_the_one_before():
     assert [detected(text, "de") for text in ("Self-RAG?", "", "Quel est le prix?", "What is it?")] == [
-        "de", "de", "", "en",
+        "de", "de", "fr", "en",
     ]  # fmt: skip
 
 
@@ -159,7 +159,8 @@ def test_which_texts_and_which_wish_follow_from_the_setting():
     assert not any(hasattr(function, "cache_info") for function in (texts_for, asked_language)), "no question is kept"
     assert asked_language("question", "What does it cost?") == "", "the task is in English already"
     assert asked_language("question", german) == "German"
-    assert asked_language("question", french) == "the language of the question"
+    assert asked_language("question", french) == "French"
+    assert asked_language("question", "résumé") == "the language of the question"
     assert asked_language("fr", german) == "French" and asked_language("Latin", german) == "Latin"
     assert fallback_note("question") == fallback_note("German") == ""
     assert "it has English and German, not French" in fallback_note("fr")

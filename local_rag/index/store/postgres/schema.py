@@ -37,10 +37,11 @@ CREATE TABLE documents (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     file bigint NOT NULL REFERENCES files ON DELETE CASCADE,
     title text NOT NULL, page integer, url text NOT NULL, author text NOT NULL, date text NOT NULL,
-    subject text NOT NULL, name text NOT NULL, folders text NOT NULL, headings text NOT NULL, lines text NOT NULL,
-    text text NOT NULL
+    subject text NOT NULL, name text NOT NULL, folders text NOT NULL, language text NOT NULL,
+    headings text NOT NULL, lines text NOT NULL, text text NOT NULL
 );
 CREATE INDEX ON documents (file);
+CREATE INDEX ON documents (language);
 CREATE TABLE names (
     rowid bigint PRIMARY KEY REFERENCES documents ON DELETE CASCADE, name text NOT NULL, title text NOT NULL,
     words tsvector NOT NULL

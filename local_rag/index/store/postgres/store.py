@@ -28,6 +28,8 @@ from local_rag.index.store.postgres.words import FullText
 from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.values import FileRow, Filter, IndexSettings
+from local_rag.index.store.words import STEMMED
+from local_rag.text.languages import stems
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -215,7 +217,11 @@ class PostgresStore(FullText):
                     id,
                     *chunk[:5],
                     numbers.get(chunk.header),
-                    f"{words.lexemes(chunk.text, chunk.heading, title)} {of_file}",
+                    f"{words.lexemes(chunk.text, chunk.heading, title)} {of_file} "
+                    + words.lexemes(
+                        " ".join(stems(f"{chunk.text}\n{chunk.heading}\n{title}", str(document.columns["language"]))),
+                        field=STEMMED,
+                    ),
                 )
                 for chunk in document.chunks
             ],

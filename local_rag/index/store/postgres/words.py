@@ -1,7 +1,7 @@
 """Full text on a server: GIN finds the passages with a word, and BM25 is computed from `ts_rank`.
 
 The words are cut and stemmed here, as everywhere in local-rag, so that both stores know the same ones. A lexeme with a
-prefix stands for a word of what names the file, or of its folders, as the columns of FTS5 do.
+prefix stands for a word of what names the file, of its folders, or a stem of its language, as the columns of FTS5 do.
 
 `ts_rank` of one word with weight 1 is the sum of 1/i² for i up to its frequency, over π²/6: from that the frequency is
 had back, within .1. https://www.postgresql.org/docs/current/textsearch-controls.html#TEXTSEARCH-RANKING
@@ -17,11 +17,11 @@ from local_rag.index.store.postgres.schema import literal
 from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.values import Filter
-from local_rag.index.store.words import CONTENT, COUNTED, FIELDS, FOLDERS, LIMIT, NAMES, Ranking, Term, Words
+from local_rag.index.store.words import CONTENT, COUNTED, FIELDS, FOLDERS, LIMIT, NAMES, STEMMED, Ranking, Term, Words
 from local_rag.text.identifiers import searchable
 from local_rag.text.words import stem, words
 
-PREFIXES = dict(zip(FIELDS, ("", "n/", "f/"), strict=True))
+PREFIXES = {CONTENT: "", NAMES: "n/", FOLDERS: "f/", STEMMED: "s/"}
 
 _LONGEST = 200
 """Characters of a lexeme: PostgreSQL refuses those of more than 2,046 bytes."""
@@ -167,7 +167,7 @@ class FullText(Store):
             if share := shares.get(query.strip("'")):
                 counts[term] = min(chunks, round(share * chunks))
             elif query:
-                asked["chunks" if term.field == CONTENT or not names else "names"].append(term)
+                asked["chunks" if term.field in (CONTENT, STEMMED) or not names else "names"].append(term)
         for table, of_table in asked.items():
             matching = f"SELECT FROM {table} WHERE words @@ query LIMIT {COUNTED if table == 'chunks' else 'ALL'}"
             sql = (

@@ -45,11 +45,13 @@ CREATE TABLE documents (
     subject TEXT NOT NULL,
     name TEXT NOT NULL,
     folders TEXT NOT NULL,
+    language TEXT NOT NULL,
     headings TEXT NOT NULL,
     lines TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE INDEX documents_by_file ON documents (file, date, author, title);
+CREATE INDEX documents_by_language ON documents (language);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -70,7 +72,7 @@ CREATE TABLE embedded (
     chunk INTEGER NOT NULL UNIQUE REFERENCES chunks ON DELETE CASCADE
 );
 CREATE VIRTUAL TABLE full_text USING fts5(
-    text, heading, title, name, folders, author, date, subject, content='', tokenize='porter unicode61'
+    text, heading, title, name, folders, author, date, subject, stemmed, content='', tokenize='porter unicode61'
 );
 CREATE VIRTUAL TABLE stems USING fts5vocab(full_text, row);
 CREATE VIRTUAL TABLE names USING fts5(
@@ -86,8 +88,8 @@ reported as skipped.
 A file inside of a file, such as an attachment, is a row of `files` whose `container` is the path of that file.
 `headings` of a document are JSON: [[start, level, text], …]; `lines` are the fields of `ReadLine` in the same way, []
 for a text that is the file's own. `scans` are the pages of a file that wait for OCR, a JSON array. `name` and `folders`
-are words of the path as the full text was given them. What is long comes last: to reach a column SQLite reads all that
-is before it.
+are words of the path as the full text was given them. `language` is a code, "" where it is not known. What is long
+comes last: to reach a column SQLite reads all that is before it.
 
 `vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,
 each once. `embedded` are the chunks whose text and header both have their vectors, in the order in which they got them:
@@ -95,8 +97,8 @@ vector search sees these. The vector of a text that no file holds any more stays
 hold it.
 
 `full_text` is contentless: its text is the span [start, end) of documents.text, and all of a row must be given again to
-delete it. `names` has a row for each title that a file's documents have, under the id of the first document of that
-title.
+delete it. `stemmed` are the stems of its words in its language. `names` has a row for each title that a file's
+documents have, under the id of the first document of that title.
 """
 
 OWN = frozenset("meta roots files documents chunks".split())

@@ -16,17 +16,18 @@ from local_rag.index.store.protocol import EVERYTHING, Store
 from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.sqlite.connection import Connection
 from local_rag.index.store.values import Conditions, Filter
-from local_rag.index.store.words import CONTENT, COUNTED, FIELDS, Ranking, Term, Words
+from local_rag.index.store.words import CONTENT, COUNTED, FOLDERS, NAMES, STEMMED, Ranking, Term, Words
 from local_rag.text.identifiers import searchable
+from local_rag.text.languages import stems
 from local_rag.text.words import WORD, stem, words
 
 if TYPE_CHECKING:
     from local_rag.index.store.sqlite.vectors import Mask
 
 
-COLUMNS = ("text", "heading", "title", "name", "folders", "author", "date", "subject")
+COLUMNS = ("text", "heading", "title", "name", "folders", "author", "date", "subject", "stemmed")
 
-_COLUMNS_OF = dict(zip(FIELDS, ("text heading title", "name author date subject", "folders"), strict=True))
+_COLUMNS_OF = {CONTENT: "text heading title", NAMES: "name author date subject", FOLDERS: "folders", STEMMED: "stemmed"}
 
 
 def expression(terms: Iterable[Term]) -> str:
@@ -117,7 +118,8 @@ class FullText(Store):
 
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
         """In how many of so many chunks terms occur; of a frequent one about."""
-        return {term: (self._in_text if term.field == CONTENT else self._in_names)(chunks, term) for term in terms}
+        of_texts = (CONTENT, STEMMED)
+        return {term: (self._in_text if term.field in of_texts else self._in_names)(chunks, term) for term in terms}
 
     def _in_names(self, chunks: int, term: Term) -> int:
         """The table of names is small: to find there that no name has a word takes less than among all chunks."""
@@ -220,12 +222,26 @@ class FullText(Store):
         self._add_words([document for (document,) in self._execute("SELECT id FROM documents")])
 
     def _write_words(self, documents: Collection[int], sql: str) -> None:
-        names = ", ".join(COLUMNS[2:])
+        names = ", ".join(COLUMNS[2:-1])
         for number in documents:
-            ((text, *about),) = self._execute(f"SELECT text, {names} FROM documents WHERE id = $1", number)
+            about: list[str]
+            ((text, language, *about),) = self._execute(
+                f"SELECT text, language, {names} FROM documents WHERE id = $1", number
+            )
             chunks = self._execute(
                 'SELECT id, start, "end", heading FROM chunks WHERE document = $1 ORDER BY id', number
             )
             about = [searchable(each) for each in about]
-            rows = [(chunk, searchable(text[start:end]), searchable(heading)) for chunk, start, end, heading in chunks]
-            self._many(sql, [(*row, *about) for row in rows])
+            self._many(
+                sql,
+                [
+                    (
+                        chunk,
+                        searchable(text[start:end]),
+                        searchable(heading),
+                        *about,
+                        " ".join(stems(f"{text[start:end]}\n{heading}\n{about[0]}", language)),
+                    )
+                    for chunk, start, end, heading in chunks
+                ],
+            )

@@ -1,0 +1,188 @@
+"""Text -> unit vectors with an embedding model of an Ollama server, over the guarded connection."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from local_rag.config.models import OLLAMA, OllamaEmbedderSpec
+from local_rag.config.values import Ollama
+from local_rag.core import cancel
+from local_rag.core.address import probe
+from local_rag.core.cancel import Connection
+from local_rag.core.errors import ConfigError, EngineError, ModelMissing, ServerDown
+from local_rag.engines.ollama.server import (
+    ModelInfo,
+    OllamaApi,
+    TextTooLong,
+    check_name,
+    check_remote,
+    same_model,
+)
+from local_rag.engines.ollama.transport import over
+from local_rag.index.embed.embedder import once_per_question, unit_rows
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Vectors
+
+WINDOW = 2_048
+"""Tokens of a text at most. A server reads no more of bge-m3 whatever its options say (Ollama issue 14259), and a
+larger window costs memory.
+"""
+
+_SPECIAL = 2
+"""Tokens that a model puts around a text."""
+
+_BATCH = 16
+"""Texts in a call: a stop is heard between two, and within one it ends the connection."""
+
+_POLL = 0.1
+
+_TOKEN = re.compile(r"\d|[A-Za-z\u00c0-\u024f]{1,4}|[^\W\d_]{1,2}|\S")
+"""About a token, rather too short, as a server does not say where they end: vocabularies of many languages cut words
+into parts of four letters and more.
+"""
+
+
+class OllamaEmbedder:
+    """An embedding model of Ollama. Making one asks nothing; what is known of the model is asked once.
+
+    The vectors follow the digest of the model: one that was pulled anew under its name is another embedder. Each method
+    raises ServerDown, ModelMissing, NotLocal or EngineError.
+    """
+
+    def __init__(self, server: OllamaApi, spec: OllamaEmbedderSpec, settings: Ollama) -> None:
+        self.server, self.spec, self.name = server, spec, OLLAMA + spec.name
+        self._settings, self._loaded = settings, False
+
+    @cached_property
+    def _known(self) -> tuple[ModelInfo, str]:
+        """What the server says of the model, and its digest."""
+        model, allowed = self.spec.name, self._settings.allow_cloud
+        check_name(model, allowed)
+        try:
+            probe(self.server.address)
+            info = self.server.show(model)
+            digests = [each.digest for each in self.server.installed() if same_model(each.name, model)]
+        except ServerDown as error:
+            raise ServerDown(f"{error}, and the embedder {self.name} needs one", hint=error.hint) from error
+        except ModelMissing as error:
+            raise ModelMissing(f"{error}, which embeds your texts", hint=error.hint) from error
+        check_remote(model, info.remote_host, allowed)
+        return info, "".join(digests[:1])
+
+    @cached_property
+    def dimension(self) -> int:
+        """What models.yaml says, else the length of a vector."""
+        return self.spec.dimension or len(self._asked(["a"])[0])
+
+    @cached_property
+    def _num_ctx(self) -> int:
+        info, _ = self._known
+        return min(self.spec.window or WINDOW, info.window or WINDOW, WINDOW)
+
+    @cached_property
+    def window(self) -> int:
+        """The longest text in tokens, after the special tokens and the prefix have had their place."""
+        return self._num_ctx - _SPECIAL - len(self.token_ends(self.spec.document_prefix))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits of the model's digest, dimension and prefixes."""
+        _, digest = self._known
+        parts = [digest, self.dimension, self.spec.query_prefix, self.spec.document_prefix]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has embedded something."""
+        return self._loaded
+
+    @property
+    def served_by(self) -> tuple[str, str]:
+        return f"Ollama {self.server.version()} at {self.server.address}", ""
+
+    def reads(self, language: str) -> bool:
+        return self.spec.reads(language)
+
+    def load(self) -> None:
+        """Let the server load the model."""
+        self._asked(["a"])
+
+    def verify(self) -> str:
+        _, digest = self._known
+        return f"installed, digest {digest[:12]}"
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows. Raises Stopped, too."""
+        return self._embed([self.spec.document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+        prefix = self.spec.query_prefix
+        return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token may end; see `_TOKEN`."""
+        return array("q", (match.end() for match in _TOKEN.finditer(text)))
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        rows = np.empty((0, self.dimension), dtype=np.float32)
+        for first in range(0, len(texts), _BATCH):
+            rows = np.concatenate([rows, self._rows(texts[first : first + _BATCH])])
+        return rows
+
+    def _rows(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows. A text that is too long has the mean of its halves, so that nothing of it is cut off."""
+        import numpy as np
+
+        try:
+            rows = np.array(self._asked(texts), dtype=np.float32)
+        except TextTooLong:
+            if len(texts) > 1:
+                return np.concatenate([self._rows([text]) for text in texts])
+            (text,), half = texts, len(texts[0]) // 2
+            if not half:
+                raise
+            return unit_rows(self._rows([text[:half], text[half:]]).mean(axis=0, keepdims=True))
+        if rows.shape != (len(texts), self.dimension):
+            raise ConfigError(
+                f"'{self.name}' has {self.dimension} dimensions, but it gives {rows.shape[-1]}",
+                hint=f"set ollama.embedders.{self.spec.name}.dimension: {rows.shape[-1]} in models.yaml",
+            )
+        if not np.linalg.norm(rows, axis=1).all() or not np.isfinite(rows).all():
+            raise EngineError(
+                f"{self.spec.name} gave no vector for a text", hint=f"local-rag models pull {self.spec.name}"
+            )
+        return unit_rows(rows)
+
+    def _asked(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors as they come; a stop ends the connection."""
+        cancel.check()
+        num_ctx, stop, done, connection = self._num_ctx, cancel.current(), threading.Event(), Connection()
+
+        def watch() -> None:
+            while not done.wait(_POLL):
+                if stop.stopped or stop.expired:
+                    connection.abort()
+
+        threading.Thread(target=watch, name="local-rag-embed", daemon=True).start()
+        patience = self._settings.load_seconds + self._settings.idle_seconds
+        try:
+            with over(connection):
+                rows = self.server.embed(self.spec.name, texts, num_ctx, self._settings.keep_alive, patience)
+        except EngineError:
+            cancel.check()
+            raise
+        finally:
+            done.set()
+        self._loaded = True
+        return rows

@@ -1,0 +1,74 @@
+"""OpenAIEngine: a language model on a server of this machine that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from local_rag.config.models import ROLES, OllamaModelSpec
+from local_rag.config.values import Ollama
+from local_rag.engines.language_model.engine import LanguageModelEngine
+from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model.window import ModelSetup
+from local_rag.engines.openai.calls import OpenAICalls
+from local_rag.engines.openai.server import OpenAIApi
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Evaluator
+    from local_rag.engines.extractive.engine import ExtractiveEngine
+
+WINDOW = 4_096
+"""Tokens, where neither the server nor models.yaml says how many there are."""
+
+
+class OpenAIEngine(LanguageModelEngine):
+    """An engine on one server, with one model for all roles. Serves several threads; their calls take turns."""
+
+    def __init__(
+        self,
+        server: OpenAIApi,
+        spec: OllamaModelSpec,
+        settings: Ollama,
+        explain: bool = False,
+        texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
+        assessor: ExtractiveEngine | None = None,
+    ) -> None:
+        """Look for the model before any message is sent; of `settings` grading and patience count.
+
+        Without a name in `spec` it is the only model of the server. A window in `spec` is not wider than what the
+        server tells. Raises NotLocal, ModelMissing, ServerDown, UsageError.
+        """
+        model = server.model(spec.name)
+        self.told = server.window(model)
+        """The window in tokens that the server tells."""
+        windows = [each for each in (self.told, spec.num_ctx or spec.window) if each]
+        setup = ModelSetup(model.id, min(windows, default=WINDOW), spec.think)
+        super().__init__(
+            OpenAICalls(server, settings),
+            dict.fromkeys(ROLES, setup),
+            grading=settings.grading,
+            explain=explain,
+            texts=texts,
+            evaluator=evaluator,
+            assessor=assessor,
+        )
+        self.server, self._digest = server, model.digest
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self.models[0].model}"
+
+    @property
+    def describe(self) -> str:
+        (setup,) = self.models
+        return f"openai: {setup.model} (window {setup.num_ctx:,} tokens) at {self.server}{self.by_evaluator}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The model with what the server says of its weights, `?` for nothing; prompts, how it is asked, evaluator."""
+        (setup,) = self.models
+        thinking = f" think {setup.think}" if setup.think else ""
+        return f"openai {self.prompts.version}; {setup.model}@{self._digest or '?'}{thinking}; {self.how_graded}"
+
+    def prepare(self) -> None:
+        """Nothing: such a server loads its model by itself."""

@@ -1,0 +1,63 @@
+"""Questions in languages that the evaluator does not read: answered by their words, or shown the nearest passages."""
+
+from __future__ import annotations
+
+import pytest
+
+from local_rag.cli.app import run
+
+LEASE = """# Mietvertrag
+
+Die Kündigungsfrist beträgt drei Monate zum Ende eines Quartals. Haustiere sind nur mit Zustimmung erlaubt.
+Der Vertrag wurde am 3. Mai 2019 unterschrieben.
+
+- Miete: 850 Euro
+- Stellplatz: 40 Euro
+
+| Raum | Größe |
+|---|---|
+| Küche | 12 m² |
+
+Vermieter: Anna Schmidt
+"""
+BAIL = "# Bail\n\nLe délai de préavis est de trois mois à la fin du trimestre.\n\n- Loyer: 700 euros\n"
+CONTRATO = "# Contrato\n\nEl plazo de preaviso es de dos meses. La fianza se paga el 4 de mayo de 2020.\n"
+
+
+@pytest.fixture
+def folder(tmp_path, converted):
+    for name, text in (("mietvertrag.md", LEASE), ("bail.md", BAIL), ("contrato.md", CONTRATO)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert run(["index", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "code", "said"),
+    [
+        ("Wie groß ist die Küche?", 0, "Küche | Größe: 12 m²"),
+        ("Wer ist der Vermieter?", 0, "Vermieter: Anna Schmidt"),
+        ("Wie viel kostet der Stellplatz?", 0, "Stellplatz: 40 Euro"),
+        (
+            "Wie lange ist die Kündigungsfrist?",
+            4,
+            "drei Monate zum Ende eines Quartals. [1]",
+        ),
+        ("Wann wurde der Vertrag unterschrieben?", 4, "am 3. Mai 2019 unterschrieben"),
+        ("Combien coûte le loyer ?", 0, "Loyer: 700 euros"),
+        ("Combien de mois dure le délai de préavis ?", 4, "trois mois"),
+        ("¿Cuándo se paga la fianza?", 4, "el 4 de mayo de 2020"),
+    ],
+)
+def test_a_line_with_the_words_of_the_question_answers(folder, capsys, question, code, said):
+    assert run(["ask", question, "--engine", "extractive"]) == code
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "question", ["Wie hoch ist der Mond?", "Welche Haustiere sind erlaubt?", "Wann wurde die Küche gestrichen?"]
+)
+def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_german_on_stdout(folder, capsys, question):
+    assert run(["ask", question, "--engine", "extractive"]) == 3
+    said = capsys.readouterr()
+    assert "Dazu steht nichts in den Dateien" in said.out and "Am nächsten kommen diese Textstellen:" in said.out
+    assert "mietvertrag.md" in said.out and "others by their words alone" in said.err
