@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.documents import LoadedDocument
+from local_rag.index.tables.lines import tables_of
 from local_rag.text import names
 from local_rag.text.chunking import Chunk, chunk
 
@@ -57,7 +58,7 @@ def prepared(file: FileRow, documents: Sequence[NewDocument], first: int) -> Ite
             name: getattr(document, name) for name in ("title", "author", "date", "subject", "page", "url")
         }
         columns["headings"] = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
-        columns |= {"lines": json.dumps(document.lines), "text": document.text}
+        columns |= {"lines": json.dumps(document.lines), "text": document.text, "tables": tables_of(document)}
         yield DocumentRow(columns, called, list(_chunks(file.path, position, document, spans)))
 
 

@@ -16,7 +16,7 @@ from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
-from local_rag.text.metadata import chunk_id, heading_at, ocr_confidence, properties
+from local_rag.text.metadata import chunk_id, heading_at, is_computed, ocr_confidence, properties
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
 from local_rag.text.words import content_stems, words
@@ -275,24 +275,27 @@ def _citation(
     verified: bool = False,
 ) -> Citation:
     metadata = document.metadata
+    computed = is_computed(document)
+    start, end = (metadata["start"], metadata["end"]) if computed else (place.start + span.start, place.start + span.end)
     return Citation(
         number=number,
         source=str(metadata.get("source", "")),
         page=metadata.get("page"),
-        heading=heading_at(document, place.start + span.start, place.start + span.end),
+        heading=heading_at(document, start, end),
         quote=span.of(place.text),
-        start=place.start + span.start,
-        end=place.start + span.end,
+        start=start,
+        end=end,
         url=str(metadata.get("url", "")),
         verified=verified,
         sentence=shorten(sentence, 400),
         origin="web" if metadata.get("origin") == "web" else "files",
-        located=located,
+        located="computed" if computed else located,
         fallback_corpus=str(metadata.get("fallback_corpus", "")),
         title=str(metadata.get("title") or ""),
         author=str(metadata.get("author") or ""),
         date=str(metadata.get("date") or ""),
         index=str(metadata.get("index", "")),
         chunk_id=str(metadata.get("of") or metadata.get("chunk_id", "")),  # a strip names the passage that it is of
-        ocr=ocr_confidence(document, place.start + span.start, place.start + span.end),
+        ocr=ocr_confidence(document, start, end),
+        rows=tuple((first, last) for first, last in metadata.get("rows", ())),
     )

@@ -15,7 +15,14 @@ from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import queries
-from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
+from local_rag.engines.extractive.documents import (
+    SCORE,
+    computed_answers,
+    document_answers,
+    holds_answer,
+    marked_answers,
+    of_named,
+)
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
 from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
@@ -24,7 +31,7 @@ from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
-from local_rag.text.metadata import properties
+from local_rag.text.metadata import is_computed, properties
 from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.support import sentence_supports
@@ -180,13 +187,14 @@ class ExtractiveEngine:
         asked = questions.asked(question) if readable and not nowhere else []
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
-        known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
+        computed = {n: (SCORE, "it is computed from the table") for n, each in enumerate(documents) if is_computed(each)}
+        known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known | computed
         for number, (score, reason) in known.items():
             verdict = verdicts[number]
             why = "; ".join(filter(None, (reason, verdict.why)))
             verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
         usage = _usage(started)
-        if not answers and (nowhere or not readable):
+        if not (answers or computed) and (nowhere or not readable):
             usage = self._noted(started, nowhere) if nowhere else self._unread(started)
         return [replace(verdicts[0], usage=usage), *verdicts[1:]]
 
@@ -226,7 +234,8 @@ class ExtractiveEngine:
         sentences: list[str] = []
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
-            sentences = marked_answers(question, documents, attempt.shape, failed)
+            sentences = computed_answers(documents, failed)
+            sentences = sentences or marked_answers(question, documents, attempt.shape, failed)
             sentences = sentences or self._quoted(question, documents, attempt, failed)
         pieces = list(laid_out(list(dict.fromkeys(sentences)), attempt.shape))
         for piece in pieces[:-1]:
@@ -340,6 +349,8 @@ class ExtractiveEngine:
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
+        if any(is_computed(each) and each.page_content.partition("\n")[0] in generation for each in documents):
+            return Grade(overall(supports), 5, supports, reason or "it is computed from the table", score=SCORE)
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:

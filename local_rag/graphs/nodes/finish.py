@@ -55,7 +55,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     with scope(deps.cancel):
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
-    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
+    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), checked, deps, texts)
     notes = (*map(Note, outcome.usage.notes), *checked.notes)
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
@@ -96,7 +96,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
-    is_compared = status not in ("abstained", "direct") and not state.get("failed")
+    computed = any(citation.located == "computed" for citation in written.citations)
+    is_compared = status not in ("abstained", "direct") and not (computed or state.get("failed"))
     sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
     if sides:
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
@@ -149,8 +150,14 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
     )
 
 
-def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
-    """Say what OCR was not sure of, and what became of the cited files since they were indexed: it is not sure then."""
+def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: AnswerTexts) -> Answer:
+    """Say what OCR was not sure of, what is doubtful about rows of a table, and what became of the cited files since
+    they were indexed: it is not sure then.
+    """
+    cited = checked.documents[: len(citations.order(checked.written))]
+    doubts = dict.fromkeys(str(each.metadata["doubt"]) for each in cited if each.metadata.get("doubt"))
+    if answer.certainty and doubts:
+        answer = _less_sure(answer, "; ".join(doubts))
     if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
         answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})

@@ -19,6 +19,7 @@ from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import State, standalone_of
+from local_rag.graphs.tables import with_computed
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.metadata import chunk_id
@@ -57,14 +58,12 @@ def retrieval_update(
 
 
 def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collection[str]) -> list[Document]:
-    """The k best passages of the index but those of `exclude`, first those that hold what the question quotes.
+    """The k best passages of the index but those of `exclude`, behind what is computed from the tables among them.
 
-    All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
+    Those that hold what the question quotes come first. All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
     meant loosely. A note names what no passage holds word for word.
     """
     phrases = quoted_phrases(state["question"])[:PHRASES] if deps.index.narrows else ()
-    if not phrases:
-        return search(deps, query, deps.k, exclude)
     passages: list[Document] = []
     for wanted in dict.fromkeys([tuple(phrases), *((phrase,) for phrase in phrases), ()]):
         if len(passages) < deps.k:
@@ -73,7 +72,7 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
     if missing:
         quotes = [f'"{shorten(phrase, 60)}"' for phrase in missing]
         emit(Note(f"no passage holds {joined(quotes, 'or')} word for word"))
-    return passages
+    return with_computed(standalone_of(state), passages, deps, exclude)
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:
@@ -111,7 +110,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     query = state.get("query") or standalone_of(state)
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
     known = [chunk_id(passage) for passage in have]
-    new = search(deps, query, k, known) if k > 0 else []
+    new = with_computed(standalone_of(state), search(deps, query, k, known), deps, known) if k > 0 else []
     return {
         **retrieval_update(state, emit, query, new, have),
         "step": "new" if new else "nothing new",

@@ -21,7 +21,7 @@ from local_rag.index.store.values import (
 )
 from local_rag.text.display import is_page
 
-VERSION = 7
+VERSION = 8
 """The schema of both stores. An index of another one is made again."""
 
 

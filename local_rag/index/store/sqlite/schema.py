@@ -47,7 +47,8 @@ CREATE TABLE documents (
     folders TEXT NOT NULL,
     headings TEXT NOT NULL,
     lines TEXT NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    tables BLOB NOT NULL
 );
 CREATE INDEX documents_by_file ON documents (file, date, author, title);
 CREATE TABLE chunks (
@@ -86,7 +87,8 @@ reported as skipped.
 A file inside of a file, such as an attachment, is a row of `files` whose `container` is the path of that file.
 `headings` of a document are JSON: [[start, level, text], …]; `lines` are the fields of `ReadLine` in the same way, []
 for a text that is the file's own. `scans` are the pages of a file that wait for OCR, a JSON array. `name` and `folders`
-are words of the path as the full text was given them. What is long comes last: to reach a column SQLite reads all that
+are words of the path as the full text was given them. `tables` are those of its text with typed columns, as
+`index.tables.table` keeps them, empty for none. What is long comes last: to reach a column SQLite reads all that
 is before it.
 
 `vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,

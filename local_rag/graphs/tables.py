@@ -1,0 +1,115 @@
+"""What is computed from the tables of retrieved rows, as a passage like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from langchain_core.documents import Document
+
+from local_rag.graphs.deps import Deps
+from local_rag.index.tables.query import Result, run
+from local_rag.index.tables.reading import Reading, asks_table, readings
+from local_rag.index.tables.table import Table, opened
+from local_rag.text.metadata import chunk_id
+from local_rag.text.names import head
+
+SAID = 2
+"""Readings of a question that are said where it can be read in several ways."""
+NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
+
+
+class _Read(NamedTuple):
+    """A reading of the question for a table, of which a row stands in a passage."""
+
+    reading: Reading
+    table: Table
+    passage: Document
+
+
+def with_computed(question: str, passages: Sequence[Document], deps: Deps, exclude: Collection[str]) -> list[Document]:
+    """The passages behind what is computed from their tables; nothing is for a question that asks for no figure, list
+    or cell. Where no reading is certain, what is computed and rows of tables have a `doubt` in their metadata.
+    """
+    data = deps.index.tables(passages) if passages and asks_table(question) else []
+    if not any(data):
+        return [*passages]
+    with ExitStack() as open_tables:
+        rows = [*_rows(passages, data, open_tables)]
+        held = {(passage_data, table.number): (table, passage) for table, passage, passage_data in reversed(rows)}
+        read = [_Read(each, table, passage) for table, passage in held.values() for each in readings(question, table, head(passage))]
+        best = max((_rank(each) for each in read), default=(False, 0))
+        chosen = [each for each in read if _rank(each) == best][:SAID]
+        computed = [document for each in chosen for document in _computed(each, len(chosen) > 1)]
+    new = [document for document in computed if chunk_id(document) not in exclude]
+    if new and best[0]:
+        return [*new, *passages]
+    of_rows = {chunk_id(passage) for _, passage, _ in rows}
+    doubtful = [_marked(each, doubt=NOT_READ) if chunk_id(each) in of_rows else each for each in passages]
+    return [*new, *doubtful]
+
+
+def _rows(
+    passages: Sequence[Document], data: Sequence[bytes], held: ExitStack
+) -> Iterator[tuple[Table, Document, bytes]]:
+    """Each passage that holds rows of a table, with that and the tables of its document."""
+    known: dict[bytes, list[Table]] = {}
+    for passage, tables in zip(passages, data, strict=True):
+        start, end = int(passage.metadata.get("start", 0)), int(passage.metadata.get("end", 0))
+        if tables not in known:
+            known[tables] = held.enter_context(opened(tables)) if tables else []
+        yield from ((table, passage, tables) for table in known[tables] if table.start < end and table.end > start)
+
+
+def _rank(read: _Read) -> tuple[bool, int]:
+    return read.reading.certain, read.reading.read
+
+
+def _computed(read: _Read, is_one_of_several: bool) -> Iterator[Document]:
+    """The passage of a reading; none where it fits the table badly or no row meets it."""
+    reading, table, passage = read
+    try:
+        result = run(table, reading.query, str(passage.metadata.get("source", "")))
+    except ValueError:
+        return
+    if result.matched:
+        several = "the question can be read in several ways" if is_one_of_several else ""
+        doubt = "; ".join(dict.fromkeys(filter(None, [reading.doubt, several, *result.problems])))
+        yield _passage(result, doubt, passage)
+
+
+def _passage(result: Result, doubt: str, passage: Document) -> Document:
+    said = hashlib.blake2b(result.text.encode(), digest_size=6).hexdigest()
+    place, _, _ = str(passage.metadata.get("heading", "")).rpartition(" > row")
+    text = f"{result.text}\nNot sure: {doubt}." if doubt else result.text
+    return _marked(
+        Document(text, metadata=passage.metadata),
+        chunk_id=f"{chunk_id(passage)}-{said}",
+        of=chunk_id(passage),
+        heading=" > ".join(filter(None, [place, _named([number for number, _, _ in result.rows])])),
+        sections=(),
+        start=result.rows[0][1],
+        end=result.rows[-1][2],
+        computed=True,
+        rows=[[start, end] for _, start, end in result.rows],
+        doubt=doubt,
+    )
+
+
+def _marked(document: Document, **more: object) -> Document:
+    return Document(document.page_content, metadata={**document.metadata, **more})
+
+
+def _named(numbers: Sequence[int]) -> str:
+    """The numbers of rows: row 3; rows 3, 5-9."""
+    runs = list[list[int]]()
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    named = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    more = ", …" if len(named) > 8 else ""
+    return f"row{'s' * (len(numbers) > 1)} {', '.join(named[:8])}{more}"
