@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import groupby
 from typing import NamedTuple
 
 from langchain_core.documents import Document
 
 from local_rag.graphs.deps import Deps
 from local_rag.index.tables.query import Result, run
-from local_rag.index.tables.reading import Reading, asks_table, readings
+from local_rag.index.tables.question_words import ASKS_TEXT
+from local_rag.index.tables.reading import Reading, readings
 from local_rag.index.tables.table import Table, opened
 from local_rag.text.metadata import chunk_id
 from local_rag.text.names import head
@@ -33,18 +35,22 @@ def with_computed(question: str, passages: Sequence[Document], deps: Deps, exclu
     """The passages behind what is computed from their tables; nothing is for a question that asks for no figure, list
     or cell. Where no reading is certain, what is computed and rows of tables have a `doubt` in their metadata.
     """
-    data = deps.index.tables(passages) if passages and asks_table(question) else []
+    data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
         return [*passages]
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
         held = {(passage_data, table.number): (table, passage) for table, passage, passage_data in reversed(rows)}
-        read = [_Read(each, table, passage) for table, passage in held.values() for each in readings(question, table, head(passage))]
-        best = max((_rank(each) for each in read), default=(False, 0))
-        chosen = [each for each in read if _rank(each) == best][:SAID]
-        computed = [document for each in chosen for document in _computed(each, len(chosen) > 1)]
+        read = [
+            _Read(each, table, passage)
+            for table, passage in held.values()
+            for each in readings(question, table, head(passage))
+        ]
+        ranked = groupby(sorted(read, key=_rank, reverse=True), key=_rank)
+        groups = ((certain, _computed([*group][:SAID])) for (certain, _), group in ranked)
+        certain, computed = next(((certain, found) for certain, found in groups if found), (False, []))
     new = [document for document in computed if chunk_id(document) not in exclude]
-    if new and best[0]:
+    if new and certain:
         return [*new, *passages]
     of_rows = {chunk_id(passage) for _, passage, _ in rows}
     doubtful = [_marked(each, doubt=NOT_READ) if chunk_id(each) in of_rows else each for each in passages]
@@ -67,17 +73,22 @@ def _rank(read: _Read) -> tuple[bool, int]:
     return read.reading.certain, read.reading.read
 
 
-def _computed(read: _Read, is_one_of_several: bool) -> Iterator[Document]:
-    """The passage of a reading; none where it fits the table badly or no row meets it."""
-    reading, table, passage = read
-    try:
-        result = run(table, reading.query, str(passage.metadata.get("source", "")))
-    except ValueError:
-        return
-    if result.matched:
-        several = "the question can be read in several ways" if is_one_of_several else ""
-        doubt = "; ".join(dict.fromkeys(filter(None, [reading.doubt, several, *result.problems])))
-        yield _passage(result, doubt, passage)
+def _computed(read: Sequence[_Read]) -> list[Document]:
+    """The passages of readings that fit their tables and that rows meet."""
+    results = list[tuple[Result, _Read]]()
+    for each in read:
+        with suppress(ValueError):
+            result = run(each.table, each.reading.query, str(each.passage.metadata.get("source", "")))
+            results += [(result, each)] if result.matched else []
+    several = ["the question can be read in several ways"] if len(results) > 1 else []
+    return [
+        _passage(
+            result,
+            "; ".join(dict.fromkeys(filter(None, [each.reading.doubt, *several, *result.problems]))),
+            each.passage,
+        )
+        for result, each in results
+    ]
 
 
 def _passage(result: Result, doubt: str, passage: Document) -> Document:

@@ -245,8 +245,11 @@ class _Place(NamedTuple):
 
 
 def _places(document: Document) -> Iterator[_Place]:
-    """The parts of a passage in their order; see `graphs.strips.recomposed`."""
+    """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed says each of its lines."""
     text, start, offset = document.page_content, int(document.metadata.get("start", 0)), 0
+    if is_computed(document):
+        yield from (_Place(start, 0, line) for line in [*text.split("\n"), text])
+        return
     for first, end in document.metadata.get("pieces") or [(start, start + len(text))]:
         yield _Place(first, offset, text[offset : offset + end - first])
         offset += end - first + len(BETWEEN)
@@ -276,7 +279,9 @@ def _citation(
 ) -> Citation:
     metadata = document.metadata
     computed = is_computed(document)
-    start, end = (metadata["start"], metadata["end"]) if computed else (place.start + span.start, place.start + span.end)
+    start, end = (
+        (metadata["start"], metadata["end"]) if computed else (place.start + span.start, place.start + span.end)
+    )
     return Citation(
         number=number,
         source=str(metadata.get("source", "")),

@@ -187,8 +187,12 @@ class ExtractiveEngine:
         asked = questions.asked(question) if readable and not nowhere else []
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
-        computed = {n: (SCORE, "it is computed from the table") for n, each in enumerate(documents) if is_computed(each)}
-        known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known | computed
+        computed = {
+            n: (SCORE, "it is computed from the table") for n, each in enumerate(documents) if is_computed(each)
+        }
+        known = (
+            {line.passage: (line.share, "its words are those of the question") for line in set_out} | known | computed
+        )
         for number, (score, reason) in known.items():
             verdict = verdicts[number]
             why = "; ".join(filter(None, (reason, verdict.why)))
@@ -349,8 +353,9 @@ class ExtractiveEngine:
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
-        if any(is_computed(each) and each.page_content.partition("\n")[0] in generation for each in documents):
-            return Grade(overall(supports), 5, supports, reason or "it is computed from the table", score=SCORE)
+        computed = spoken(" \n".join(each.page_content for each in documents if is_computed(each)))
+        if all(spoken(sentence) in computed for sentence, _ in judged):
+            return Grade("fully", 5, ("fully",) * len(judged), "it is computed from the table", score=SCORE)
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:

@@ -91,12 +91,17 @@ def run(table: Table, query: TableQuery, source: str) -> Result:
         said, lines = asked.figure(query.aggregate, chosen)
         if query.aggregate in ("min", "max"):
             place = chosen[0]
-            extreme = f'{where} AND v{place} = (SELECT {query.aggregate}(v{place}) FROM t{table.number} WHERE {where})'
+            extreme = f"{where} AND v{place} = (SELECT {query.aggregate}(v{place}) FROM t{table.number} WHERE {where})"
             found = table.execute(f'SELECT row, start, "end" FROM t{table.number} WHERE {extreme}', values * 2)[:MARKED]
     else:
         said, lines = asked.rows(query, chosen)
-    numeric = [chosen[0]] if query.aggregate not in ("", "count") else [table.position(query.order)] if query.order else []
-    measured = [*numeric, *(table.position(each.column) for each in query.where if each.comparison not in ("is", "holds"))]
+    numeric = (
+        [chosen[0]] if query.aggregate not in ("", "count") else [table.position(query.order)] if query.order else []
+    )
+    measured = [
+        *numeric,
+        *(table.position(each.column) for each in query.where if each.comparison not in ("is", "holds")),
+    ]
     problems = [problem for place in dict.fromkeys(measured) for problem in asked.problems(place, place in numeric)]
     return Result(said, tuple(lines), tuple(found), matched, tuple(problems))
 
@@ -172,7 +177,11 @@ class _Asked(NamedTuple):
             said = "; ".join(f"{name} is {cell or 'empty'}" for name, cell in zip(names, found[0], strict=True))
             return f"{self.label}, the row{self.among}: {said}", []
         lines = ["- " + " | ".join(_named(names, row)) for row in found]
-        count = f"{len(found)} of {self.matched:,} rows shown" if len(found) < self.matched else f"all {self.matched:,} rows"
+        count = (
+            f"{len(found)} of {self.matched:,} rows shown"
+            if len(found) < self.matched
+            else f"all {self.matched:,} rows"
+        )
         ordered = f", the {'highest' if query.descending else 'lowest'} {query.order} first" * bool(query.order)
         return f"{self.label}, {count}{self.among}{ordered}:", lines
 
@@ -186,14 +195,18 @@ class _Asked(NamedTuple):
         if is_figure:
             ((empty, formulas, without),) = self.get(sql)
         else:
-            ((empty, formulas, without),) = self.table.execute(f"SELECT {sql} FROM t{self.table.number} WHERE NOT total")
+            ((empty, formulas, without),) = self.table.execute(
+                f"SELECT {sql} FROM t{self.table.number} WHERE NOT total"
+            )
         texts = without - empty - formulas if column.kind != "text" else 0
         counted = [
             (empty, "cell of {} is empty", "cells of {} are empty"),
             (formulas, "cell of {} is a formula without a value", "cells of {} are formulas without a value"),
             (texts, "cell of {} is text", "cells of {} are text"),
         ]
-        found = [f"{count} {(one if count == 1 else more).format(column.name)}" for count, one, more in counted if count]
+        found = [
+            f"{count} {(one if count == 1 else more).format(column.name)}" for count, one, more in counted if count
+        ]
         units = sorted(str(unit) for (unit,) in self.get(f"DISTINCT u{place}") if unit) if is_figure else []
         units = units if len(units) > 1 else self._currencies() if is_figure else []
         return found + ([f"{column.name} has several units: {joined(units, 'and')}"] if len(units) > 1 else [])
@@ -217,7 +230,11 @@ def _part(count: int, noun: str) -> str:
 
 def _named(names: Sequence[str], row: Sequence[object]) -> list[str]:
     """The cells of a row, all but the first behind their names."""
-    return [f"{name}: {cell}" if number else str(cell) for number, (name, cell) in enumerate(zip(names, row, strict=True)) if cell]
+    return [
+        f"{name}: {cell}" if number else str(cell)
+        for number, (name, cell) in enumerate(zip(names, row, strict=True))
+        if cell
+    ]
 
 
 def _said(table: Table, condition: Condition) -> str:
@@ -226,7 +243,13 @@ def _said(table: Table, condition: Condition) -> str:
     if condition.comparison == "month":
         return f"the month of {condition.column} is {value}"
     if kind in ("date", "year"):
-        verb = {"is": "is in", "under": "is before", "over": "is after", "at least": "is not before", "at most": "is not after"}
+        verb = {
+            "is": "is in",
+            "under": "is before",
+            "over": "is after",
+            "at least": "is not before",
+            "at most": "is not after",
+        }
         return f"{condition.column} {verb.get(condition.comparison, condition.comparison)} {value}"
     return f"{condition.column} {'is ' * (not condition.comparison.startswith(('is', 'holds')))}{condition.comparison} {value}"
 
@@ -240,7 +263,9 @@ def shown(number: object, column: Column | None, *, exact: bool = True) -> str:
         return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
     if column is None:
         return f"{number:,}"
-    text = f"{number:,.{column.decimals}f}" if exact else f"{number:,.{max(2, column.decimals)}f}".rstrip("0").rstrip(".")
+    text = (
+        f"{number:,.{column.decimals}f}" if exact else f"{number:,.{max(2, column.decimals)}f}".rstrip("0").rstrip(".")
+    )
     unit = column.unit if column.unit and column.unit not in column.name else ""
     return f"{text} {unit}".strip()
 
@@ -256,7 +281,11 @@ def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
             raise ValueError(f"{column.name} holds texts, which are not compared by {condition.comparison!r}")
         same = "instr(key, ?)" if condition.comparison == "holds" else "key = ?"
         among = f'SELECT shown FROM texts WHERE number = ? AND "column" = ? AND {same}'
-        return f"s{place} {'NOT ' * (condition.comparison == 'is not')}IN ({among})", [table.number, place, key_of(value)]
+        return f"s{place} {'NOT ' * (condition.comparison == 'is not')}IN ({among})", [
+            table.number,
+            place,
+            key_of(value),
+        ]
     if condition.comparison == "month" and column.kind == "date":
         return f"substr(v{place}, 6, 2) = ?", [value.zfill(2)]
     if not sign:

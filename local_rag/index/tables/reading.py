@@ -3,113 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from local_rag.index.tables.query import Aggregate, Comparison, Condition, TableQuery
+from local_rag.index.tables.query import Condition, TableQuery
+from local_rag.index.tables.question_words import (
+    ASKS_LIST,
+    ASKS_YES,
+    COMPARED,
+    COMPARISONS,
+    FIGURES,
+    FLUFF,
+    NO,
+    NUMBER,
+    PERSON,
+    QUANTITY,
+    SYNONYMS,
+    WORD,
+    YES,
+    date_in,
+    stems,
+)
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import MONTH, WRITTEN, date_of, same_unit, unit_of, without_unit, written_date
+from local_rag.index.tables.values import number_of, without_unit
 from local_rag.text.lexicon import STOP_WORDS, UNITS
-from local_rag.text.words import fold, stem, words
+from local_rag.text.words import fold, words
 
 LONGEST = 6
 """Words of a value that is looked for in a question."""
-NEAR, NEAR_LETTERS = 0.84, 5
-"""How alike a word of a question and one of a value are (difflib), and from how many letters on that says something."""
-DISTINCT = 2_000
-"""Values of a column among which a word with a typing error is looked for."""
-
-_SYNONYMS = [
-    frozenset(map(stem, line.split()))
-    for line in """price cost costs costing rate fee charge expensive cheap amount
-amount sum total pay paid payment spend spent cost costs price debit expense expenses money worth invoiced donate donated
-salary wage pay paid earn earns earned income
-rent pay paid pays
-name person people member employee staff who
-phone telephone mobile cell
-city town place location where
-office place location where based
-date day when
-author writer wrote written write by
-year published built made released
-since when joined
-quantity stock count number copies pieces amount many
-mileage km kilometres driven
-address street
-state status
-client customer buyer
-trainer teacher teaches teach instructor coach
-vehicle car
-time duration took take
-finish time
-score result mark grade got
-reading meter
-country nation from
-hour hours long""".splitlines()
-]
-"""Words of headers, and the words by which people ask for them."""
-
-_PERSON = frozenset(map(stem, (
-    "name person member employee runner student author tenant donor trainer customer client player staff teacher contact"
-    " owner patient winner candidate user guest driver participant"
-).split()))  # fmt: skip
-_FLUFF = frozenset(map(stem, (
-    "give list name please tell find show table sheet row rows file entry entries record records register column value"
-    " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
-    " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
-    " different many much long often teach teaches attend teams see see know called use used receive received contain"
-    " contains hold holds item items put need needs bring brought was been listed"
-).split()))  # fmt: skip
-"""Words of questions that say nothing of which rows and columns are meant."""
-_AGGREGATES: Sequence[tuple[Aggregate, str]] = (
-    ("mean", r"\b(?:on )?average\b|\bmean\b|\bdurchschnitt\w*\b"),
-    ("sum", r"\bsum of\b|\b(?:in )?total\b|\bsum\b|\b(?:al)?together\b|\bin all\b|\bcombined\b|\boverall\b|\binsgesamt\b|\bsumme\b"),
-    ("count", r"\bhow many\b|\b(?:the )?number of\b|\bhow often\b|\bcount of\b|\bwie viele\b|\banzahl\b"),
-)
-_EXTREMES: Sequence[tuple[Literal["min", "max"], str, str]] = (
-    ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
-    ("min", "price", r"\bcheapest\b|\bleast expensive\b"),
-    ("min", "date", r"\boldest\b|\bearliest\b|\bfirst\b"),
-    ("max", "date", r"\bnewest\b|\blatest\b|\byoungest\b|\bmost recent\b|\blast\b"),
-    ("min", "time", r"\bfastest\b|\bquickest\b"),
-    ("max", "time", r"\bslowest\b"),
-    ("max", "", r"\bhighest\b|\blargest\b|\bbiggest\b|\bgreatest\b|\bmaximum\b|\bmax\b|\blongest\b|\bheaviest\b|\btallest\b"
-                r"|\b(?:the )?most\b(?! of)|\bhöchste\w*\b|\bgrößte\w*\b"),
-    ("min", "", r"\blowest\b|\bsmallest\b|\bleast\b(?! \d)|\bfewest\b|\bminimum\b|\bmin\b|\bshortest\b|\blightest\b"
-                r"|\bniedrigste\w*\b|\bkleinste\w*\b"),
-)  # fmt: skip
-_COMPARED: Sequence[tuple[Comparison, str]] = (
-    ("at least", r"at least|no less than|not less than|or more|minimum of|≥|>="),
-    ("at most", r"at most|no more than|not more than|up to|≤|<="),
-    ("over", r"more than|greater than|higher than|larger than|longer than|over|above|exceed(?:s|ed|ing)?|>"),
-    ("under", r"less than|fewer than|lower than|smaller than|shorter than|cheaper than|under|below|<"),
-)
-_AMOUNT = r"(?P<sign>[€$£¥]\s?)?(?P<digits>-?\d[\d,.']*\d|-?\d)(?:\s?(?P<unit>[^\W\d_]+[²³]?|[€$£¥%]|°[CF]?))?"
-_COMPARISONS: Sequence[tuple[Sequence[tuple[Comparison, str]], re.Pattern[str]]] = [
-    *(([(sign, "digits")], re.compile(rf"(?<!\w)(?:{words_})\s+(?:an? )?{_AMOUNT}")) for sign, words_ in _COMPARED),
-    (
-        [("at least", "digits"), ("at most", "digits_2")],
-        re.compile(rf"\bbetween {_AMOUNT} and {_AMOUNT.replace('>', '_2>')}"),
-    ),
-]
-_DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|\d{{1,2}}/\d{{1,2}}/\d{{4}}|{WRITTEN.pattern}|\b(?:19|20)\d\d\b"
-_WHEN: Sequence[tuple[Comparison, str]] = (
-    ("under", "before|earlier than|prior to|older than|vor"),
-    ("over", "after|later than|newer than|nach"),
-    ("at least", "since|from|starting|seit|ab"),
-    ("at most", "until|till|up to|through|by|bis"),
-    ("is", "in|on|during|of|for|im|am"),
-)
-_YES = frozenset("yes y true x ja 1 ✓ ✔".split())
-_NO = frozenset("no n false nein 0 - – ✗".split())
-_TOKEN = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
+NEAR, NEAR_LETTERS, NEAR_AMONG = 0.84, 5, 2_000
+"""How alike a word of a question and one of a value are (difflib), from how many letters on that says something, and
+among how many values of a column it is looked for."""
 
 
 class Reading(NamedTuple):
-    """A query, how much of the question it reads, and why it is not `certain`; "" where it is."""
+    """A query, how much of the question it `read`, and why it is not `certain`; "" where it is."""
 
     query: TableQuery
     read: int
@@ -120,503 +51,332 @@ class Reading(NamedTuple):
         return not self.doubt
 
 
+def readings(question: str, table: Table, about: str) -> list[Reading]:
+    """The queries that a question may mean: several where it can be read in several ways.
+
+    `about` are the words of the file's name, its title and its headings, which say nothing of rows.
+    """
+    return [*_Reader(question, table, about).readings()]
+
+
 @dataclass
 class _Word:
+    """A word of a question; `names` are the columns whose names have it, `also` those that it is a synonym of."""
+
     text: str
     start: int
     end: int
+    names: set[int]
+    also: set[int]
+    is_title: bool
     used: bool = False
-    columns: frozenset[int] = frozenset()
-    synonyms: frozenset[int] = frozenset()
 
     @property
     def plain(self) -> str:
         return fold(self.text).removesuffix("'s")
 
+    @property
+    def is_function(self) -> bool:
+        """Whether it only carries a function, as "it" does and "IT" does not."""
+        short = len(self.plain) < 2 and not self.text.isupper()
+        return short or (self.plain in STOP_WORDS and not (self.text.isupper() and self.text[1:]))
 
-def asks_table(question: str) -> bool:
-    """Whether a question may ask for a cell, a list or a figure, as almost all do that are no small talk."""
-    return not re.match(r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", question, re.I)
+    @property
+    def is_telling(self) -> bool:
+        """Whether it may be a word of a value: a name, or none that people ask with."""
+        asks = self.plain in UNITS or stems(self.text) <= FLUFF or self.also
+        return not (self.is_function or self.names) and (not asks or (self.text[0].isupper() and self.start > 0))
 
 
-def readings(question: str, table: Table, about: str) -> list[Reading]:
-    """The queries that a question may mean, the likeliest first: several where it can be read in several ways.
-
-    `about` are the words of the file's name, its title and its headings, which say nothing of rows.
-    """
-    return _Reader(question, table, about).readings()
-
-
-@dataclass
 class _Reader:
-    """One question and one table; each step marks the words that it has `used`."""
+    """One question and one table; each step marks the words that it has read as `used`."""
 
-    question: str
-    table: Table
-    about: str
-    words: list[_Word] = field(init=False)
-    conditions: list[list[Condition]] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    direct: int = 0
+    def __init__(self, question: str, table: Table, about: str) -> None:
+        self.question, self.table, self.columns = question, table, table.columns
+        self.plain = "".join(fold(letter)[:1] or letter for letter in question)
+        self.where, self.doubts, self.direct = list[list[Condition]](), list[str](), 0
+        self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
+        titles, self.words = stems(about), list[_Word]()
+        for match in WORD.finditer(question):
+            own = stems(match.group())
+            meant = set[str]().union(*(group for group in SYNONYMS if group & own))
+            names = {place for place, name in enumerate(self.names) if name & own}
+            also = {place for place, name in enumerate(self.names) if name & meant} - names
+            self.words.append(_Word(match.group(), *match.span(), names, also, own <= titles))
 
-    def __post_init__(self) -> None:
-        self.words = [_Word(match.group(), *match.span()) for match in _TOKEN.finditer(self.question)]
-        self.plain = "".join(fold(ch) if len(fold(ch)) == 1 else ch for ch in self.question)
-        self.titles = {stem(word) for word in words(self.about)}
-        names = [words(without_unit(column.name).replace(".", " ")) for column in self.table.columns]
-        for word in self.words:
-            stems = {stem(part) for part in words(word.text)}
-            of = [{stem(part) for part in name} for name in names]
-            word.columns = frozenset(place for place, each in enumerate(of) if stems & each)
-            meant = frozenset[str]().union(*(group for group in _SYNONYMS if stems & group))
-            word.synonyms = frozenset(place for place, each in enumerate(of) if each & meant)
-
-    def readings(self) -> list[Reading]:
-        self._values(range(LONGEST, 1, -1))
-        self._dates()
+    def readings(self) -> Iterator[Reading]:
+        self._values(self._exact, range(LONGEST, 1, -1))
         self._compared()
-        self._values([1])
-        self._numbers()
-        aggregate, extreme, hint = self._aggregate()
-        self._parts()
-        self._yes_or_no()
-        wanted, doubt = self._wanted(aggregate, extreme, hint)
-        left = self._left()
+        self._values(self._exact, [1])
+        figure, hint = self._figure()
+        self._values(self._partly, range(LONGEST, 0, -1))
+        self._values(self._nearly, [1])
+        self._values(self._flag, [1])
+        asked = self._asked(figure, hint)
+        left = [word.text for word in self.words if not (word.used or word.names or word.also or word.is_title)]
+        left = [text for text in left if not (stems(text) <= FLUFF or fold(text) in UNITS)]
+        left = [word.text for word in self.words if word.text in left and not word.is_function]
         if left:
-            doubt = f"nothing in the table was found for {', '.join(map(repr, left))}"
-        doubts = list(filter(None, [*self.doubts, doubt]))
-        return [*self._made(aggregate, extreme, wanted, left, doubts)]
+            self.doubts = [*self.doubts, f"nothing in the table was found for {', '.join(map(repr, left))}"]
+        if any(len(either) > 1 for either in self.where):
+            self.doubts.append("it can be read in several ways")
+        read = 2 * self.direct + sum(word.is_title and not word.text.isdigit() for word in self.words)
+        for conditions in product(*self.where):
+            where = tuple(dict.fromkeys(conditions))
+            query = self._as_found(where, figure) if left else self._query(where, figure, asked)
+            if query:
+                yield Reading(query, read, "; ".join(self.doubts))
 
     # --- rows
 
-    def _values(self, sizes: Iterable[int]) -> None:
-        """The texts of cells that stand in the question, the longest first."""
+    def _values(self, find: Callable[[Sequence[_Word]], list[Condition]], sizes: Iterable[int]) -> None:
+        """Conditions of words that stand together: of each one for every column that they may be about."""
         for size in sizes:
-            spans = [self.words[at : at + size] for at in range(len(self.words) - size + 1)]
-            spans = [span for span in spans if not any(word.used for word in span) and self._may_be_value(span)]
-            keys = {key: span for span in spans for key in _forms(span)}
-            named = self.table.named([*keys]) if keys else []
-            found: dict[int, tuple[list[_Word], list[tuple[int, str]]]] = {}
-            for column, key, shown in named:
-                span = keys[key]
-                found.setdefault(span[0].start, (span, []))[1].append((column, shown))
-            for span, places in found.values():
-                if not any(word.used for word in span):
-                    self._take(span, places)
+            for at in range(len(self.words) - size + 1):
+                span = self.words[at : at + size]
+                if not any(word.used for word in span) and (found := find(span)):
+                    self._use(span[0].start, span[-1].end)
+                    self.direct += size * (1 + (find == self._exact))
+                    self.where.append(found)
 
-    def _may_be_value(self, span: Sequence[_Word]) -> bool:
-        """Not a word that is a name of a column or has a function, but beside the name of its column: band D."""
-        if len(span) > 1:
-            return span[0].plain not in STOP_WORDS or span[0].text[0].isupper()
-        word = span[0]
-        if word.columns and not (word.text[0].isupper() and word.start):
-            return any(word.columns != {place} for place in word.columns) and False
-        return word.plain not in STOP_WORDS and len(word.plain) > 1 or bool(self._beside(word))
+    def _exact(self, span: Sequence[_Word]) -> list[Condition]:
+        """The text of a cell: of a word that has a function, or is a name of a column, only beside such: band D."""
+        first, beside = span[0], self._before(span[0])
+        if len(span) == 1 and re.fullmatch(r"\d+(?:\.\d+)?", first.text):
+            numbers = [self.columns[place] for place in beside if self.columns[place].kind in ("number", "year")]
+            return [Condition(numbers[0].name, "is", first.text)] if numbers else []
+        if len(span) == 1 and first.names and not (first.text[0].isupper() and first.start):
+            return []
+        if len(span) > 1 and first.plain in STOP_WORDS and not first.text[0].isupper():
+            return []
+        found = dict[int, str]()
+        for place, text in self.table.named(_keys(span)):
+            found.setdefault(place, text)
+        if len(span) == 1 and (first.is_function or len(first.plain) < 2):
+            found = {place: text for place, text in found.items() if place in beside}
+        named = {place for place in found if any(place in word.names for word in self.words if word not in span)}
+        return [Condition(self.columns[place].name, "is", found[place]) for place in sorted(named or found)]
 
-    def _beside(self, word: _Word) -> frozenset[int]:
-        at = self.words.index(word)
-        around = [self.words[at - 1]] if at else []
-        return frozenset[int]().union(*(each.columns for each in around))
+    def _before(self, word: _Word) -> set[int]:
+        """The columns that the word before has the name of."""
+        return self.words[self.words.index(word) - 1].names if word is not self.words[0] else set()
 
-    def _take(self, span: Sequence[_Word], places: Sequence[tuple[int, str]]) -> None:
-        columns = list(dict.fromkeys(column for column, _ in places))
-        if len(span) == 1 and (len(span[0].plain) < 2 or span[0].plain in STOP_WORDS):
-            columns = [column for column in columns if column in self._beside(span[0])]
-        named = [column for column in columns if any(column in word.columns for word in self.words if word not in span)]
-        columns = named or columns
-        if not columns:
-            return
-        for word in span:
-            word.used = True
-        self.direct += 2 * len(span)
-        self.conditions.append([self._equal(column, [text for place, text in places if place == column]) for column in columns])
-
-    def _equal(self, column: int, texts: Sequence[str]) -> Condition:
-        return Condition(self.table.columns[column].name, "is", texts[0])
-
-    def _parts(self) -> None:
-        """Words of the texts of cells: a person by one name, in either order, or with a typing error."""
-        run: list[_Word] = []
-        for word in [*self.words, None]:
-            if word and not word.used and self._is_telling(word):
-                run.append(word)
-                continue
-            self._take_parts(run)
-            run = []
-
-    def _take_parts(self, run: list[_Word]) -> None:
-        while run:
-            for size in range(len(run), 0, -1):
-                if found := self._with_all(run[:size]):
-                    break
-            else:
-                found, size = self._near(run[0]), 1
-            if found:
-                for word in run[:size]:
-                    word.used = True
-                self.direct += size
-                self.conditions.append(found)
-            run = run[size:]
-
-    def _with_all(self, run: Sequence[_Word]) -> list[Condition]:
-        """For each column with texts that have all these words a condition."""
-        found = [set(self.table.holding(key_of(word.plain))) for word in run]
-        wanted = [form for word in run for form in [{stem(part) for part in words(word.text)}]]
-        both = [
-            (column, text)
-            for column, text in found[0].intersection(*found[1:])
-            if all(form <= {stem(part) for part in words(text)} for form in wanted)
-        ]
+    def _partly(self, span: Sequence[_Word]) -> list[Condition]:
+        """Texts that have all these words, in whatever order: a person by one name."""
+        if not all(word.is_telling for word in span):
+            return []
+        own = stems(" ".join(word.text for word in span))
+        held = set[tuple[int, str]](self.table.holding(key_of(span[0].plain)))
+        found = [(place, text) for place, text in sorted(held) if own <= stems(text)]
         conditions = list[Condition]()
-        for column in sorted({column for column, _ in both}):
-            texts = [text for place, text in both if place == column]
-            name = self.table.columns[column].name
-            if len(texts) == 1:
-                conditions.append(Condition(name, "is", texts[0]))
-            elif len(run) == 1:
-                conditions.append(Condition(name, "holds", run[0].plain))
+        for place in dict.fromkeys(place for place, _ in found):
+            texts = [text for column, text in found if column == place]
+            is_one = len(texts) == 1
+            if is_one or len(span) == 1:
+                value = texts[0] if is_one else span[0].plain
+                conditions.append(Condition(self.columns[place].name, "is" if is_one else "holds", value))
         return conditions
 
-    def _near(self, word: _Word) -> list[Condition]:
+    def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
         """A text that is written nearly as a word; what it was read as is a doubt."""
-        if len(word.plain) < NEAR_LETTERS or any(map(str.isdigit, word.text)):
+        word = span[0]
+        if not word.is_telling or len(word.plain) < NEAR_LETTERS or any(map(str.isdigit, word.text)):
             return []
-        for column, about in enumerate(self.table.columns):
-            texts = self.table.texts(column, DISTINCT + 1) if about.kind == "text" else []
-            if len(texts) <= DISTINCT:
-                parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
-                if close := get_close_matches(word.plain, parts, 1, NEAR):
-                    text = parts[close[0]]
-                    self.doubts.append(f"{word.text!r} was read as {text!r}")
-                    return [Condition(about.name, "is", text)]
+        for place in self.table.places("text"):
+            texts = self.table.texts(place, NEAR_AMONG)
+            parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
+            if close := get_close_matches(word.plain, parts, 1, NEAR):
+                self.doubts.append(f"{word.text!r} was read as {parts[close[0]]!r}")
+                return [Condition(self.columns[place].name, "is", parts[close[0]])]
         return []
 
-    def _numbers(self) -> None:
-        """A number beside the name of a column: floor 2."""
-        for word in self.words:
-            if not word.used and re.fullmatch(r"\d+(?:\.\d+)?", word.text):
-                for column in self._beside(word):
-                    if self.table.columns[column].kind in ("number", "year"):
-                        word.used = True
-                        self.direct += 1
-                        self.conditions.append([Condition(self.table.columns[column].name, "is", word.text)])
-                        break
+    def _flag(self, span: Sequence[_Word]) -> list[Condition]:
+        """A column of yes and no of which a list has those with one: rooms with a projector."""
+        before = self.plain[: span[0].start]
+        for place in span[0].names if ASKS_LIST.match(before) else ():
+            texts = self.table.texts(place, 5)
+            if texts and {fold(text) for text in texts} <= YES | NO:
+                without = bool(re.search(r"\b(?:without|no|not|ohne|kein\w*)\b[^,;]*$", before))
+                wanted = [text for text in texts if (fold(text) in NO) == without]
+                return [Condition(self.columns[place].name, "is", text) for text in wanted[:1]]
+        return []
 
     def _compared(self) -> None:
-        """Numbers with what they are compared by: over 100 €, at least 20 seats, between 10 and 20."""
-        for signs, pattern in _COMPARISONS:
-            for match in pattern.finditer(self.plain):
-                if self._used(match.start(), match.end()):
-                    continue
-                groups = match.groupdict()
-                unit = groups.get("unit_2") or groups["unit"] or groups["sign"] or ""
-                unit = unit.strip() if same_unit(unit.strip()) != unit.strip() or unit.strip() in UNITS.values() else ""
-                column = self._measured(match, unit)
-                if column is None:
-                    continue
-                end = match.end() if unit else max(match.end(name) for name in ("digits", "digits_2") if groups.get(name))
+        """Numbers and dates with what they are compared by: over 100 €, in March, between 10 and 20."""
+        for match in COMPARED.finditer(self.question):
+            sign = COMPARISONS.get(fold(match["sign"] or ""), "")
+            texts = {"at least": match["low"], "at most": match["high"]} if match["low"] else {sign: match["value"]}
+            dates = [date_in(text) for text in texts.values()]
+            places = self.table.places("date", "year") if all(dates) else ()
+            if self._is_used(*match.span()) or (
+                not match["low"] and not (sign if texts[sign].isalpha() else places or sign)
+            ):
+                continue
+            numbers = [number_of(text) for text in texts.values()]
+            unit = next((unit for _, unit in filter(None, numbers) if not unit.isalpha() or fold(unit) in UNITS), "")
+            last = [*texts.values()][-1]
+            number = NUMBER.match(last)
+            end = match.end() if places or unit or not number else match.end() - len(last) + number.end()
+            place = self._measured(end, match.start(), unit, places or self.table.places("number", "year"))
+            if place is not None and all(dates if places else numbers):
                 self._use(match.start(), end)
-                name = self.table.columns[column].name
-                for sign, group in signs:
-                    self.conditions.append([Condition(name, sign, f"{groups[group]} {same_unit(unit)}".strip())])
-
-    def _measured(self, match: re.Match[str], unit: str) -> int | None:
-        """The column of numbers that a comparison is about."""
-        kinds = [place for place, column in enumerate(self.table.columns) if column.kind in ("number", "year")]
-        after = [word for word in self.words if word.start >= match.end("digits")][:3]
-        before = [word for word in self.words if word.end <= match.start()][::-1]
-        for direct in (True, False):
-            for word in [*after, *before]:
-                held = [place for place in (word.columns if direct else word.synonyms) if place in kinds]
-                narrowed = [place for place in held if all(place in each.columns for each in after if each.columns)] or held
-                if len(narrowed) == 1:
-                    for each in (*after, *before):
-                        each.used = each.used or (narrowed[0] in each.columns and (each is word or each in after))
-                    word.used = True
-                    self.direct += direct
-                    return narrowed[0]
-            if direct and unit:
-                of_unit = [place for place in kinds if same_unit(unit) in (self.table.columns[place].unit, unit_of(self.table.columns[place].name), *self.table.columns[place].units)]
-                if len(of_unit) == 1:
-                    return of_unit[0]
-        return kinds[0] if len(kinds) == 1 else None
-
-    def _dates(self) -> None:
-        """Dates with what they are compared by: before 2024, in March, between May and July 2024."""
-        places = [place for place, column in enumerate(self.table.columns) if column.kind in ("date", "year")]
-        words_ = "|".join(words for _, words in _WHEN)
-        between = rf"between (?P<first>{_unnamed(_DATE)}) and (?P<second>{_unnamed(_DATE)})"
-        pattern = re.compile(rf"{between}|(?:\b(?P<when>{words_}) (?:the (?:year|month of) )?)?(?P<date>{_unnamed(_DATE)})", re.I)
-        for match in pattern.finditer(self.question) if places else ():
-            if self._used(match.start(), match.end()) or (match["date"] and not _is_date(match)):
-                continue
-            column = self._dated(places, match)
-            if column is None:
-                continue
-            name, is_year = self.table.columns[column].name, self.table.columns[column].kind == "year"
-            if match["first"]:
-                found = [("at least", match["first"]), ("at most", match["second"])]
-            else:
-                sign = next((sign for sign, known in _WHEN if fold(match["when"] or "") in known.split("|")), "is")
-                found = [(sign, match["date"])]
-            conditions = [_dated(name, sign, text, is_year) for sign, text in found]
-            if all(conditions):
-                self._use(match.start(), match.end())
                 self.direct += 1
-                self.conditions += [[condition] for condition in conditions if condition]
+                for (sign, text), date in zip(texts.items(), dates, strict=True):
+                    value = str(date) if places else f"{digits[0]} {unit}" if (digits := NUMBER.match(text)) else ""
+                    self.where.append([self._condition(place, sign, value)])
 
-    def _dated(self, places: Sequence[int], match: re.Match[str]) -> int | None:
-        """The column of dates that a date is about; one whose name has its month or year is none."""
-        before = [word for word in self.words if word.end <= match.start()][::-1]
-        for word in before:
-            if held := [place for place in places if place in word.columns]:
-                word.used = True
-                self.direct += 1
-                return held[0]
-        dates = [place for place in places if self.table.columns[place].kind == "date"]
-        return dates[0] if len(dates) == 1 else places[0] if len(places) == 1 else None
+    def _condition(self, place: int, sign: str, value: str) -> Condition:
+        column = self.columns[place]
+        if value.startswith("-") and column.kind == "date":
+            return Condition(column.name, "month", value[1:3])
+        return Condition(column.name, sign or "is", value[:4] if column.kind == "year" else value)
 
-    def _yes_or_no(self) -> None:
-        """A column of yes and no that a list asks for: rooms with a projector."""
-        listed = re.match(r"\W*(?:which|who|how many|list|what \w+s)\b", self.plain)
-        for word in self.words if listed else ():
-            for column in word.columns if not word.used and self.plain[: word.start].strip() else ():
-                texts = self.table.texts(column, 5) if self.table.columns[column].kind == "text" else []
-                keys = {fold(text) for text in texts}
-                if texts and keys <= _YES | _NO:
-                    without = re.search(r"\b(?:without|no|not|n't|ohne)\b[^,;]*$", self.plain[: word.start])
-                    wanted = [text for text in texts if (fold(text) in _NO) == bool(without)]
-                    if wanted:
-                        word.used = True
-                        self.direct += 1
-                        self.conditions.append([Condition(self.table.columns[column].name, "is", wanted[0])])
+    def _measured(self, end: int, start: int, unit: str, places: Sequence[int]) -> int | None:
+        """The column that a comparison is about, by the words around it and by its unit."""
+        after = [word for word in self.words if word.start >= end][:3]
+        before = [word for word in self.words if word.end <= start]
+        scores = {
+            place: 4 * bool(unit and unit in (self.columns[place].unit, *self.columns[place].units))
+            + sum(4 * (place in word.names) + (place in word.also) for word in [*after, *before])
+            for place in places
+        }
+        best = [place for place in places if scores[place] == max(scores.values())]
+        if len(best) > 1 and not any(scores.values()):
+            best = [place for place in best if self.columns[place].kind == "date"]
+        if len(best) != 1:
+            return None
+        for word in [*after, *before]:
+            word.used = word.used or best[0] in word.names
+            self.direct += best[0] in word.names
+        return best[0]
 
     # --- columns and figures
 
-    def _aggregate(self) -> tuple[Aggregate, Literal["min", "max", ""], str]:
-        extreme: Literal["min", "max", ""] = ""
-        hint, aggregate = "", ""
-        for sign, of, pattern in _EXTREMES:
-            match = re.search(pattern, self.plain)
-            if match and not self._used(*match.span()) and not extreme:
-                extreme, hint = sign, of
-                self._use(*match.span())
-        found: Aggregate = ""
-        for name, pattern in _AGGREGATES:
-            for match in re.finditer(pattern, self.plain):
-                if not self._used(*match.span()):
-                    found = found or name
-                    self._use(*match.span())
-        del aggregate
-        return found, extreme, hint
-
-    def _wanted(self, aggregate: Aggregate, extreme: str, hint: str) -> tuple[list[int], str]:
-        """The columns that are asked for, and a doubt where several may be meant."""
-        conditioned = {self.table.position(condition.column) for either in self.conditions for condition in either[:1]}
-        free = [word for word in self.words if not word.used]
-        mentioned, doubt = self._mentioned(free, conditioned)
-        if not mentioned and re.match(r"\W*(?:who|whom|whose)\b|.*\bby whom\b", self.plain):
-            mentioned = self._persons(conditioned)
-        if not mentioned and re.search(r"\bwhen\b|\bwhat (?:date|day)\b", self.plain):
-            mentioned = [p for p, column in enumerate(self.table.columns) if column.kind in ("date", "year")][:1]
-        if extreme:
-            measured = [p for p in mentioned if self.table.columns[p].kind != "text"] or self._hinted(hint, mentioned)
-            return measured, doubt
-        if aggregate == "count":
-            numeric = [p for p in mentioned if self.table.columns[p].kind == "number"]
-            if numeric and any(p in word.columns for word in free for p in numeric):
-                return numeric, doubt
-            if not numeric and (many := [p for p in self._quantities() if p not in conditioned]) and self._has_key():
-                return many, doubt
-            return [], ""
-        if aggregate or (re.search(r"\bhow much\b", self.plain) and not mentioned):
-            numeric = [p for p in mentioned if self.table.columns[p].kind in ("number", "time")]
-            money = [p for p, c in enumerate(self.table.columns) if c.kind == "number" and p not in conditioned]
-            return numeric or (money if len(money) == 1 else self._synonymous("amount", conditioned)), doubt
-        return mentioned, doubt
-
-    def _mentioned(self, free: Sequence[_Word], conditioned: set[int]) -> tuple[list[int], str]:
-        """The columns named by words that are left: the one with most words first; synonyms where no word names any."""
-        for direct in (True, False):
-            left = [word for word in free if (word.columns if direct else word.synonyms - word.columns) and self._asks(word, direct)]
-            chosen, doubt = list[int](), ""
-            while left:
-                held = [word.columns if direct else word.synonyms for word in left]
-                scores = {place: sum(place in each for each in held) for each in held for place in each}
-                best = max(scores, key=lambda place: (scores[place], -place))
-                named = [best in each for each in held]
-                places = sorted(place for place in scores if [place in each for each in held] == named)
-                places = [place for place in places if place not in conditioned] or places
-                if len(places) > 1 and not direct:
-                    places = [p for p in places if self.table.columns[p].kind != "text"] or places
-                if len(places) > 1:
-                    doubt = f"several columns may be meant: {', '.join(self.table.columns[p].name for p in places)}"
-                chosen += places
-                for word in left:
-                    if set(places) & (word.columns if direct else word.synonyms):
-                        word.used = True
-                        self.direct += direct
-                left = [word for word in left if not word.used]
-            chosen = [place for place in dict.fromkeys(chosen) if place not in conditioned or len(self.conditions) == 0]
-            if chosen:
-                return chosen, doubt
-        return [], ""
-
-    def _asks(self, word: _Word, direct: bool) -> bool:
-        return direct or word.plain not in STOP_WORDS or word.plain in ("where", "when", "who", "by")
-
-    def _persons(self, conditioned: set[int]) -> list[int]:
-        names = [{stem(part) for part in words(column.name)} for column in self.table.columns]
-        persons = [p for p, name in enumerate(names) if name & _PERSON and p not in conditioned]
-        return persons[:1] or [p for p in [self.table.key] if p not in conditioned]
-
-    def _hinted(self, hint: str, mentioned: Sequence[int]) -> list[int]:
-        """The column that an extreme is of, by its word: the cheapest, the oldest, the fastest."""
-        kinds = {"date": ("date", "year"), "time": ("time",)}.get(hint, ("number",))
-        places = [place for place, column in enumerate(self.table.columns) if column.kind in kinds]
-        if hint == "price":
-            places = self._synonymous("price", set())
-        return places if len(places) == 1 or hint == "price" else []
-
-    def _synonymous(self, word: str, without: set[int]) -> list[int]:
-        meant = frozenset[str]().union(*(group for group in _SYNONYMS if stem(word) in group))
-        names = [{stem(part) for part in words(without_unit(column.name))} for column in self.table.columns]
-        return [p for p, c in enumerate(self.table.columns) if c.kind == "number" and names[p] & meant and p not in without]
-
-    def _quantities(self) -> list[int]:
-        meant = {stem(word) for word in "quantity stock count number copies pieces".split()}
-        return [
-            place
-            for place, column in enumerate(self.table.columns)
-            if column.kind == "number" and meant & {stem(part) for part in words(column.name)}
+    def _figure(self) -> tuple[str, str]:
+        """The figure that is asked for, and the column that its word hints at: the cheapest is a price."""
+        found = [
+            (figure, hint)
+            for figure, hint, pattern in FIGURES
+            for match in re.finditer(pattern, self.plain)
+            if not self._is_used(*match.span()) and self._use(*match.span())
         ]
+        return found[0] if found else ("", "")
 
-    def _has_key(self) -> bool:
-        key = self.table.columns[self.table.key].name
-        return any(either[0].column == key and either[0].comparison == "is" for either in self.conditions)
+    def _asked(self, figure: str, hint: str) -> list[int]:
+        """The columns that are asked for."""
+        conditioned = {self.table.position(condition.column) for either in self.where for condition in either[:1]}
+        others = [place for place in range(len(self.columns)) if place not in conditioned]
+        asked, is_direct = self._mentioned(conditioned)
+        numeric = [place for place in asked if place in self.table.places("number", "time", "year", "date")]
+        if figure in ("min", "max"):
+            kinds = {"date": ("date", "year"), "time": ("time",)}.get(hint, ("number",))
+            possible = self.table.places(*kinds)
+            return numeric or (self._like("price") if hint == "price" else possible if len(possible) == 1 else [])
+        if figure == "count":
+            if numeric and is_direct:
+                return numeric
+            by_key = any(either[0].column == self.columns[self.table.key].name for either in self.where)
+            many = [place for place in others if self.names[place] & QUANTITY and self.columns[place].kind == "number"]
+            return many if by_key and not numeric else []
+        if figure or (not asked and re.search(r"\bhow much\b", self.plain)):
+            possible = [place for place in others if self.columns[place].kind == "number"]
+            return numeric or (possible if len(possible) == 1 else self._like("amount"))
+        if not asked and re.match(r"\W*(?:who|whom|whose|wer)\b", self.plain):
+            return [place for place in others if self.names[place] & PERSON][:1] or [*{self.table.key} & {*others}]
+        if not asked and re.search(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b", self.plain):
+            return [place for place in others if self.columns[place].kind in ("date", "year")][:1]
+        return asked
 
-    # --- what is left, and what it makes
+    def _mentioned(self, conditioned: set[int]) -> tuple[list[int], bool]:
+        """The columns that words name which are left, those of most words first, and whether it is by their names."""
+        asking = ("where", "when", "who", "by")
+        for is_direct in (True, False):
+            left = [(word, word.names if is_direct else word.also) for word in self.words if not word.used]
+            left = [
+                (word, held)
+                for word, held in left
+                if held and (is_direct or not word.is_function or word.plain in asking)
+            ]
+            chosen = list[int]()
+            while left:
+                support = {place: [place in held for _, held in left] for _, held in left for place in held}
+                best = max(support, key=lambda place: (sum(support[place]), -place))
+                tied = sorted(place for place in support if support[place] == support[best])
+                tied = [place for place in tied if place not in conditioned] or tied
+                if not is_direct:
+                    tied = [place for place in tied if self.columns[place].kind != "text"] or tied
+                if len(tied) > 1:
+                    self.doubts.append(f"several columns may be meant: {', '.join(self.columns[p].name for p in tied)}")
+                chosen += tied
+                for word, held in left:
+                    word.used = word.used or bool(held & {*tied})
+                    self.direct += is_direct and bool(held & {*tied})
+                left = [(word, held) for word, held in left if not word.used]
+            if chosen := [place for place in dict.fromkeys(chosen) if place not in conditioned]:
+                return chosen, is_direct
+        return [], False
 
-    def _is_telling(self, word: _Word) -> bool:
-        plain = word.plain
-        return not (
-            plain in STOP_WORDS or plain in UNITS or stem(plain) in _FLUFF or word.columns or (word.synonyms and plain.isalpha() and word.text.islower())
-        ) or (bool(word.text[1:]) and word.text[0].isupper() and word.start > 0 and plain not in STOP_WORDS and not word.columns)
+    def _like(self, word: str) -> list[int]:
+        """The columns of numbers that a word is a synonym of."""
+        meant = set[str]().union(*(group for group in SYNONYMS if group & stems(word)))
+        return [place for place in self.table.places("number") if self.names[place] & meant]
 
-    def _left(self) -> list[str]:
-        """The words that say something and that nothing was found for."""
-        left = list[str]()
-        for word in self.words:
-            stems = {stem(part) for part in words(word.text)}
-            known = word.used or stems <= self.titles or stems <= _FLUFF or word.columns or word.synonyms
-            if not known and word.plain not in STOP_WORDS and word.plain not in UNITS and (len(word.plain) > 1 or word.text.isupper()):
-                left.append(word.text)
-        return left
+    # --- what they make
 
-    def _made(
-        self, aggregate: Aggregate, extreme: str, wanted: Sequence[int], left: Sequence[str], doubts: Sequence[str]
-    ) -> Iterator[Reading]:
-        names = tuple(self.table.columns[place].name for place in wanted)
-        key = self.table.columns[self.table.key]
-        asks_yes = re.match(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b", self.plain)
-        several = any(len(either) > 1 for either in self.conditions)
-        read = 2 * self.direct + sum({stem(part) for part in words(word.text)} <= self.titles for word in self.words)
-        for where in product(*self.conditions):
-            doubt = "; ".join([*doubts, *(["it can be read in several ways"] * several)])
-            query = TableQuery(tuple(dict.fromkeys(where)), names)
-            by_key = any(condition.column == key.name for condition in where)
-            if left:
-                if where and not (aggregate or extreme):
-                    yield Reading(replace(query, select=()), read, doubt)
-                continue
-            if asks_yes and not aggregate and not extreme and by_key and len(where) > 1:
-                others = tuple(each.column for each in where if each.column != key.name)
-                where_ = tuple(each for each in where if each.column == key.name)
-                yield Reading(TableQuery(where_, others), read, doubt)
-                continue
-            if extreme and names:
-                yield Reading(replace(query, aggregate=extreme, select=names[:1]), read, doubt)  # type: ignore[arg-type]
-            elif aggregate == "count" and not names:
-                column = self._counted()
-                if where or column is not None or self._counts_rows():
-                    select = () if column is None else (self.table.columns[column].name,)
-                    yield Reading(replace(query, aggregate="count", select=select), read, doubt)
-            elif aggregate and names:
-                name: Aggregate = "sum" if aggregate == "count" else aggregate
-                yield from (Reading(replace(query, aggregate=name, select=(each,)), read, doubt) for each in names)
-            elif aggregate or extreme:
-                continue
-            elif where and names and re.search(r"\bhow much\b", self.plain) and self.table.columns[wanted[0]].kind == "number":
-                yield Reading(replace(query, aggregate="sum", select=names[:1]), read, doubt)
-            elif where:
-                yield Reading(self._listed(query, wanted), read, doubt)
+    def _as_found(self, where: tuple[Condition, ...], figure: str) -> TableQuery | None:
+        return TableQuery(where) if where and not figure else None
 
-    def _listed(self, query: TableQuery, wanted: Sequence[int]) -> TableQuery:
-        """The columns of a list: what is asked for, behind what tells the rows apart; without a column asked for that."""
-        key = self.table.key
-        fixed = {self.table.position(each.column) for each in query.where if each.comparison == "is"}
-        if not wanted:
-            is_list = re.match(r"\W*(?:which|who|list|what|name|show|welche|wer|on which|in which)\b", self.plain)
-            return replace(query, select=(self.table.columns[key].name,) if is_list and key not in fixed else ())
-        if [*wanted] == [key] or (len(wanted) == 1 and self.table.columns[wanted[0]].kind == "text"):
-            name = self.table.columns[wanted[0]].name
-            return replace(query, select=(name,)) if wanted[0] == key else replace(query, select=(), group_by=name)
-        dates = [place for place, column in enumerate(self.table.columns) if column.kind == "date"][:1]
+    def _query(self, where: tuple[Condition, ...], figure: str, asked: Sequence[int]) -> TableQuery | None:
+        """The query of a question that is read to its end; None where it asks for nothing that is computed."""
+        names, key = tuple(self.columns[place].name for place in asked), self.columns[self.table.key].name
+        if figure in ("min", "max", "mean", "sum"):
+            return TableQuery(where, names[:1], figure) if names else None
+        if figure == "count":
+            return TableQuery(where, names[:1], "sum") if names else self._count(where)
+        if not where:
+            return None
+        others = tuple(condition.column for condition in where if condition.column != key)
+        if ASKS_YES.match(self.plain) and 0 < len(others) < len(where):
+            return TableQuery(tuple(condition for condition in where if condition.column == key), others)
+        if names and re.search(r"\bhow much\b", self.plain) and self.columns[asked[0]].kind == "number":
+            return TableQuery(where, names[:1], "sum")
+        fixed = {condition.column for condition in where if condition.comparison == "is"}
+        if not names:
+            return TableQuery(where, (key,) if ASKS_LIST.match(self.plain) and key not in fixed else ())
+        if len(names) == 1 and self.columns[asked[0]].kind == "text":
+            return TableQuery(where, names) if names[0] == key else TableQuery(where, group_by=names[0])
+        dates = [self.columns[place].name for place in self.table.places("date")[:1]]
         telling = dates if key in fixed else [key]
-        places = dict.fromkeys([*(p for p in telling if p not in fixed), *wanted])
-        return replace(query, select=tuple(self.table.columns[place].name for place in places))
+        return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
 
-    def _counted(self) -> int | None:
-        """The column whose different values are counted: how many customers."""
-        match = re.search(r"\bhow many (?:different )?([\w-]+)", self.plain)
-        for word in self.words if match else ():
-            if match and word.plain == match[1] and word.columns:
-                texts = [p for p in word.columns if self.table.columns[p].kind == "text" and p != self.table.key]
-                return next(iter(texts), None)
-        return None
-
-    def _counts_rows(self) -> bool:
-        """Whether what is counted is what the rows are: the name of the first column or of the file."""
+    def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
+        """How many rows there are, or different values of a column; None where something else is counted."""
         match = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
-        if match is None:
-            return False
-        stems = {stem(part) for part in words(match[1])}
-        key = {stem(part) for part in words(self.table.columns[self.table.key].name)}
-        return bool(stems & (self.titles | key | {"row", "entri", "record"}))
+        counted = stems(match[1]) if match else set[str]()
+        columns = [
+            place for place in self.table.places("text") if place != self.table.key and self.names[place] & counted
+        ]
+        if columns:
+            return TableQuery(where, (self.columns[columns[0]].name,), "count")
+        is_row = any(word.is_title and stems(word.text) & counted for word in self.words)
+        return TableQuery(where, (), "count") if where or is_row or self.names[self.table.key] & counted else None
 
-    def _used(self, start: int, end: int) -> bool:
+    def _is_used(self, start: int, end: int) -> bool:
         return any(word.used for word in self.words if word.start < end and word.end > start)
 
-    def _use(self, start: int, end: int) -> None:
+    def _use(self, start: int, end: int) -> bool:
         for word in self.words:
             word.used = word.used or (word.start < end and word.end > start)
+        return True
 
 
-def _forms(span: Sequence[_Word]) -> Iterator[str]:
-    """The keys under which a text may be stored that these words name: also without a plural or a genitive."""
-    key = key_of("".join(word.text for word in span[:-1]) + span[-1].text.removesuffix("'s").removesuffix("’s"))
-    yield key
-    yield key_of("".join(word.text for word in span))
-    for ending, other in (("s", ""), ("es", ""), ("ies", "y")):
-        if key.endswith(ending) and len(key) > len(ending) + 2:
-            yield key.removesuffix(ending) + other
-
-
-def _unnamed(pattern: str) -> str:
-    return re.sub(r"\?P<\w+>", "?:", pattern)
-
-
-def _is_date(match: re.Match[str]) -> bool:
-    """Whether what may be a date is one: "may" alone is a verb."""
-    text = match["date"]
-    return not text.isalpha() or text[0].isupper() and (fold(text) not in ("may", "march", "mar", "dec", "mai") or bool(match["when"]))
-
-
-def _dated(name: str, sign: str, text: str, is_year: bool) -> Condition | None:
-    written = WRITTEN.fullmatch(text.strip())
-    date = written_date(written) if written else text if re.fullmatch(r"\d{4}", text) else date_of(text)
-    if not date:
-        return None
-    if date.startswith("-"):
-        return Condition(name, "month", date[1:3]) if sign == "is" and len(date) == 3 and not is_year else None
-    return Condition(name, sign, date[:4] if is_year else date)  # type: ignore[arg-type]
+def _keys(span: Sequence[_Word]) -> list[str]:
+    """The keys under which a text may be stored that these words name, without a plural or a genitive, too."""
+    key = key_of("".join(word.text for word in span))
+    bare = key_of("".join(word.text for word in span[:-1]) + span[-1].text.removesuffix("'s").removesuffix("’s"))
+    endings = (("s", ""), ("es", ""), ("ies", "y"))
+    return [
+        key,
+        bare,
+        *(bare.removesuffix(end) + other for end, other in endings if bare.endswith(end) and len(bare) > 4),
+    ]

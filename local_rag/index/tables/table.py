@@ -22,11 +22,13 @@ MOST_CELLS, MOST_COLUMNS = 5_000_000, 60
 SECONDS = 2.0
 """How long a statement may run."""
 
-_TOTALS = re.compile(r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE)
+_TOTALS = re.compile(
+    r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE
+)
 _STORED = """
 CREATE TABLE about (number INTEGER PRIMARY KEY, place TEXT, start INTEGER, "end" INTEGER, columns TEXT);
 CREATE TABLE texts (number INTEGER, "column" INTEGER, key TEXT, shown TEXT, count INTEGER,
-    PRIMARY KEY (number, "column", key, shown)) WITHOUT ROWID;
+    PRIMARY KEY (number, key, "column", shown)) WITHOUT ROWID;
 """
 
 
@@ -129,15 +131,19 @@ class Table:
                 return place
         raise ValueError(f"{name!r} is no column; the columns are {', '.join(each.name for each in self.columns)}")
 
+    def places(self, *kinds: str) -> list[int]:
+        """The numbers of the columns of these kinds."""
+        return [place for place, column in enumerate(self.columns) if column.kind in kinds]
+
     def texts(self, column: int, limit: int) -> list[str]:
         """The commonest texts of a column."""
         sql = 'SELECT shown FROM texts WHERE number = ? AND "column" = ? ORDER BY count DESC, shown LIMIT ?'
         return [shown for (shown,) in self.execute(sql, (self.number, column, limit))]
 
-    def named(self, keys: Sequence[str]) -> list[tuple[int, str, str]]:
-        """(column, key, text) of the texts with one of these keys."""
+    def named(self, keys: Sequence[str]) -> list[tuple[int, str]]:
+        """(column, text) of the texts with one of these keys."""
         marks = ", ".join("?" * len(keys))
-        sql = f'SELECT "column", key, shown FROM texts WHERE number = ? AND key IN ({marks})'
+        sql = f'SELECT "column", shown FROM texts WHERE number = ? AND key IN ({marks})'
         return self.execute(sql, (self.number, *keys))
 
     def holding(self, key: str, limit: int = 200) -> list[tuple[int, str]]:
@@ -163,6 +169,9 @@ def opened(data: bytes) -> Iterator[list[Table]]:
             db.deserialize(zlib.decompress(data))
             for number, place, start, end, columns in db.execute("SELECT * FROM about").fetchall():
                 ((rows,),) = db.execute(f"SELECT count(*) FROM t{int(number)} WHERE NOT total")
-                typed_columns = (Column(name, kind, unit, tuple(units), decimals) for name, kind, unit, units, decimals in json.loads(columns))
+                typed_columns = (
+                    Column(name, kind, unit, tuple(units), decimals)
+                    for name, kind, unit, units, decimals in json.loads(columns)
+                )
                 tables.append(Table(db, int(number), place, start, end, tuple(typed_columns), rows))
         yield tables

@@ -109,7 +109,9 @@ def date_of(cell: str, *, month_first: bool = False) -> str | None:
 def written_date(match: re.Match[str]) -> str | None:
     """The date of a match of `WRITTEN`; without a year "-03", a month of any."""
     month, day = MONTH[match["month"].casefold()], match["day"] or match["late"] or ""
-    return _iso(match["year"], str(month), day) if match["year"] else f"-{month:02d}" + (f"-{int(day):02d}" if day else "")
+    return (
+        _iso(match["year"], str(month), day) if match["year"] else f"-{month:02d}" + (f"-{int(day):02d}" if day else "")
+    )
 
 
 def _iso(year: str, month: str, day: str, time: str = "") -> str | None:
