@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.index.tables.table import Found, Row, stored
 
 BETWEEN = " | "
 _PLACE = re.compile(r"rows? (\d+)")
-_SAMPLE = 20
-"""Rows in which the columns of a header in two rows are sought."""
 
 Line = tuple[int, str]
 """Where a line begins in the text, and the line."""
@@ -28,10 +25,10 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
     places = [heading for heading in document.headings if heading.level == PLACE]
     above = [heading for heading in document.headings if heading.level < PLACE]
     for names, lines in _blocks(document.text):
-        rows = list[Row]()
+        rows, heads = list[Row](), ["", *(f"{name}: " if name else "" for name in names[1:])]
         for start, line in lines:
             number = _number(places, start, document.text) or len(rows) + 1
-            rows.append(Row(number, start, start + len(line), _cells(line, names)))
+            rows.append(Row(number, start, start + len(line), _cells(line, heads)))
         before = bisect_right(above, rows[0].start, key=lambda heading: heading.start)
         yield Found(above[before - 1].text if before else document.title, names, rows)
 
@@ -77,16 +74,18 @@ def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
     return any(part.startswith(f"{name}: ") for part in parts for name in names[1:] if name)
 
 
-def _cells(line: str, names: Sequence[str]) -> list[str]:
+def _cells(line: str, heads: Sequence[str]) -> list[str]:
     """The cells of a row: what begins with the name of a later column is of that, anything else goes on."""
-    cells, at = [""] * len(names), 0
-    for number, part in enumerate(line.split(BETWEEN)):
-        further = islice(enumerate(names), at + 1, None)
-        place = next((place for place, name in further if name and part.startswith(f"{name}: ")), None)
-        if place is not None:
-            at, cells[place] = place, part[len(names[place]) + 2 :].strip()
+    first, *parts = line.split(BETWEEN)
+    cells, at = [""] * len(heads), 0
+    for part in [first, *parts]:
+        place = at + 1
+        while place < len(heads) and not (heads[place] and part.startswith(heads[place])):
+            place += 1
+        if place < len(heads):
+            at, cells[place] = place, part[len(heads[place]) :].strip()
         else:
-            cells[at] = f"{cells[at]}{BETWEEN}{part}" if number else part.strip()
+            cells[at] = f"{cells[at]}{BETWEEN}{part}" if cells[at] else part.strip()
     return cells
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from local_rag.index.tables.query import Comparison
-from local_rag.index.tables.values import WRITTEN, date_of, written_date
+from local_rag.index.tables.values import date_of
+from local_rag.text.names import MONTHS
 from local_rag.text.words import stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
@@ -100,8 +101,13 @@ COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in ph
 
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
 _AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
-_WRITTEN = re.sub(r"\?P<\w+>", "?:", WRITTEN.pattern)
-_DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}|{_WRITTEN}|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
+_MONTHS = {word: number for number, names in enumerate(MONTHS, 1) for name in names for word in (name, name[:3])}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_DATE = (
+    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{_MONTH})\b\.?(?: {_DAY},?(?!\d))?"
+    r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
+)
 _VALUE = rf"{_DATE}|{_AMOUNT}"
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
 COMPARED = re.compile(
@@ -114,7 +120,5 @@ COMPARED = re.compile(
 
 def date_in(text: str) -> str | None:
     """A date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
-    if re.fullmatch(r"(?:19|20)\d\d", text):
-        return text
-    written = WRITTEN.fullmatch(text.strip())
-    return written_date(written) if written else date_of(text)
+    month = _MONTHS.get(text.casefold().rstrip("."))
+    return f"-{month:02}" if month else date_of(text)

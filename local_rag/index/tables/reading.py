@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from local_rag.index.tables.query import Condition, TableQuery
@@ -123,7 +123,7 @@ class _Reader:
         read = 2 * self.direct + sum(word.is_title and not word.text.isdigit() for word in self.words)
         for conditions in product(*self.where):
             where = tuple(dict.fromkeys(conditions))
-            query = self._as_found(where, figure) if left else self._query(where, figure, asked)
+            query = self._as_found(where, figure, asked, left) if left else self._query(where, figure, asked)
             if query:
                 yield Reading(query, read, "; ".join(self.doubts))
 
@@ -143,7 +143,7 @@ class _Reader:
         """The text of a cell: of a word that has a function, or is a name of a column, only beside such: band D."""
         first, beside = span[0], self._before(span[0])
         if len(span) == 1 and re.fullmatch(r"\d+(?:\.\d+)?", first.text):
-            numbers = [self.columns[place] for place in beside if self.columns[place].kind in ("number", "year")]
+            numbers = [self.columns[place] for place in beside if self.columns[place].kind == "number"]
             return [Condition(numbers[0].name, "is", first.text)] if numbers else []
         if len(span) == 1 and first.names and not (first.text[0].isupper() and first.start):
             return []
@@ -207,7 +207,7 @@ class _Reader:
             sign = COMPARISONS.get(fold(match["sign"] or ""), "")
             texts = {"at least": match["low"], "at most": match["high"]} if match["low"] else {sign: match["value"]}
             dates = [date_in(text) for text in texts.values()]
-            places = self.table.places("date", "year") if all(dates) else ()
+            places = self.table.places("date") if all(dates) else ()
             if self._is_used(*match.span()) or (
                 not match["low"] and not (sign if texts[sign].isalpha() else places or sign)
             ):
@@ -217,7 +217,7 @@ class _Reader:
             last = [*texts.values()][-1]
             number = NUMBER.match(last)
             end = match.end() if places or unit or not number else match.end() - len(last) + number.end()
-            place = self._measured(end, match.start(), unit, places or self.table.places("number", "year"))
+            place = self._measured(end, match.start(), unit, places or self.table.places("number"))
             if place is not None and all(dates if places else numbers):
                 self._use(match.start(), end)
                 self.direct += 1
@@ -229,7 +229,7 @@ class _Reader:
         column = self.columns[place]
         if value.startswith("-") and column.kind == "date":
             return Condition(column.name, "month", value[1:3])
-        return Condition(column.name, sign or "is", value[:4] if column.kind == "year" else value)
+        return Condition(column.name, sign or "is", value)
 
     def _measured(self, end: int, start: int, unit: str, places: Sequence[int]) -> int | None:
         """The column that a comparison is about, by the words around it and by its unit."""
@@ -267,11 +267,15 @@ class _Reader:
         conditioned = {self.table.position(condition.column) for either in self.where for condition in either[:1]}
         others = [place for place in range(len(self.columns)) if place not in conditioned]
         asked, is_direct = self._mentioned(conditioned)
-        numeric = [place for place in asked if place in self.table.places("number", "time", "year", "date")]
+        before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
+        self.each = [place for place in asked if before.get(place) in ("per", "each", "every", "by", "pro")]
+        asked = [place for place in asked if place not in self.each]
+        numeric = [place for place in asked if place in self.table.places("number", "time", "date")]
         if figure in ("min", "max"):
-            kinds = {"date": ("date", "year"), "time": ("time",)}.get(hint, ("number",))
-            possible = self.table.places(*kinds)
-            return numeric or (self._like("price") if hint == "price" else possible if len(possible) == 1 else [])
+            kinds = hint if hint in ("date", "time") else "number"
+            possible = self.table.places(kinds)
+            numeric = numeric or (self._like("price") if hint == "price" else possible if len(possible) == 1 else [])
+            return numeric and [*numeric[:1], *(place for place in asked if place not in numeric)]
         if figure == "count":
             if numeric and is_direct:
                 return numeric
@@ -284,7 +288,7 @@ class _Reader:
         if not asked and re.match(r"\W*(?:who|whom|whose|wer)\b", self.plain):
             return [place for place in others if self.names[place] & PERSON][:1] or [*{self.table.key} & {*others}]
         if not asked and re.search(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b", self.plain):
-            return [place for place in others if self.columns[place].kind in ("date", "year")][:1]
+            return [place for place in others if self.columns[place].kind == "date"][:1]
         return asked
 
     def _mentioned(self, conditioned: set[int]) -> tuple[list[int], bool]:
@@ -323,14 +327,23 @@ class _Reader:
 
     # --- what they make
 
-    def _as_found(self, where: tuple[Condition, ...], figure: str) -> TableQuery | None:
+    def _as_found(
+        self, where: tuple[Condition, ...], figure: str, asked: Sequence[int], left: Sequence[str]
+    ) -> TableQuery | None:
+        """The rows of a question that is not read to its end; an extreme where a single word is left that may name the
+        rows, such as the oldest book of a table of titles.
+        """
+        if figure in ("min", "max") and len(left) == 1 and left[0].islower():
+            return self._query(where, figure, asked)
         return TableQuery(where) if where and not figure else None
 
     def _query(self, where: tuple[Condition, ...], figure: str, asked: Sequence[int]) -> TableQuery | None:
         """The query of a question that is read to its end; None where it asks for nothing that is computed."""
         names, key = tuple(self.columns[place].name for place in asked), self.columns[self.table.key].name
+        if self.each:
+            return TableQuery(where, names[:1], (figure or "sum") if names else "count", self.columns[self.each[0]].name)
         if figure in ("min", "max", "mean", "sum"):
-            return TableQuery(where, names[:1], figure) if names else None
+            return TableQuery(where, names[: 1 + (figure in ("min", "max"))], figure) if names else None
         if figure == "count":
             return TableQuery(where, names[:1], "sum") if names else self._count(where)
         if not where:
