@@ -6,20 +6,22 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from langchain_core.documents import Document
 
+from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.index.tables.query import Result, run
+from local_rag.index.tables.query import Result, TableQuery, run, same
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reading, readings
 from local_rag.index.tables.table import Table, opened
-from local_rag.text.metadata import chunk_id
+from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
 SAID = 2
 """Readings of a question that are said where it can be read in several ways."""
+NOT_AGREED = "only a language model read the question so"
 NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
 
@@ -31,30 +33,45 @@ class _Read(NamedTuple):
     passage: Document
 
 
-def with_computed(question: str, passages: Sequence[Document], deps: Deps, exclude: Collection[str]) -> list[Document]:
-    """The passages behind what is computed from their tables; nothing is for a question that asks for no figure, list
-    or cell. Where no reading is certain, what is computed and rows of tables have a `doubt` in their metadata.
+@runtime_checkable
+class ReadsTables(Protocol):
+    """An engine that says what a question asks of a table."""
+
+    def table_query(self, question: str, table: Table, name: str) -> tuple[TableQuery | None, Usage]: ...
+
+
+def with_computed(
+    question: str, passages: Sequence[Document], deps: Deps, exclude: Collection[str]
+) -> tuple[list[Document], Usage]:
+    """The passages behind what is computed from their tables, and what that cost; nothing is for a question that asks
+    for no figure, list or cell.
+
+    Where the rules have no certain reading a language model is asked, and is believed where it reads as they do. Else
+    what is computed, and rows of tables, have a `doubt` in their metadata.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
-        return [*passages]
+        return [*passages], Usage()
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
-        held = {(passage_data, table.number): (table, passage) for table, passage, passage_data in reversed(rows)}
-        read = [
-            _Read(each, table, passage)
-            for table, passage in held.values()
-            for each in readings(question, table, head(passage))
-        ]
-        ranked = groupby(sorted(read, key=_rank, reverse=True), key=_rank)
-        groups = ((certain, _computed([*group][:SAID])) for (certain, _), group in ranked)
-        certain, computed = next(((certain, found) for certain, found in groups if found), (False, []))
+        held = {(tables, table.number): (table, passage) for table, passage, tables in reversed(rows)}
+        about = [(table, passage, readings(question, table, head(passage))) for table, passage in held.values()]
+        every = (_Read(each, table, passage) for table, passage, found in about for each in found)
+        read = sorted(every, key=_rank, reverse=True)
+        groups = (_computed([*group][:SAID]) for _, group in groupby(read, key=_rank))
+        computed, usage = next(filter(None, groups), []), Usage()
+        if isinstance(deps.engine, ReadsTables) and about and not (read and read[0].reading.certain and computed):
+            table, passage = (read[0].table, read[0].passage) if read else [*held.values()][-1]
+            query, usage = deps.engine.table_query(question, table, file_name(passage))
+            agrees = any(same(query, each.reading.query) for each in read if query and each.table is table)
+            doubt = "" if agrees else NOT_AGREED
+            computed = (query and _computed([_Read(Reading(query, 0, doubt), table, passage)])) or computed
     new = [document for document in computed if chunk_id(document) not in exclude]
-    if new and certain:
-        return [*new, *passages]
+    if any(not document.metadata["doubt"] for document in new) or (new and read and read[0].reading.certain):
+        return [*new, *passages], usage
     of_rows = {chunk_id(passage) for _, passage, _ in rows}
     doubtful = [_marked(each, doubt=NOT_READ) if chunk_id(each) in of_rows else each for each in passages]
-    return [*new, *doubtful]
+    return [*new, *doubtful], usage
 
 
 def _rows(

@@ -245,7 +245,7 @@ class _Place(NamedTuple):
 
 
 def _places(document: Document) -> Iterator[_Place]:
-    """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed says each of its lines."""
+    """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed has a part per line."""
     text, start, offset = document.page_content, int(document.metadata.get("start", 0)), 0
     if is_computed(document):
         yield from (_Place(start, 0, line) for line in [*text.split("\n"), text])

@@ -78,16 +78,6 @@ class DocumentAnswer(NamedTuple):
     alone: bool = False
 
 
-def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
-    """What was computed from tables, each line with its mark; nothing that a failed draft held."""
-    drafts = spoken(failed)
-    return [
-        "\n".join(f"{line} [{number}]" for line in document.page_content.split("\n"))
-        for number, document in enumerate(documents, 1)
-        if metadata.is_computed(document) and spoken(document.page_content) not in drafts
-    ]
-
-
 def of_named(question: str, documents: Sequence[Document]) -> list[int]:
     """The passages (from 0) of the documents that a question in one of the known forms names."""
     form = document_question(question)

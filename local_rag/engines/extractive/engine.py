@@ -13,16 +13,22 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
-from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
-from local_rag.engines.extractive import queries
-from local_rag.engines.extractive.documents import (
-    SCORE,
-    computed_answers,
-    document_answers,
-    holds_answer,
-    marked_answers,
-    of_named,
+from local_rag.core.verdicts import (
+    Check,
+    Grade,
+    Need,
+    Relevance,
+    Route,
+    Source,
+    Support,
+    Target,
+    Thought,
+    Usage,
+    overall,
 )
+from local_rag.engines.extractive import queries
+from local_rag.engines.extractive.computed import COMPUTED, computed_answers, is_all_computed
+from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
 from local_rag.engines.extractive.reader import DOUBTFUL, ExtractiveReader
@@ -60,6 +66,8 @@ _RELATIVE = re.compile(
 )
 _LABEL = re.compile(r"^[^\n\[\]]{1,60}:\n(?=- )", re.MULTILINE)
 """The name of a side above what is quoted for it."""
+
+_FULLY: Support = "fully"
 
 P = ParamSpec("P")
 Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
@@ -353,9 +361,8 @@ class ExtractiveEngine:
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
-        computed = spoken(" \n".join(each.page_content for each in documents if is_computed(each)))
-        if all(spoken(sentence) in computed for sentence, _ in judged):
-            return Grade("fully", 5, ("fully",) * len(judged), "it is computed from the table", score=SCORE)
+        if is_all_computed(generation, documents):
+            return Grade("fully", 5, tuple(_FULLY for _ in judged), COMPUTED, score=SCORE)
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:

@@ -35,13 +35,17 @@ PHRASES = 4
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
-    return retrieval_update(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
+    return retrieval_update(state, deps, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
 
 
 def retrieval_update(
-    state: State, emit: Emit, query: str, passages: Sequence[Document], collected: Sequence[Document] = ()
+    state: State, deps: Deps, emit: Emit, query: str, found: Sequence[Document], collected: Sequence[Document] = ()
 ) -> State:
-    """The update after a search, whose passages stand behind those that are `collected` already."""
+    """The update after a search, whose passages stand behind those that are `collected` already, and what is computed
+    from their tables before them.
+    """
+    known = [*state.get("rejected", ()), *map(chunk_id, collected)]
+    passages, usage = with_computed(standalone_of(state), found, deps, known)
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
     # the documents that the query names, which the search preferred, with the words that name them
@@ -52,18 +56,21 @@ def retrieval_update(
         "tried": tried if query in tried else [*tried, query],
         "documents": [*collected, *shown],
         "prompt_order": list(map(chunk_id, shown)),
-        "nearest": [*state.get("nearest", ()), *passages],
+        "nearest": [*state.get("nearest", ()), *found],
+        "usage": usage,
         "decisions": [Graded("document", "named", f"by the words {said!r}", source=of) for of, said in named.items()],
     }
 
 
 def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collection[str]) -> list[Document]:
-    """The k best passages of the index but those of `exclude`, behind what is computed from the tables among them.
+    """The k best passages of the index but those of `exclude`, first those that hold what the question quotes.
 
-    Those that hold what the question quotes come first. All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
+    All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
     meant loosely. A note names what no passage holds word for word.
     """
     phrases = quoted_phrases(state["question"])[:PHRASES] if deps.index.narrows else ()
+    if not phrases:
+        return search(deps, query, deps.k, exclude)
     passages: list[Document] = []
     for wanted in dict.fromkeys([tuple(phrases), *((phrase,) for phrase in phrases), ()]):
         if len(passages) < deps.k:
@@ -72,7 +79,7 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
     if missing:
         quotes = [f'"{shorten(phrase, 60)}"' for phrase in missing]
         emit(Note(f"no passage holds {joined(quotes, 'or')} word for word"))
-    return with_computed(standalone_of(state), passages, deps, exclude)
+    return passages
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:
@@ -110,9 +117,9 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     query = state.get("query") or standalone_of(state)
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
     known = [chunk_id(passage) for passage in have]
-    new = with_computed(standalone_of(state), search(deps, query, k, known), deps, known) if k > 0 else []
+    new = search(deps, query, k, known) if k > 0 else []
     return {
-        **retrieval_update(state, emit, query, new, have),
+        **retrieval_update(state, deps, emit, query, new, have),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
     }

@@ -34,44 +34,38 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
 
 
 def _blocks(text: str) -> Iterator[tuple[list[str], list[Line]]]:
-    """The names of the columns of each table and the lines of its rows."""
+    """The names of the columns of each table and the lines of its rows; a blank line ends it, a title does not."""
     heads, lines, names = list[list[str]](), list[Line](), list[str]()
     start = 0
-    for line in text.split("\n"):
+    for line in [*text.split("\n"), ""]:
         parts = line.split(BETWEEN)
         if names and _fits(parts, names):
             lines.append((start, line))
-        elif line.strip() or not names:
-            if names and lines:
-                yield names, lines
-            names, lines = _names(heads, parts), []
+        elif not names or len(parts) > 1 or not line.strip():
             if names:
-                lines = [(start, line)]
+                yield names, lines
+            names = _names(heads, parts)
+            lines = [(start, line)]
             heads = [*heads[-1:], parts] if len(parts) > 1 and not names else []
         start += len(line) + 1
-    if names and lines:
-        yield names, lines
 
 
 def _names(heads: Sequence[Sequence[str]], parts: Sequence[str]) -> list[str]:
     """The names of the columns of the first row below these heads; empty where it is none."""
     for named in ([*heads[-1]], ["", *heads[-1]]) if heads else ():
-        if len(named) > 1 and any(part.startswith(f"{name}: ") for name in named[1:] for part in parts):
-            if _fits(parts, named) and not (named[0] and parts[0].startswith(f"{named[0]}: ")):
-                return named
-    if len(heads) > 1:  # groups of columns above their names
-        below = heads[-1]
-        prefixes = [part.partition(": ")[0] for part in parts[1:]]
-        if prefixes and all(name in heads[0] or name.endswith(tuple(below)) for name in prefixes):
-            return [heads[0][0], *prefixes]
+        if len(named) > 1 and _fits(parts, named) and not (named[0] and parts[0].startswith(f"{named[0]}: ")):
+            return named
+    prefixes = [part.partition(": ")[0] for part in parts[1:]]
+    grouped = len(heads) > 1 and prefixes  # groups of columns above their names
+    if grouped and all(name in heads[0] or name.endswith(tuple(heads[-1])) for name in prefixes):
+        return [heads[0][0], *prefixes]
     return []
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a line is a row below these names: what stands behind its first cell has them in front."""
-    if len(parts) == 1:
-        return not parts[0] or parts[0].startswith(tuple(f"{name}: " for name in names[1:] if name))
-    return any(part.startswith(f"{name}: ") for part in parts for name in names[1:] if name)
+    """Whether a line is a row below these names: they stand before what is behind its first cell."""
+    heads = tuple(f"{name}: " for name in names[1:] if name)
+    return any(part.startswith(heads) for part in parts)
 
 
 def _cells(line: str, heads: Sequence[str]) -> list[str]:

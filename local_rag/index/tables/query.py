@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -36,8 +37,9 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class TableQuery:
-    """Rows that meet all conditions: their columns of `select`, or an aggregate of the first of these; `min` and `max` say where they are by the second.
+    """Rows that meet all conditions: their columns of `select`, or an aggregate of the first of these.
 
+    `min` and `max` say by the second where they are.
     A count without a column counts rows, one of a column its different values; so does `group_by` list them where
     there is no aggregate. `order` is a column, the largest first where it is `descending`; a `limit` of 0 is none.
     """
@@ -49,6 +51,13 @@ class TableQuery:
     order: str = ""
     descending: bool = False
     limit: int = 0
+
+
+def same(first: TableQuery, second: TableQuery) -> bool:
+    """Whether two queries ask for the same, in whatever order and writing."""
+    whats = [({*each.select[:1]}, each.aggregate, each.group_by) for each in (first, second)]
+    wheres = [{(column, sign, key_of(value)) for column, sign, value in each.where} for each in (first, second)]
+    return whats[0] == whats[1] and wheres[0] == wheres[1]
 
 
 class Result(NamedTuple):
@@ -65,6 +74,24 @@ class Result(NamedTuple):
 def run(table: Table, query: TableQuery, source: str) -> Result:
     """The result of a query. Raises ValueError, which says what of it does not fit the table, or takes too long."""
     return _Run(table, query, source).result()
+
+
+def check(query: TableQuery, question: str, table: Table) -> None:
+    """Raise ValueError, which says what is wrong, for a query that does not fit its table or the question: what models
+    get wrong and code can see.
+    """
+    asked = key_of(question)
+    if query.aggregate == "count" and re.match(r"\W*(?:who|which|wer|welche)\b", question, re.IGNORECASE):
+        raise ValueError('the question asks who or which, not how many: leave "aggregate" empty')
+    for column, _, value in query.where:
+        place = table.position(column)
+        is_asked = key_of(value) in asked or table.columns[place].kind != "text"
+        if not is_asked and column in query.select:
+            raise ValueError(f"{column} is what the question asks for: leave it out of the conditions")
+        if not is_asked and place not in {column for column, _ in table.named([key_of(value)])}:
+            raise ValueError(f"{value!r} stands neither in the question nor in {column}")
+    if not run(table, query, "").matched:
+        raise ValueError("no row meets these conditions")
 
 
 class _Run:
@@ -103,7 +130,8 @@ class _Run:
             of = self.chosen[1] if self.chosen[1:] else self.table.key
             found = self._get(f"s{place}, s{of}", extreme, *best)
             held = f": {joined([*dict.fromkeys(name for _, name in found)][:5], 'and')}" * (place != of)
-            text = f"{self.of_rows}: {_FIGURES[figure][1]} {self._name(place)} is {found[0][0] if found else 'unknown'}{held}"
+            value = found[0][0] if found else "unknown"
+            text = f"{self.of_rows}: {_FIGURES[figure][1]} {self._name(place)} is {value}{held}"
         elif figure == "count":
             count = self._get(f"count(DISTINCT NULLIF(s{place}, ''))")[0][0]
             text = f"{self.of_rows}: {plural(count, 'different value')} of {self._name(place)}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from local_rag.index.tables.query import Comparison
+from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
 from local_rag.text.names import MONTHS
 from local_rag.text.words import stem, words
@@ -20,7 +21,7 @@ def stems(text: str) -> set[str]:
 SYNONYMS = [
     stems(line)
     for line in """price cost costs costing rate fee charge expensive cheap amount
-amount sum total pay paid payment spend spent cost costs price debit expense expenses money worth invoiced donate donated
+amount sum total pay paid payment spend spent cost price debit expense expenses money worth invoiced donate donated
 salary wage pay paid earn earns earned income
 rent pay paid pays
 name person people member employee staff who
@@ -45,8 +46,8 @@ hour hours long""".splitlines()
 ]
 """Words of headers, and the words by which people ask for them."""
 PERSON = stems(
-    "name person member employee runner student author tenant donor trainer customer client player staff teacher contact"
-    " owner patient winner candidate user guest driver participant"
+    "name person member employee runner student author tenant donor trainer customer client player staff teacher"
+    " contact owner patient winner candidate user guest driver participant"
 )
 QUANTITY = stems("quantity stock count number copies pieces")
 FLUFF = stems(
@@ -66,23 +67,17 @@ ASKS_TEXT = re.compile(
 )
 """How questions begin that no cell, list or figure answers."""
 
-FIGURES = (
+FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
     ("min", "price", r"\bcheapest\b|\bleast expensive\b"),
     ("min", "date", r"\boldest\b|\bearliest\b|\bfirst\b"),
     ("max", "date", r"\bnewest\b|\blatest\b|\byoungest\b|\bmost recent\b|\blast\b"),
     ("min", "time", r"\bfastest\b|\bquickest\b"),
     ("max", "time", r"\bslowest\b"),
-    (
-        "max",
-        "",
-        r"\b(?:highest|largest|biggest|greatest|maximum|max|longest|heaviest|tallest|most(?! of)|höchste\w*|größte\w*)\b",
-    ),
-    (
-        "min",
-        "",
-        r"\b(?:lowest|smallest|least|fewest|minimum|min|shortest|lightest|niedrigste\w*|kleinste\w*)\b",
-    ),
+    ("max", "", r"\b(?:highest|largest|biggest|greatest|maximum|max|longest|heaviest|tallest)\b"),
+    ("max", "", r"\b(?:höchste|größte)\w*\b"),
+    ("max", "", r"\bmost\b(?! of)"),
+    ("min", "", r"\b(?:lowest|smallest|least|fewest|minimum|min|shortest|lightest|niedrigste\w*|kleinste\w*)\b"),
     ("mean", "", r"\b(?:on average|average|mean|durchschnitt\w*)\b"),
     ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
     ("count", "", r"\bhow many\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b|\bwie viele\b|\banzahl\b"),
@@ -92,7 +87,8 @@ FIGURES = (
 _SIGNS: dict[Comparison, str] = {
     "at least": "at least|no less than|not less than|since|from|starting|seit|ab",
     "at most": "at most|no more than|not more than|up to|until|till|through|by|bis",
-    "over": "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than|newer than|nach",
+    "over": "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than|newer than"
+    "|nach",
     "under": "less than|fewer than|lower than|smaller than|shorter than|cheaper than|under|below|before|earlier than"
     "|prior to|older than|vor",
     "is": "in|on|during|of|for|im|am",

@@ -1,15 +1,15 @@
-"""A question read as queries of a table, by rules: its rows by their values, its columns by the words of their names."""
+"""A question read as queries of a table, by rules: its rows by their values, its columns by the words of its names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from local_rag.index.tables.query import Condition, TableQuery
+from local_rag.index.tables.query import Aggregate, Comparison, Condition, TableQuery
 from local_rag.index.tables.question_words import (
     ASKS_LIST,
     ASKS_YES,
@@ -204,13 +204,15 @@ class _Reader:
     def _compared(self) -> None:
         """Numbers and dates with what they are compared by: over 100 €, in March, between 10 and 20."""
         for match in COMPARED.finditer(self.question):
-            sign = COMPARISONS.get(fold(match["sign"] or ""), "")
-            texts = {"at least": match["low"], "at most": match["high"]} if match["low"] else {sign: match["value"]}
+            sign = COMPARISONS.get(fold(match["sign"] or ""), "is")
+            texts: dict[Comparison, str] = {sign: match["value"]}
+            if match["low"]:
+                texts = {"at least": match["low"], "at most": match["high"]}
             dates = [date_in(text) for text in texts.values()]
-            places = self.table.places("date") if all(dates) else ()
-            if self._is_used(*match.span()) or (
-                not match["low"] and not (sign if texts[sign].isalpha() else places or sign)
-            ):
+            is_date = all(date and (sign == "is" or date[0] != "-") for date in dates)
+            places = self.table.places("date") if is_date else []
+            has_sign = match["low"] or match["sign"] or (places and not texts[sign].isalpha())
+            if self._is_used(*match.span()) or not has_sign:
                 continue
             numbers = [number_of(text) for text in texts.values()]
             unit = next((unit for _, unit in filter(None, numbers) if not unit.isalpha() or fold(unit) in UNITS), "")
@@ -225,11 +227,11 @@ class _Reader:
                     value = str(date) if places else f"{digits[0]} {unit}" if (digits := NUMBER.match(text)) else ""
                     self.where.append([self._condition(place, sign, value)])
 
-    def _condition(self, place: int, sign: str, value: str) -> Condition:
+    def _condition(self, place: int, sign: Comparison, value: str) -> Condition:
         column = self.columns[place]
         if value.startswith("-") and column.kind == "date":
             return Condition(column.name, "month", value[1:3])
-        return Condition(column.name, sign or "is", value)
+        return Condition(column.name, sign, value)
 
     def _measured(self, end: int, start: int, unit: str, places: Sequence[int]) -> int | None:
         """The column that a comparison is about, by the words around it and by its unit."""
@@ -252,7 +254,7 @@ class _Reader:
 
     # --- columns and figures
 
-    def _figure(self) -> tuple[str, str]:
+    def _figure(self) -> tuple[Aggregate, str]:
         """The figure that is asked for, and the column that its word hints at: the cheapest is a price."""
         found = [
             (figure, hint)
@@ -262,7 +264,7 @@ class _Reader:
         ]
         return found[0] if found else ("", "")
 
-    def _asked(self, figure: str, hint: str) -> list[int]:
+    def _asked(self, figure: Aggregate, hint: str) -> list[int]:
         """The columns that are asked for."""
         conditioned = {self.table.position(condition.column) for either in self.where for condition in either[:1]}
         others = [place for place in range(len(self.columns)) if place not in conditioned]
@@ -328,7 +330,7 @@ class _Reader:
     # --- what they make
 
     def _as_found(
-        self, where: tuple[Condition, ...], figure: str, asked: Sequence[int], left: Sequence[str]
+        self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int], left: Sequence[str]
     ) -> TableQuery | None:
         """The rows of a question that is not read to its end; an extreme where a single word is left that may name the
         rows, such as the oldest book of a table of titles.
@@ -337,11 +339,13 @@ class _Reader:
             return self._query(where, figure, asked)
         return TableQuery(where) if where and not figure else None
 
-    def _query(self, where: tuple[Condition, ...], figure: str, asked: Sequence[int]) -> TableQuery | None:
+    def _query(self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int]) -> TableQuery | None:
         """The query of a question that is read to its end; None where it asks for nothing that is computed."""
         names, key = tuple(self.columns[place].name for place in asked), self.columns[self.table.key].name
         if self.each:
-            return TableQuery(where, names[:1], (figure or "sum") if names else "count", self.columns[self.each[0]].name)
+            return TableQuery(
+                where, names[:1], (figure or "sum") if names else "count", self.columns[self.each[0]].name
+            )
         if figure in ("min", "max", "mean", "sum"):
             return TableQuery(where, names[: 1 + (figure in ("min", "max"))], figure) if names else None
         if figure == "count":

@@ -140,6 +140,12 @@ class Table:
         sql = 'SELECT shown FROM texts WHERE number = ? AND "column" = ? ORDER BY count DESC, shown LIMIT ?'
         return [shown for (shown,) in self.execute(sql, (self.number, column, limit))]
 
+    def range(self, column: int) -> list[str]:
+        """The lowest and the highest cell of a column of values."""
+        of = f"SELECT s{column} FROM t{self.number} WHERE v{column} = (SELECT"
+        low, high = (f"{of} {end}(v{column}) FROM t{self.number}) LIMIT 1" for end in ("min", "max"))
+        return [shown for sql in (low, high) for (shown,) in self.execute(sql)]
+
     def named(self, keys: Sequence[str]) -> list[tuple[int, str]]:
         """(column, text) of the texts with one of these keys."""
         marks = ", ".join("?" * len(keys))

@@ -1,0 +1,31 @@
+"""What was computed from tables is quoted as it is: line by line, each with its mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from local_rag.engines.extractive.quotes import spoken
+from local_rag.text.marks import claims
+from local_rag.text.metadata import is_computed
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+COMPUTED = "it is computed from the table"
+
+
+def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
+    """What was computed from tables, each line with its mark; nothing that a failed draft held."""
+    drafts = spoken(failed)
+    return [
+        "\n".join(f"{line} [{number}]" for line in document.page_content.split("\n"))
+        for number, document in enumerate(documents, 1)
+        if is_computed(document) and spoken(document.page_content) not in drafts
+    ]
+
+
+def is_all_computed(generation: str, documents: Sequence[Document]) -> bool:
+    """Whether a text has no sentence but those that were computed."""
+    held = spoken(" \n".join(document.page_content for document in documents if is_computed(document)))
+    return all(spoken(claim.text) in held for claim in claims(generation))
