@@ -17,7 +17,7 @@ more likely than not that this answers the question; else `in doubt`. One step l
 Empty for what is not from files.
 """
 QuoteMatch = Literal["exact", "words", "property", "computed"]
-"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; the quote
+"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; it
 is a property of the file, such as its author; or it was computed from rows of a table."""
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 COMPUTED = "it is computed from the table"
 
 
+def computed_places(documents: Sequence[Document]) -> list[int]:
+    """The numbers (from 0) of the passages that were computed."""
+    return [number for number, document in enumerate(documents) if is_computed(document)]
+
+
 def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
     """What was computed from tables, each line with its mark; nothing that a failed draft held."""
     drafts = spoken(failed)
-    return [
-        "\n".join(f"{line} [{number}]" for line in document.page_content.split("\n"))
-        for number, document in enumerate(documents, 1)
-        if is_computed(document) and spoken(document.page_content) not in drafts
-    ]
+    said = [(number, documents[number].page_content) for number in computed_places(documents)]
+    new = [(number + 1, text) for number, text in said if spoken(text) not in drafts]
+    return ["\n".join(f"{line} [{number}]" for line in text.split("\n")) for number, text in new]
 
 
 def is_all_computed(generation: str, documents: Sequence[Document]) -> bool:
     """Whether a text has no sentence but those that were computed."""
-    held = spoken(" \n".join(document.page_content for document in documents if is_computed(document)))
+    held = spoken(" \n".join(documents[number].page_content for number in computed_places(documents)))
     return all(spoken(claim.text) in held for claim in claims(generation))

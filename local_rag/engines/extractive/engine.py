@@ -13,21 +13,9 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
-from local_rag.core.verdicts import (
-    Check,
-    Grade,
-    Need,
-    Relevance,
-    Route,
-    Source,
-    Support,
-    Target,
-    Thought,
-    Usage,
-    overall,
-)
+from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import queries
-from local_rag.engines.extractive.computed import COMPUTED, computed_answers, is_all_computed
+from local_rag.engines.extractive.computed import COMPUTED, computed_answers, computed_places, is_all_computed
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
@@ -37,7 +25,7 @@ from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
-from local_rag.text.metadata import is_computed, properties
+from local_rag.text.metadata import properties
 from local_rag.text.names import head
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.support import sentence_supports
@@ -66,8 +54,6 @@ _RELATIVE = re.compile(
 )
 _LABEL = re.compile(r"^[^\n\[\]]{1,60}:\n(?=- )", re.MULTILINE)
 """The name of a side above what is quoted for it."""
-
-_FULLY: Support = "fully"
 
 P = ParamSpec("P")
 Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
@@ -195,12 +181,9 @@ class ExtractiveEngine:
         asked = questions.asked(question) if readable and not nowhere else []
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
-        computed = {
-            n: (SCORE, "it is computed from the table") for n, each in enumerate(documents) if is_computed(each)
-        }
-        known = (
-            {line.passage: (line.share, "its words are those of the question") for line in set_out} | known | computed
-        )
+        computed = dict.fromkeys(computed_places(documents), (SCORE, COMPUTED))
+        known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
+        known |= computed
         for number, (score, reason) in known.items():
             verdict = verdicts[number]
             why = "; ".join(filter(None, (reason, verdict.why)))
@@ -354,6 +337,8 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
+        if is_all_computed(generation, documents):
+            return Grade("fully", 5, (), COMPUTED, score=SCORE)
         passages = list(map(_with_properties, documents))
         judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports)
         supports = tuple(support for _, support in judged)
@@ -361,8 +346,6 @@ class ExtractiveEngine:
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
-        if is_all_computed(generation, documents):
-            return Grade("fully", 5, tuple(_FULLY for _ in judged), COMPUTED, score=SCORE)
         if holds_answer(question, documents, without_marks(generation)):
             level, score, why = 5, SCORE, "what the document says of itself"
         else:

@@ -87,8 +87,8 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
 _SIGNS: dict[Comparison, str] = {
     "at least": "at least|no less than|not less than|since|from|starting|seit|ab",
     "at most": "at most|no more than|not more than|up to|until|till|through|by|bis",
-    "over": "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than|newer than"
-    "|nach",
+    "over": "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than"
+    "|newer than|nach",
     "under": "less than|fewer than|lower than|smaller than|shorter than|cheaper than|under|below|before|earlier than"
     "|prior to|older than|vor",
     "is": "in|on|during|of|for|im|am",
