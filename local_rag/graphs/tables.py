@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
@@ -23,6 +24,8 @@ SAID = 2
 """Readings of a question that are said where it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
 NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
+
+_ROWS = re.compile(r"(?:^| > )rows? [\d-]+$")
 
 
 class _Read(NamedTuple):
@@ -110,7 +113,7 @@ def _computed(read: Sequence[_Read]) -> list[Document]:
 
 def _passage(result: Result, doubt: str, passage: Document) -> Document:
     said = hashlib.blake2b(result.text.encode(), digest_size=6).hexdigest()
-    place, _, _ = str(passage.metadata.get("heading", "")).rpartition(" > row")
+    place = _ROWS.sub("", str(passage.metadata.get("heading", "")))
     text = f"{result.text}\nNot sure: {doubt}." if doubt else result.text
     return _marked(
         Document(text, metadata=passage.metadata),

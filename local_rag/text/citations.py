@@ -227,6 +227,9 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
     if stated:
         citation = _citation(number, document, place, Span(0, 0), sentence, located="property", verified=True)
         return replace(citation, quote=stated, page=None, heading="")
+    if is_computed(document):  # one citation for all of its lines
+        *_, whole = _places(document)
+        return _citation(number, document, whole, Span(0, len(whole.text)), located="computed", verified=best.verified)
     located: QuoteMatch = "exact" if best.exact else "words"
     return _citation(number, document, place, best.span, sentence, located=located, verified=best.verified)
 
@@ -294,7 +297,7 @@ def _citation(
         verified=verified,
         sentence=shorten(sentence, 400),
         origin="web" if metadata.get("origin") == "web" else "files",
-        located="computed" if computed else located,
+        located=located,
         fallback_corpus=str(metadata.get("fallback_corpus", "")),
         title=str(metadata.get("title") or ""),
         author=str(metadata.get("author") or ""),

@@ -42,7 +42,14 @@ vehicle car
 time duration took take
 score result mark grade got
 country nation from
-hour hours long""".splitlines()
+hour hours long
+length long
+weight weigh weighs heavy
+height tall high
+depth deep
+width wide
+distance far
+age old""".splitlines()
 ]
 """Words of headers, and the words by which people ask for them."""
 PERSON = stems(

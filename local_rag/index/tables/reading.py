@@ -224,7 +224,9 @@ class _Reader:
                 self._use(match.start(), end)
                 self.direct += 1
                 for (sign, text), date in zip(texts.items(), dates, strict=True):
-                    value = str(date) if places else f"{digits[0]} {unit}" if (digits := NUMBER.match(text)) else ""
+                    value = (
+                        str(date) if places else f"{digits[0]} {unit}".strip() if (digits := NUMBER.match(text)) else ""
+                    )
                     self.where.append([self._condition(place, sign, value)])
 
     def _condition(self, place: int, sign: Comparison, value: str) -> Condition:
@@ -358,11 +360,13 @@ class _Reader:
         if names and re.search(r"\bhow much\b", self.plain) and self.columns[asked[0]].kind == "number":
             return TableQuery(where, names[:1], "sum")
         fixed = {condition.column for condition in where if condition.comparison == "is"}
+        if not names and re.match(r"\W*how\b", self.plain):
+            self.doubts.append("it is not certain which column is meant")
         if not names:
             return TableQuery(where, (key,) if ASKS_LIST.match(self.plain) and key not in fixed else ())
         if len(names) == 1 and self.columns[asked[0]].kind == "text":
             return TableQuery(where, names) if names[0] == key else TableQuery(where, group_by=names[0])
-        dates = [self.columns[place].name for place in self.table.places("date")[:1]]
+        dates = [self.columns[place].name for place in self.table.places("date")[:1] if self.table.repeats_key]
         telling = dates if key in fixed else [key]
         return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
 

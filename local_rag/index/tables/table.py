@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from local_rag.text.words import fold
 LEAST_ROWS = 2
 MOST_CELLS, MOST_COLUMNS = 5_000_000, 60
 """Of a table that is kept: beyond them it is searched as text alone."""
+FULL = 0.9
+"""Share of the rows that have texts of their own in a column that names them."""
 SECONDS = 2.0
 """How long a statement may run."""
 
@@ -105,7 +108,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of an opened database. `key` is the first column of texts that tells rows apart best."""
+    """A table of an opened database."""
 
     db: sqlite3.Connection
     number: int
@@ -157,13 +160,23 @@ class Table:
         sql = 'SELECT "column", shown FROM texts WHERE number = ? AND instr(key, ?) LIMIT ?'
         return self.execute(sql, (self.number, key, limit))
 
-    @property
+    @cached_property
+    def _counts(self) -> dict[int, int]:
+        """How many different texts each column has."""
+        sql = 'SELECT "column", count(*) FROM texts WHERE number = ? GROUP BY 1'
+        return dict(self.execute(sql, (self.number,)))
+
+    @cached_property
     def key(self) -> int:
-        """The column that names the rows: the first of texts without a repetition, else the first of texts."""
-        texts = [place for place, column in enumerate(self.columns) if column.kind == "text"]
-        counts = dict(self.execute('SELECT "column", count(*) FROM texts WHERE number = ? GROUP BY 1', (self.number,)))
-        full = [place for place in texts if counts.get(place, 0) >= 0.9 * self.rows]
+        """The column that names the rows: the first of texts with hardly a repetition, else the first of texts."""
+        texts = self.places("text")
+        full = [place for place in texts if self._counts.get(place, 0) >= FULL * self.rows]
         return next(iter([*full, *texts]), 0)
+
+    @property
+    def repeats_key(self) -> bool:
+        """Whether several rows have the same key."""
+        return self._counts.get(self.key, 0) < FULL * self.rows
 
 
 @contextmanager
