@@ -80,12 +80,12 @@ def check(query: TableQuery, question: str, table: Table) -> None:
     """Raise ValueError, which says what is wrong, for a query that does not fit its table or the question: what models
     get wrong and code can see.
     """
-    asked = key_of(question)
+    asked = {*words(question)}
     if query.aggregate == "count" and re.match(r"\W*(?:who|which|wer|welche)\b", question, re.IGNORECASE):
         raise ValueError('the question asks who or which, not how many: leave "aggregate" empty')
     for column, _, value in query.where:
         place = table.position(column)
-        is_asked = key_of(value) in asked or table.columns[place].kind != "text"
+        is_asked = {*words(value)} <= asked or table.columns[place].kind != "text"
         if not is_asked and column in query.select:
             raise ValueError(f"{column} is what the question asks for: leave it out of the conditions")
         if not is_asked and place not in {column for column, _ in table.named([key_of(value)])}:
