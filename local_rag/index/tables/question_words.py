@@ -68,6 +68,8 @@ FLUFF = stems(
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
+NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
+"""A word before the name of what the rows are: which books, the oldest book."""
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE

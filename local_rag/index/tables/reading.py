@@ -17,6 +17,7 @@ from local_rag.index.tables.question_words import (
     COMPARISONS,
     FIGURES,
     FLUFF,
+    NAMES_ROWS,
     NO,
     NUMBER,
     PERSON,
@@ -87,6 +88,12 @@ class _Word:
         asks = self.plain in UNITS or stems(self.text) <= FLUFF or self.also
         return not (self.is_function or self.names) and (not asks or (self.text[0].isupper() and self.start > 0))
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it says nothing that was not found."""
+        known = self.used or self.names or self.also or self.is_title or self.is_function or self.plain in UNITS
+        return bool(known) or stems(self.text) <= FLUFF
+
 
 class _Reader:
     """One question and one table; each step marks the words that it has read as `used`."""
@@ -113,17 +120,17 @@ class _Reader:
         self._values(self._nearly, [1])
         self._values(self._flag, [1])
         asked = self._asked(figure, hint)
-        left = [word.text for word in self.words if not (word.used or word.names or word.also or word.is_title)]
-        left = [text for text in left if not (stems(text) <= FLUFF or fold(text) in UNITS)]
-        left = [word.text for word in self.words if word.text in left and not word.is_function]
-        if left:
-            self.doubts = [*self.doubts, f"nothing in the table was found for {', '.join(map(repr, left))}"]
+        for before, word in pairwise([_Word("", 0, 0, set(), set(), True), *self.words]):
+            if not word.is_read and not (word.text.islower() and NAMES_ROWS.fullmatch(before.plain)):
+                return
+            if not word.is_read:  # the books of a table of titles and authors
+                self.doubts.append(f"{word.text!r} was taken for what the rows are")
         if any(len(either) > 1 for either in self.where):
             self.doubts.append("it can be read in several ways")
         read = 2 * self.direct + sum(word.is_title and not word.text.isdigit() for word in self.words)
         for conditions in product(*self.where):
             where = tuple(dict.fromkeys(conditions))
-            query = self._as_found(where, figure, asked, left) if left else self._query(where, figure, asked)
+            query = self._query(where, figure, asked)
             if query:
                 yield Reading(query, read, "; ".join(self.doubts))
 
@@ -286,7 +293,7 @@ class _Reader:
             by_key = any(either[0].column == self.columns[self.table.key].name for either in self.where)
             many = [place for place in others if self.names[place] & QUANTITY and self.columns[place].kind == "number"]
             return many if by_key and not numeric else []
-        if figure or (not asked and re.search(r"\bhow much\b", self.plain)):
+        if figure or re.search(r"\bhow much\b", self.plain):
             possible = [place for place in others if self.columns[place].kind == "number"]
             return numeric or (possible if len(possible) == 1 else self._like("amount"))
         if not asked and re.match(r"\W*(?:who|whom|whose|wer)\b", self.plain):
@@ -330,16 +337,6 @@ class _Reader:
         return [place for place in self.table.places("number") if self.names[place] & meant]
 
     # --- what they make
-
-    def _as_found(
-        self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int], left: Sequence[str]
-    ) -> TableQuery | None:
-        """The rows of a question that is not read to its end; an extreme where a single word is left that may name the
-        rows, such as the oldest book of a table of titles.
-        """
-        if figure in ("min", "max") and len(left) == 1 and left[0].islower():
-            return self._query(where, figure, asked)
-        return TableQuery(where) if where and not figure else None
 
     def _query(self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int]) -> TableQuery | None:
         """The query of a question that is read to its end; None where it asks for nothing that is computed."""
