@@ -50,7 +50,7 @@ def with_computed(
     for no figure, list or cell.
 
     Where the rules have no certain reading a language model is asked, and is believed where it reads as they do. Else
-    what is computed, and rows of tables, have a `doubt` in their metadata.
+    what is computed has a `doubt` in its metadata, and a passage with rows of a `table`, code points of its document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -72,8 +72,11 @@ def with_computed(
     new = [document for document in computed if chunk_id(document) not in exclude]
     if any(not document.metadata["doubt"] for document in new) or (new and read and read[0].reading.certain):
         return [*new, *passages], usage
-    of_rows = {chunk_id(passage) for _, passage, _ in rows}
-    doubtful = [_marked(each, doubt=NOT_READ) if chunk_id(each) in of_rows else each for each in passages]
+    spans = {chunk_id(passage): (table.start, table.end) for table, passage, _ in rows}
+    doubtful = [
+        _marked(each, doubt=NOT_READ, table=spans[chunk_id(each)]) if chunk_id(each) in spans else each
+        for each in passages
+    ]
     return [*new, *doubtful], usage
 
 

@@ -154,8 +154,12 @@ def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: Ans
     """Say what OCR was not sure of, what is doubtful about rows of a table, and what became of the cited files since
     they were indexed: it is not sure then.
     """
-    cited = checked.documents[: len(citations.order(checked.written))]
-    doubts = dict.fromkeys(str(each.metadata["doubt"]) for each in cited if each.metadata.get("doubt"))
+    doubts = dict[str, None]()
+    for citation in answer.citations:
+        of = checked.documents[citation.number - 1].metadata
+        first, last = of.get("table", (citation.start, citation.end))
+        if of.get("doubt") and citation.start < last and citation.end > first:
+            doubts[str(of["doubt"])] = None
     if answer.certainty and doubts:
         answer = _less_sure(answer, "; ".join(doubts))
     if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
