@@ -25,7 +25,7 @@ SAID = 2
 NOT_AGREED = "only a language model read the question so"
 NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
-_ROWS = re.compile(r"(?:^| > )rows? [\d-]+$")
+_ROWS = re.compile(r"(?:^| > )rows? .*$")
 
 
 class _Read(NamedTuple):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
+from local_rag.text.lexicon import UNITS
 from local_rag.text.names import MONTHS
-from local_rag.text.words import stem, words
+from local_rag.text.words import fold, stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
@@ -18,13 +19,13 @@ def stems(text: str) -> set[str]:
     return {stem(word) for word in words(text)}
 
 
-SYNONYMS = [
+_SYNONYMS = [
     stems(line)
     for line in """price cost costs costing rate fee charge expensive cheap amount
 amount sum total pay paid payment spend spent cost price debit expense expenses money worth invoiced donate donated
 salary wage pay paid earn earns earned income
 rent pay paid pays
-name person people member employee staff who
+name person people member employee staff
 phone telephone mobile cell
 city town place location where
 office place location where based
@@ -52,6 +53,18 @@ distance far
 age old""".splitlines()
 ]
 """Words of headers, and the words by which people ask for them."""
+
+
+def synonyms(asked: set[str]) -> set[str]:
+    """The stems of what columns may be called that words ask for."""
+    return set[str]().union(*(group for group in _SYNONYMS if group & asked))
+
+
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit, and no word behind a number."""
+    return bool(text) and (not text.isalpha() or fold(text) in UNITS)
+
+
 PERSON = stems(
     "name person member employee runner student author tenant donor trainer customer client player staff teacher"
     " contact owner patient winner candidate user guest driver participant"
@@ -68,6 +81,11 @@ FLUFF = stems(
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
+ASKING = frozenset("where when by".split())
+EACH = frozenset("per each every by pro je".split())
+HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
+DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
+"""What turns a condition round, which the rules do not read."""
 NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
 """A word before the name of what the rows are: which books, the oldest book."""
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
@@ -80,18 +98,27 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
     ("min", "price", r"\bcheapest\b|\bleast expensive\b"),
     ("min", "date", r"\boldest\b|\bearliest\b|\bfirst\b"),
-    ("max", "date", r"\bnewest\b|\blatest\b|\byoungest\b|\bmost recent\b|\blast\b"),
+    (
+        "max",
+        "date",
+        r"\bnewest\b|\blatest\b|\byoungest\b|\bmost recent\b|\blast\b(?! (?:day|night|week|month|quarter|year))",
+    ),
     ("min", "time", r"\bfastest\b|\bquickest\b"),
     ("max", "time", r"\bslowest\b"),
-    ("max", "", r"\b(?:highest|largest|biggest|greatest|maximum|max|longest|heaviest|tallest)\b"),
+    ("max", "", r"\b(?:highest|largest|biggest|greatest|maximum|max)\b"),
+    ("max", "long", r"\blongest\b"),
+    ("max", "heavy", r"\bheaviest\b"),
+    ("max", "tall", r"\btallest\b"),
     ("max", "", r"\b(?:höchste|größte)\w*\b"),
     ("max", "", r"\bmost\b(?! of)"),
-    ("min", "", r"\b(?:lowest|smallest|least|fewest|minimum|min|shortest|lightest|niedrigste\w*|kleinste\w*)\b"),
+    ("min", "", r"\b(?:lowest|smallest|least|fewest|minimum|min|niedrigste\w*|kleinste\w*)\b"),
+    ("min", "long", r"\bshortest\b"),
+    ("min", "heavy", r"\blightest\b"),
     ("mean", "", r"\b(?:on average|average|mean|durchschnitt\w*)\b"),
     ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
     ("count", "", r"\bhow many\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b|\bwie viele\b|\banzahl\b"),
 )
-"""What is asked for, the kind of column that its word hints at, and how it is asked."""
+"""What is asked for, the kind of column or the word for it that this hints at, and how it is asked."""
 
 _SIGNS: dict[Comparison, str] = {
     "at least": "at least|no less than|not less than|since|from|starting|seit|ab",

@@ -193,6 +193,10 @@ def test_what_is_doubtful_is_said_and_not_sure(harbour, question, said, doubt):
         "What was paid for Petrel in 2019?",
         "What is the total of the spring fees?",
         "Who owns the boats without a berth?",
+        "How many boats are not in berth A?",
+        "How many boats are in berth f?",
+        "How much was paid for Kittiwake last month?",
+        "Which owner has the most?",
     ],
 )
 def test_what_tables_do_not_say_is_never_sure(harbour, question):
