@@ -142,7 +142,7 @@ class _Run:
         measured = (
             {place} if figure not in ("", "count") else {*map(self.table.position, filter(None, [self.query.order]))}
         )
-        compared = {self.table.position(each.column) for each in self.query.where}
+        compared = {self.table.position(each.column) for each in self.query.where} - {*self.table.places("text")}
         problems = [
             problem for each in sorted(measured | compared) for problem in self._problems(each, each in measured)
         ]
@@ -226,7 +226,7 @@ class _Run:
 
     def _currencies(self) -> set[str]:
         """The currencies of the rows, where a column names them."""
-        for place in self.table.places("text"):
+        for place in self.table.places("text", most=20):
             texts = self.table.texts(place, 20)
             if texts and all(same_unit(text) in CURRENCIES for text in texts):
                 return {text for (text,) in self._get(f"DISTINCT s{place}")}

@@ -200,7 +200,7 @@ class _Reader:
         """A text that is written nearly as a word; what it was read as is a doubt."""
         word = span[0]
         if word.is_telling and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
-            for place in self.table.places("text"):
+            for place in self.table.places("text", most=NEAR_AMONG):
                 texts = self.table.texts(place, NEAR_AMONG)
                 parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
                 if close := get_close_matches(word.plain, parts, 1, NEAR):
@@ -344,7 +344,7 @@ class _Reader:
             return TableQuery(where, (key,) if ASKS_LIST.match(self.plain) and key not in fixed else ())
         if len(names) == 1 and self.columns[asked[0]].kind == "text":
             return TableQuery(where, names) if names[0] == key else TableQuery(where, group_by=names[0])
-        dates = [self.columns[place].name for place in self.table.places("date")[:1] if self.table.repeats_key]
+        dates = [self.columns[place].name for place in self.table.places("date")[:1] if self.table.repeats(self.key)]
         telling = dates if key in fixed else [key]
         return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -134,9 +133,9 @@ class Table:
                 return place
         raise ValueError(f"{name!r} is no column; the columns are {', '.join(each.name for each in self.columns)}")
 
-    def places(self, *kinds: str) -> list[int]:
-        """The numbers of the columns of these kinds."""
-        return [place for place, column in enumerate(self.columns) if column.kind in kinds]
+    def places(self, kind: str, most: int = MOST_CELLS) -> list[int]:
+        """The numbers of the columns of a kind; of texts with at most so many different ones."""
+        return [n for n, column in enumerate(self.columns) if column.kind == kind and column.different <= most]
 
     def texts(self, column: int, limit: int) -> list[str]:
         """The commonest texts of a column."""
@@ -160,23 +159,15 @@ class Table:
         sql = 'SELECT "column", shown FROM texts WHERE number = ? AND instr(key, ?) LIMIT ?'
         return self.execute(sql, (self.number, key, limit))
 
-    @cached_property
-    def _counts(self) -> dict[int, int]:
-        """How many different texts each column has."""
-        sql = 'SELECT "column", count(*) FROM texts WHERE number = ? GROUP BY 1'
-        return dict(self.execute(sql, (self.number,)))
-
-    @cached_property
+    @property
     def key(self) -> int:
         """The column that names the rows: the first of texts with hardly a repetition, else the first of texts."""
         texts = self.places("text")
-        full = [place for place in texts if self._counts.get(place, 0) >= FULL * self.rows]
-        return next(iter([*full, *texts]), 0)
+        return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 
-    @property
-    def repeats_key(self) -> bool:
-        """Whether several rows have the same key."""
-        return self._counts.get(self.key, 0) < FULL * self.rows
+    def repeats(self, place: int) -> bool:
+        """Whether rows have the same text in a column, more than a few."""
+        return self.columns[place].different < FULL * self.rows
 
 
 @contextmanager
@@ -188,9 +179,6 @@ def opened(data: bytes) -> Iterator[list[Table]]:
             db.deserialize(zlib.decompress(data))
             for number, place, start, end, columns in db.execute("SELECT * FROM about").fetchall():
                 ((rows,),) = db.execute(f"SELECT count(*) FROM t{int(number)} WHERE NOT total")
-                typed_columns = (
-                    Column(name, kind, unit, tuple(units), decimals)
-                    for name, kind, unit, units, decimals in json.loads(columns)
-                )
-                tables.append(Table(db, int(number), place, start, end, tuple(typed_columns), rows))
+                known = tuple(Column(*fields) for fields in json.loads(columns))
+                tables.append(Table(db, int(number), place, start, end, known, rows))
         yield tables

@@ -33,13 +33,16 @@ _DATE = re.compile(r"(?=.*(?:1[89]|2[01])\d\d)[\d\s./:,-]*(?:[^\W\d_]{1,9}\.?)?[
 
 
 class Column(NamedTuple):
-    """A column: its name, kind, and unit ("" for none, or for several, which `units` lists); `decimals` at most."""
+    """A column: its name, kind, and unit ("" for none, or for several, which `units` lists); numbers have at most so many
+    `decimals`, and texts are that many `different` ones.
+    """
 
     name: str
     kind: Kind
     unit: str = ""
     units: Sequence[str] = ()
     decimals: int = 0
+    different: int = 0
 
 
 def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]]:
@@ -55,7 +58,7 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     if mostly(_seconds):
         return Column(name, "time"), [_seconds(cell) for cell in cells], []
     if not mostly(_NUMBER.fullmatch) or any(map(_CODE.fullmatch, sample)):
-        return Column(name, "text"), [None] * len(cells), []
+        return Column(name, "text", different=len({*filled})), [None] * len(cells), []
     matches = [_NUMBER.fullmatch(cell) for cell in cells]
     comma = _has_decimal_comma([match for match in matches if match])
     values = [_number(match, comma) if match else None for match in matches]
