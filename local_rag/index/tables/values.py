@@ -33,8 +33,9 @@ _DATE = re.compile(r"(?=.*(?:1[89]|2[01])\d\d)[\d\s./:,-]*(?:[^\W\d_]{1,9}\.?)?[
 
 
 class Column(NamedTuple):
-    """A column: its name, kind, and unit ("" for none, or for several, which `units` lists); numbers have at most so many
-    `decimals`, and texts are that many `different` ones.
+    """A column: its name, kind, and unit, "" for none, or for several, which `units` lists.
+
+    Numbers have at most so many `decimals`, texts are that many `different` ones.
     """
 
     name: str
