@@ -96,8 +96,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
-    computed = any(citation.located == "computed" for citation in written.citations)
-    is_compared = status not in ("abstained", "direct") and not (computed or state.get("failed"))
+    is_compared = status not in ("abstained", "direct") and not (is_computed(written) or state.get("failed"))
     sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
     if sides:
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
@@ -116,7 +115,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
 def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
     question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
     silent = status == "abstained"
-    highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
+    no_words = silent or status == "direct" or is_computed(checked.written)
+    highlights = () if no_words else _highlights(question, text, checked, deps)
     searched = web_searched(state)
     return Answer(
         question=state["question"],
@@ -148,6 +148,11 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         highlights=highlights,
         conflicts=checked.conflicts,
     )
+
+
+def is_computed(written: citations.Checked) -> bool:
+    """Whether a part of an answer was computed: no evaluator has read that in a passage."""
+    return any(citation.located == "computed" for citation in written.citations)
 
 
 def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: AnswerTexts) -> Answer:

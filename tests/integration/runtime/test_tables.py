@@ -140,6 +140,7 @@ def test_what_a_question_asks_is_computed_and_cited(harbour, question, text, whe
     assert text in answer.text and answer.certainty == "sure", (answer.text, answer.reason)
     (citation,) = answer.cited
     assert citation.verified and citation.located == "computed" and where in citation.heading
+    assert not answer.highlights and not answer.conflicts
     assert citation.rows and (citation.start, citation.end) == (citation.rows[0][0], citation.rows[-1][1])
 
 
