@@ -117,7 +117,7 @@ def _computed(read: Sequence[_Read]) -> list[Document]:
 def _passage(result: Result, doubt: str, passage: Document) -> Document:
     said = hashlib.blake2b(result.text.encode(), digest_size=6).hexdigest()
     place = _ROWS.sub("", str(passage.metadata.get("heading", "")))
-    text = f"{result.text}\nNot sure: {doubt}." if doubt else result.text
+    text = f"{result.text}\n\nNot sure: {doubt}." if doubt else result.text
     return _marked(
         Document(text, metadata=passage.metadata),
         chunk_id=f"{chunk_id(passage)}-{said}",

@@ -251,7 +251,7 @@ def _places(document: Document) -> Iterator[_Place]:
     """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed has a part per line."""
     text, start, offset = document.page_content, int(document.metadata.get("start", 0)), 0
     if is_computed(document):
-        yield from (_Place(start, 0, line) for line in [*text.split("\n"), text])
+        yield from (_Place(start, 0, line) for line in [*text.split("\n"), text] if line)
         return
     for first, end in document.metadata.get("pieces") or [(start, start + len(text))]:
         yield _Place(first, offset, text[offset : offset + end - first])

@@ -25,7 +25,7 @@ def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
     drafts = spoken(failed)
     said = [(number, documents[number].page_content) for number in computed_places(documents)]
     new = [(number + 1, text) for number, text in said if spoken(text) not in drafts]
-    return ["\n".join(f"{line} [{number}]" for line in text.split("\n")) for number, text in new]
+    return ["\n".join(f"{line} [{number}]" if line else "" for line in text.split("\n")) for number, text in new]
 
 
 def is_all_computed(generation: str, documents: Sequence[Document]) -> bool:

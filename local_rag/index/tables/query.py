@@ -256,6 +256,9 @@ def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     if column.kind == "date":
         if not (date := date_of(value)):
             raise ValueError(f"{value!r} is no date for {column.name}: write 2024, 2024-03 or 2024-03-05")
+        ((least,),) = table.execute(f"SELECT min(length(v{place})) FROM t{table.number}")
+        if least is not None and least < len(date):
+            raise ValueError(f"{column.name} holds dates that are less precise than {date}")
         return f"substr(v{place}, 1, {len(date)}) {_SIGNS[comparison]} ?", [date]
     if (number := number_of(value)) is None:
         raise ValueError(f"{value!r} is no number, and {column.name} holds numbers")

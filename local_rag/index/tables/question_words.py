@@ -75,7 +75,8 @@ FLUFF = stems(
     " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
     " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
     " different many much long often teach teaches attend teams see see know called use used receive received contain"
-    " contains hold holds item items put need needs bring brought was been listed"
+    " contains hold holds item items put need needs bring brought was been"
+    " listed everyone everybody people player players"
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())

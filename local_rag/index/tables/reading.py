@@ -260,13 +260,13 @@ class _Reader:
 
     def _figure(self) -> tuple[Aggregate, str]:
         """The figure that is asked for, and the column that its word hints at: the cheapest is a price."""
-        found = [
-            (figure, hint)
-            for figure, hint, pattern in FIGURES
-            for match in re.finditer(pattern, self.plain)
-            if not self._is_used(*match.span()) and self._use(*match.span())
-        ]
-        return found[0] if found else ("", "")
+        found: tuple[Aggregate, str] = "", ""
+        for figure, hint, pattern in FIGURES:
+            for match in re.finditer(pattern, self.plain):
+                if not self._is_used(*match.span()) and found[0] not in ("min", "max"):  # the highest total
+                    found = found if found[0] else (figure, hint)
+                    self._use(*match.span())
+        return found
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
         """The columns that are asked for."""
@@ -276,8 +276,10 @@ class _Reader:
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
         self.each = [place for place in asked if before.get(place) in EACH]
         asked = [place for place in asked if place not in self.each]
-        numeric = [place for place in asked if self.columns[place].kind != "text"]
         numbers = [place for place in others if self.columns[place].kind == "number"]
+        if self.each and not asked:
+            asked = [place for place in numbers if any(place in word.also for word in self.words)]
+        numeric = [place for place in asked if self.columns[place].kind != "text"]
         if figure in ("min", "max"):
             possible = self.table.places(hint) if hint in ("date", "time") else self._like(hint)
             numeric = numeric or (possible if len(possible) == 1 else [])
@@ -325,8 +327,8 @@ class _Reader:
         """The query of a question that is read to its end; None where it asks for nothing that is computed."""
         names, key = tuple(self.columns[place].name for place in asked), self.columns[self.key].name
         if self.each:
-            group = self.columns[self.each[0]].name
-            return TableQuery(where, names[:1], (figure or "sum") if names else "count", group)
+            is_asked = names or figure == "count"
+            return TableQuery(where, names[:1], figure or "sum", self.columns[self.each[0]].name) if is_asked else None
         is_number = bool(asked) and self.columns[asked[0]].kind == "number"
         if figure == "count" or (not figure and where and is_number and HOW_MUCH.search(self.plain)):
             return TableQuery(where, names[:1], "sum") if names else self._count(where)

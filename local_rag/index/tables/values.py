@@ -29,7 +29,8 @@ _UNIT_OF_NAME = re.compile(rf"\s*[\[(]\s*({_UNIT})\s*[\])]$|\s+in ({_UNIT})$|\s+
 _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
-_DATE = re.compile(r"(?=.*(?:1[89]|2[01])\d\d)[\d\s./:,-]*(?:[^\W\d_]{1,9}\.?)?[\d\s./:,-]*Z?")
+_NUMBERS = r"[\d\s./:,-]*(?:st|nd|rd|th)?[\s,]*"
+_DATE = re.compile(rf"(?=.*(?:1[89]|2[01])\d\d){_NUMBERS}(?:of )?(?:[^\W\d_]{{1,9}}\.?)?{_NUMBERS}[\d\s:,]*Z?")
 
 
 class Column(NamedTuple):

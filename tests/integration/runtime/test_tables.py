@@ -117,6 +117,8 @@ def ask(index, question, graph="plain"):
         ("Which boat is the longest?", "is 12.25: Fulmar", "row 3"),
         ("Which boat has the greatest length?", "the highest Length (m) is 12.25: Fulmar", "row 3"),
         ("What is the average length per berth?", "- A: 9.88 [1]\n- B: 9 [1]\n- C: 6 [1]", "rows 1-4"),
+        ("How many boats per owner?", "- Ada Quill: 2 [1]\n- Bo Lindahl-Ray: 1 [1]", "rows 1-4"),
+        ("Which boats are there since june 3rd 2021?", None, ""),
         ("What is the summer fee of berth A?", "the row where Berth is A: Fee Summer is 1.140 €", "row 1"),
         ("What is the sum of all winter fees?", "3 of 3 rows: the sum of Fee Winter is 1,960 €", "rows 1-3"),
         ("Which berths have a winter fee over 500 €?", "- A [1]\n- B [1]", "rows 1-2"),
