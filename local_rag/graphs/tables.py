@@ -65,7 +65,10 @@ def with_computed(
         computed, usage = next(filter(None, groups), []), Usage()
         if isinstance(deps.engine, ReadsTables) and about and not (read and read[0].reading.certain and computed):
             table, passage = (read[0].table, read[0].passage) if read else [*held.values()][-1]
-            query, usage = deps.engine.table_query(question, table, file_name(passage))
+            asked = (with_computed, question, chunk_id(passage), table.number)
+            if asked not in deps.cancel.memory:
+                deps.cancel.memory[asked], usage = deps.engine.table_query(question, table, file_name(passage))
+            query = deps.cancel.memory[asked]
             agrees = any(same(query, each.reading.query) for each in read if query and each.table is table)
             doubt = "" if agrees else NOT_AGREED
             computed = (query and _computed([_Read(Reading(query, 0, doubt), table, passage)])) or computed
@@ -97,12 +100,12 @@ def _rank(read: _Read) -> tuple[bool, int]:
 
 
 def _computed(read: Sequence[_Read]) -> list[Document]:
-    """The passages of readings that fit their tables and that rows meet."""
+    """The passages of readings that fit their tables and have rows that they are from."""
     results = list[tuple[Result, _Read]]()
     for each in read:
         with suppress(ValueError):
             result = run(each.table, each.reading.query, str(each.passage.metadata.get("source", "")))
-            results += [(result, each)] if result.matched else []
+            results += [(result, each)] if result.rows else []
     several = ["the question can be read in several ways"] if len(results) > 1 else []
     return [
         _passage(

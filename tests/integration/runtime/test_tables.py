@@ -207,6 +207,14 @@ def test_what_tables_do_not_say_is_never_sure(harbour, question):
     assert answer.certainty != "sure" and "0 of" not in answer.text
 
 
+def test_what_no_cell_has_is_not_computed(tmp_path):
+    (tmp_path / "fuel.csv").write_text("Vessel,Litres,Berth\nPetrel,3,A\nFulmar,4,A\nSkua,5,A\nRazorbill,,B\nTern,,B\n")
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
+        index.sync([tmp_path / "fuel.csv"])
+        answer = ask(index, "What is the highest of litres in berth B?")
+        assert answer.certainty != "sure" and "highest" not in answer.text
+
+
 def test_tables_go_with_their_file_and_come_anew(tmp_path):
     files = tmp_path / "files"
     files.mkdir()

@@ -37,7 +37,7 @@ def ask(tmp_path, ollama):
     with Index.open(tmp_path / "index", HashingEmbedder(window=300), create=True) as index, engine_on(ollama) as engine:
         index.sync([tmp_path / "fuel.csv"])
         rag = Rag(Settings.load(graph="plain"), index, Choice(engine))
-        yield lambda question: rag.ask(question, record=False)
+        yield lambda question, **options: rag.ask(question, record=False, **options)
 
 
 def test_the_model_reads_what_the_rules_do_not_and_is_not_believed_alone(ollama, ask):
@@ -95,3 +95,17 @@ def test_what_stays_wrong_is_left_out_and_rows_are_not_sure(ollama, ask):
     answer = ask(SOLD)
     assert answer.usage.unparsed == 1 and answer.certainty != "sure"
     assert "could not be read as one about this table" in answer.reason
+
+
+def test_a_question_is_read_once_however_often_passages_are_retrieved(ollama, ask):
+    queries = iter(["fuel of vessels", "oil of ships"])
+
+    def reply(body):
+        wanted = (body.get("format") or {}).get("properties", {})
+        passages = body["messages"][-1]["content"].count("</passage>")
+        return SUM if "where" in wanted else json.dumps({"r": " ".join(["no"] * passages)}) if wanted else next(queries)
+
+    ollama.always = reply
+    answer = ask(SOLD, graph="self-rag")
+    roles = [call.role for call in answer.usage.log]
+    assert roles.count("table_query") == 1 and roles.count("rewriter") == 2 and answer.status == "abstained"
