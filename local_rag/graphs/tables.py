@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -58,12 +58,10 @@ def with_computed(
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
         held = {(tables, table.number): (table, passage) for table, passage, tables in reversed(rows)}
-        about = [(table, passage, readings(question, table, head(passage))) for table, passage in held.values()]
-        every = (_Read(each, table, passage) for table, passage, found in about for each in found)
-        read = sorted(every, key=_rank, reverse=True)
+        read = sorted(_read(question, held.values()), key=_rank, reverse=True)
         groups = (_computed([*group][:SAID]) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
-        if isinstance(deps.engine, ReadsTables) and about and not (read and read[0].reading.certain and computed):
+        if isinstance(deps.engine, ReadsTables) and held and not (read and read[0].reading.certain and computed):
             table, passage = (read[0].table, read[0].passage) if read else [*held.values()][-1]
             asked = (with_computed, question, chunk_id(passage), table.number)
             if asked not in deps.cancel.memory:
@@ -93,6 +91,13 @@ def _rows(
         if tables not in known:
             known[tables] = held.enter_context(opened(tables)) if tables else []
         yield from ((table, passage, tables) for table in known[tables] if table.start < end and table.end > start)
+
+
+def _read(question: str, held: Iterable[tuple[Table, Document]]) -> Iterator[_Read]:
+    """The readings of a question for each of these tables."""
+    for table, passage in held:
+        with suppress(ValueError):
+            yield from (_Read(each, table, passage) for each in readings(question, table, head(passage)))
 
 
 def _rank(read: _Read) -> tuple[bool, int]:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
-from local_rag.index.tables.table import Found, Row, stored
+from local_rag.index.tables.table import MOST_CELLS, Found, Row, stored
 
 BETWEEN = " | "
 _PLACE = re.compile(r"rows? (\d+)")
@@ -25,6 +25,8 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
     places = [heading for heading in document.headings if heading.level == PLACE]
     above = [heading for heading in document.headings if heading.level < PLACE]
     for names, lines in _blocks(document.text):
+        if len(lines) * len(names) > MOST_CELLS:
+            continue
         rows, heads = list[Row](), ["", *(f"{name}: " if name else "" for name in names[1:])]
         for start, line in lines:
             number = _number(places, start, document.text) or len(rows) + 1

@@ -17,7 +17,7 @@ from local_rag.index.tables.values import Column, typed
 from local_rag.text.words import fold
 
 LEAST_ROWS = 2
-MOST_CELLS, MOST_COLUMNS = 5_000_000, 60
+MOST_CELLS, MOST_COLUMNS = 2_000_000, 60
 """Of a table that is kept: beyond them it is searched as text alone."""
 FULL = 0.9
 """Share of the rows that have texts of their own in a column that names them."""
@@ -67,7 +67,7 @@ def stored(tables: Sequence[Found]) -> bytes:
 def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
     names, width = _distinct(table.names), len(table.names)
     rows = [row for row in table.rows if _is_row(row.cells, width)]
-    if len(rows) < LEAST_ROWS or not 1 < width <= MOST_COLUMNS or len(rows) * width > MOST_CELLS:
+    if len(rows) < LEAST_ROWS or not 1 < width <= MOST_COLUMNS:
         return False
     columns, filled = list[Column](), list[Sequence[Any]]()
     for place, name in enumerate(names):
@@ -97,11 +97,10 @@ def _is_row(cells: Sequence[str], width: int) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names of columns, each once: a number behind those that come again."""
+    """The names of columns, each once: the number of the column behind those that come again or have none."""
     kept = list[str]()
     for place, name in enumerate(names, 1):
-        name = name or f"column {place}"
-        kept.append(next(each for each in (name, *(f"{name} ({n})" for n in range(2, 99))) if each not in kept))
+        kept.append(f"{name or 'column'} ({place})" if name in kept or not name else name)
     return kept
 
 
@@ -118,12 +117,12 @@ class Table:
     rows: int
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """The rows of a statement. Raises ValueError where it takes too long."""
+        """The rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
         end = monotonic() + SECONDS
         self.db.set_progress_handler(lambda: monotonic() > end, 10_000)
         try:
             return self.db.execute(sql, values).fetchall()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise ValueError(f"the table could not be asked: {error}") from error
 
     def position(self, name: str) -> int:
