@@ -131,7 +131,9 @@ class _Run:
             found = self._get(f"s{place}, s{of}", extreme, *best)
             held = f": {joined([*dict.fromkeys(name for _, name in found)][:5], 'and')}" * (place != of)
             value = found[0][0] if found else "unknown"
-            text = f"{self.of_rows}: {_FIGURES[figure][1]} {self._name(place)} is {value}{held}"
+            of_dates = self.table.columns[place].kind == "date"
+            called = {"min": "the earliest", "max": "the latest"}[figure] if of_dates else _FIGURES[figure][1]
+            text = f"{self.of_rows}: {called} {self._name(place)} is {value}{held}"
         elif figure == "count":
             count = self._get(f"count(DISTINCT NULLIF(s{place}, ''))")[0][0]
             text = f"{self.of_rows}: {plural(count, 'different value')} of {self._name(place)}"
@@ -220,6 +222,10 @@ class _Run:
             for what, count in counts.items()
             if count
         ]
+        if is_measured and self.table.columns[place].unit in CURRENCIES and not self.query.group_by:
+            low, high = self._get(f"min(v{place}), max(v{place})")[0]
+            is_mixed = low is not None and low < 0 and (high > 0 or self.query.aggregate in ("min", "max"))
+            found += [f"{name} holds amounts below 0"] * is_mixed
         units = {unit for (unit,) in self._get(f"DISTINCT u{place}") if unit} if is_measured else set()
         units = units if len(units) > 1 or not is_measured else self._currencies()
         return found + ([f"{name} has several units: {joined(sorted(units), 'and')}"] if len(units) > 1 else [])

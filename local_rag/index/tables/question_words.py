@@ -69,12 +69,13 @@ PERSON = stems(
     "name person member employee runner student author tenant donor trainer customer client player staff teacher"
     " contact owner patient winner candidate user guest driver participant"
 )
+COUNTS = stems("quantity count number")
 QUANTITY = stems("quantity stock count number copies pieces")
 FLUFF = stems(
     "give list name please tell find show table sheet row rows file entry entries record records register column value"
     " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
     " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
-    " different many much long often teach teaches attend teams see see know called use used receive received contain"
+    " many much long often teach teaches attend teams see see know called use used receive received contain"
     " contains hold holds item items put need needs bring brought was been"
     " listed everyone everybody people player players"
 )
@@ -83,12 +84,16 @@ YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false 
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
 ASKING = frozenset("where when by".split())
+RELATIONS = frozenset("than before after until between over above under below".split())
+"""What sets a value against another; where that is no number and no date the rules do not read it."""
+TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
 EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
 """What turns a condition round, which the rules do not read."""
 NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
 """A word before the name of what the rows are: which books, the oldest book."""
+ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
@@ -117,7 +122,8 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("min", "heavy", r"\blightest\b"),
     ("mean", "", r"\b(?:on average|average|mean|durchschnitt\w*)\b"),
     ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
-    ("count", "", r"\bhow many\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b|\bwie viele\b|\banzahl\b"),
+    ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
+    ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),
 )
 """What is asked for, the kind of column or the word for it that this hints at, and how it is asked."""
 

@@ -13,9 +13,11 @@ from local_rag.index.tables.query import Aggregate, Comparison, Condition, Table
 from local_rag.index.tables.question_words import (
     ASKING,
     ASKS_LIST,
+    ASKS_WHICH,
     ASKS_YES,
     COMPARED,
     COMPARISONS,
+    COUNTS,
     DENIES,
     EACH,
     FIGURES,
@@ -26,6 +28,8 @@ from local_rag.index.tables.question_words import (
     NUMBER,
     PERSON,
     QUANTITY,
+    RELATIONS,
+    TAKES_NUMBER,
     WORD,
     YES,
     date_in,
@@ -35,7 +39,7 @@ from local_rag.index.tables.question_words import (
 )
 from local_rag.index.tables.table import Table, key_of
 from local_rag.index.tables.values import number_of, without_unit
-from local_rag.text.lexicon import STOP_WORDS, UNITS
+from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import fold, words
 
 LONGEST = 6
@@ -90,7 +94,7 @@ class _Word:
     @property
     def is_fluff(self) -> bool:
         """Whether people ask with it, and it says nothing of a cell."""
-        return self.is_function or self.plain in UNITS or stems(self.text) <= FLUFF
+        return self.is_function or stems(self.text) <= FLUFF
 
     @property
     def is_telling(self) -> bool:
@@ -100,7 +104,8 @@ class _Word:
 
     @property
     def is_read(self) -> bool:
-        return bool(self.used or self.names or self.also or self.is_title or self.is_fluff)
+        known = self.also or self.is_title or self.is_fluff
+        return bool(self.used or self.names or (known and self.plain not in RELATIONS))
 
 
 class _Reader:
@@ -226,7 +231,8 @@ class _Reader:
             is_date = all(date and (sign == "is" or date[0] != "-") for date in dates) and self.table.places("date")
             is_bare = not (match["low"] or match["sign"]) and not (is_date and any(map(str.isdigit, match["value"])))
             digits = [NUMBER.match(text) for _, text in texts]
-            if self._is_used(*match.span()) or is_bare or not (is_date or all(digits)):
+            is_number = all(digits) and (match["low"] or TAKES_NUMBER.match(fold(match["sign"] or "")))
+            if self._is_used(*match.span()) or is_bare or not (is_date or is_number):
                 continue
             units = [unit for _, unit in filter(None, (number_of(text) for _, text in texts)) if is_unit(unit)]
             unit, last = units[-1] if units else "", digits[-1]
@@ -281,9 +287,15 @@ class _Reader:
             asked = [place for place in numbers if any(place in word.also for word in self.words)]
         numeric = [place for place in asked if self.columns[place].kind != "text"]
         if figure in ("min", "max"):
-            possible = self.table.places(hint) if hint in ("date", "time") else self._like(hint)
-            numeric = numeric or (possible if len(possible) == 1 else [])
-            return numeric and [*numeric[:1], *(place for place in asked if place not in numeric)]
+            hinted = self.table.places(hint) if hint in ("date", "time") else self._like(hint)
+            hinted = hinted if len(hinted) == 1 else []
+            measured = hinted if hint in ("date", "time") else numeric or hinted
+            if len(numeric) > 1:
+                self.doubts.append("several columns may be meant")
+            of = [place for place in asked if place not in measured]
+            if ASKS_WHICH.match(self.plain) and self.table.repeats((of or [self.key])[0]):
+                self.doubts.append("single rows are compared, and not their totals")
+            return measured and [*measured[:1], *of]
         if figure == "count":
             is_one = any(either[0].column == self.columns[self.key].name for either in self.where)
             quantities = [place for place in numbers if self.names[place] & QUANTITY and is_one and not numeric]
@@ -331,7 +343,7 @@ class _Reader:
             return TableQuery(where, names[:1], figure or "sum", self.columns[self.each[0]].name) if is_asked else None
         is_number = bool(asked) and self.columns[asked[0]].kind == "number"
         if figure == "count" or (not figure and where and is_number and HOW_MUCH.search(self.plain)):
-            return TableQuery(where, names[:1], "sum") if names else self._count(where)
+            return TableQuery(where, names, "sum") if names else self._count(where)
         if figure:
             return TableQuery(where, names[: 1 + (figure in ("min", "max"))], figure) if names else None
         if not where:
@@ -355,11 +367,14 @@ class _Reader:
         match = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
         counted = stems(match[1]) if match else set[str]()
         columns = [place for place in self.table.places("text") if place != self.key and self.names[place] & counted]
+        columns += [place for place in self.table.places("date") if self.names[place] & (counted | synonyms(counted))]
         is_row = self.names[self.key] & counted or any(
             word.is_title and stems(word.text) & counted for word in self.words
         )
         if not (columns or where or is_row):
             return None
+        if quantities := [column.name for column, name in zip(self.columns, self.names, strict=True) if name & COUNTS]:
+            self.doubts.append(f"rows are counted, and not {quantities[0]}")
         return TableQuery(where, tuple(self.columns[place].name for place in columns[:1]), "count")
 
 

@@ -166,7 +166,7 @@ class Table:
 
     def repeats(self, place: int) -> bool:
         """Whether rows have the same text in a column, more than a few."""
-        return self.columns[place].different < FULL * self.rows
+        return self.columns[place].kind == "text" and self.columns[place].different < FULL * self.rows
 
 
 @contextmanager

@@ -177,6 +177,7 @@ def test_a_long_list_says_how_much_of_it_is_shown(harbour):
         ("What is the average of litres?", "the mean of Litres is 27.5", "1 cell of Litres is text"),
         ("What is the total of all hours?", "the sum of Hours is 25.5", "1 cell of Hours is without a value"),
         ("What is the length of Kittiwaka?", "Length (m) is 7.5", "'Kittiwaka' was read as 'Kittiwake'"),
+        ("Which vessel has the highest of litres?", "the highest Litres is 30: Kittiwake", "single rows are compared"),
         ("What is the fee of berth C?", "Fee Summer is 620 €; Fee Winter is 410 €", "several columns may be meant"),
     ],
 )
@@ -200,6 +201,11 @@ def test_what_is_doubtful_is_said_and_not_sure(harbour, question, said, doubt):
         "How many boats are in berth f?",
         "How much was paid for Kittiwake last month?",
         "Which owner has the most?",
+        "Which boats are longer than the Petrel?",
+        "How many boats are older than 30?",
+        "What is the difference in length of Petrel and Fulmar?",
+        "Which boat has the second greatest length?",
+        "What is the share of the boats in berth A?",
     ],
 )
 def test_what_tables_do_not_say_is_never_sure(harbour, question):
