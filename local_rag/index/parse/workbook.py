@@ -15,12 +15,12 @@ from local_rag.index.parse.html_text import attribute, tag_of, value
 from local_rag.index.parse.marks import lowered, raised
 from local_rag.index.parse.number_formats import BUILT_IN, EPOCH, EPOCH_1904, formatted
 from local_rag.index.parse.package import Package
+from local_rag.index.tables.values import NO_VALUE
 
 Row = tuple[int, dict[int, str], list[str]]
 """Its number, its cells by their columns, and what stands behind them: notes, or that it is hidden."""
 
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
-NO_VALUE = "(a formula without a value)"
 _MOST_REPEATED = 1000
 
 

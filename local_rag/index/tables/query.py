@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
-from local_rag.index.parse.workbook import NO_VALUE
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import CURRENCIES, date_of, number_of, same_unit
+from local_rag.index.tables.values import CURRENCIES, NO_VALUE, date_of, number_of, same_unit
 from local_rag.text.display import joined, plural
 from local_rag.text.words import words
 

@@ -12,6 +12,8 @@ from local_rag.text.words import fold
 
 Kind = Literal["number", "time", "date", "text"]
 
+NO_VALUE = "(a formula without a value)"
+"""What a cell shows whose formula was never computed."""
 MOST = 0.6
 """Share of the filled cells of a column that are of its kind; the others are named where they matter."""
 LOOKED_AT = 200
