@@ -16,9 +16,9 @@ Certainty = Literal["sure", "probably", "in doubt", ""]
 more likely than not that this answers the question; else `in doubt`. One step less where OCR was not sure of a quote.
 Empty for what is not from files.
 """
-QuoteMatch = Literal["exact", "words", "property"]
-"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; or the
-quote is a property of the file, such as its author, and not of its text."""
+QuoteMatch = Literal["exact", "words", "property", "computed"]
+"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; it
+is a property of the file, such as its author; or it was computed from rows of a table."""
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
 OUT_OF_TIME = "out of time"
@@ -38,7 +38,8 @@ class Citation:
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index. `ocr`
     is how sure OCR was of the quote's least certain line, None for a text that is the file's own. `changed` is what
-    became of the file since it was indexed.
+    became of the file since it was indexed. `rows` are the code points of the rows that a `computed` quote is from, of
+    many the first.
     """
 
     number: int
@@ -62,6 +63,7 @@ class Citation:
     chunk_id: str = ""
     ocr: float | None = None
     changed: FileChange = ""
+    rows: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

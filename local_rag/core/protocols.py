@@ -214,6 +214,10 @@ class Corpus(Protocol):
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 
+    def tables(self, documents: Sequence[Document]) -> list[bytes]:
+        """Of each passage the tables of its document (`index.tables`), empty where there are none."""
+        return [b""] * len(documents)
+
     @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term (as the index stems it) occurs."""

@@ -14,6 +14,7 @@ from local_rag.diagnostics.trial import ANSWER, CATALOG, FOLLOW_UP, HISTORY, PAS
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import TEXTS, PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts, chat_so_far, files_in_words
+from local_rag.engines.language_model.tables import EXAMPLES
 from local_rag.engines.language_model.window import Message
 from local_rag.runtime.engine_choice import prompt_file, prompt_texts
 
@@ -142,6 +143,7 @@ def example(prompts: Prompts, name: str) -> list[Message]:
         "rewriter": (prompts.rewrite_task([QUESTION], "vectorstore"), QUESTION, ""),
         "rewriter_web": (prompts.rewrite_task([QUESTION], "web"), QUESTION, ""),
         "standalone": (prompts.standalone_task(), FOLLOW_UP, chat_so_far(HISTORY)),
+        "table_query": (prompts.texts.filled("table_query"), "How many parcels were lost?", EXAMPLES),
         "judge": (prompts.judge_task(["At 10:00, and 5 euros."], ANSWER), QUESTION, ""),
     }[name]
     return prompts.chat(task, question, before=before)

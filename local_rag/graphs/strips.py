@@ -48,7 +48,7 @@ def strips(document: Document) -> list[Document]:
 
 def of_passage(passage: Document) -> list[Document]:
     """A passage cut into strips, or whole where it is short."""
-    is_short = len(sentences(passage.page_content)) <= WHOLE
+    is_short = passage.metadata.get("computed") or len(sentences(passage.page_content)) <= WHOLE
     cut = [] if is_short else strips(passage)
     return cut if len(cut) > 1 else [_strip(passage, 0, len(passage.page_content))]
 

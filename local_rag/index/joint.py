@@ -93,6 +93,9 @@ class JointIndex:
         answers = zip(*(index.vectors(documents) for index in self._indexes), strict=True)
         return [next((vector for vector in row if vector is not None), None) for row in answers]
 
+    def tables(self, documents: Sequence[Document]) -> list[bytes]:
+        return [max(each) for each in zip(*(index.tables(documents) for index in self._indexes), strict=True)]
+
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         each = [index.document_frequency(terms) for index in self._indexes]
         return {term: sum(counts[term] for counts in each) for term in terms}

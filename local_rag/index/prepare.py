@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.documents import LoadedDocument
+from local_rag.index.tables.lines import tables_of
 from local_rag.text import names
 from local_rag.text.chunking import Chunk, chunk
 from local_rag.text.languages import language_of
@@ -60,7 +61,7 @@ def prepared(file: FileRow, documents: Sequence[NewDocument], first: int) -> Ite
         }
         columns["language"] = language_of(document.text) or language
         columns["headings"] = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
-        columns |= {"lines": json.dumps(document.lines), "text": document.text}
+        columns |= {"lines": json.dumps(document.lines), "text": document.text, "tables": tables_of(document)}
         yield DocumentRow(columns, called, list(_chunks(file.path, position, document, spans)))
 
 

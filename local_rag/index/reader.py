@@ -22,6 +22,7 @@ from local_rag.index.store.opening import check_settings, check_sizes, created, 
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
+from local_rag.text.metadata import chunk_id
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -169,6 +170,12 @@ class Reader:
         stored = self.store.vectors([digest(document.page_content) for document in documents])
         known = iter(matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
+
+    def tables(self, documents: Sequence[Document]) -> list[bytes]:
+        """The tables of the document of each passage, as `tables.table.opened` reads them; empty for none."""
+        keys = [chunk_id(document) for document in documents]
+        known = self.store.snapshot(lambda: self.store.tables(keys))
+        return [known.get(key, b"") for key in keys]
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""

@@ -18,7 +18,16 @@ from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
 from local_rag.server.listings import FileListing, FileView, safe_line
-from local_rag.server.originals import Window, around, number_of, original_of, original_or_why, part, spot_of
+from local_rag.server.originals import (
+    Window,
+    around,
+    number_of,
+    original_of,
+    original_or_why,
+    part,
+    rows_of,
+    spot_of,
+)
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.markup import closed
@@ -184,10 +193,12 @@ def place(
     start: Number = 0,
     end: Number = 0,
     quote: Annotated[str, Query(max_length=20_000)] = "",
+    rows: Annotated[str, Query(max_length=5_000, pattern=r"^(\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*)?$")] = "",
 ) -> QuotePlace:
     """Where a quote stands: its document by number, page or a passage of it, its code points there, and its text.
 
     In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
+    `rows` are code points of what a computed answer is from, 54-117,186-245.
     """
     listing, path = located
     documents = listing.read(Store.documents, path)
@@ -199,13 +210,17 @@ def place(
         raise NotFound("this file has no such page or part in the index")
     stored = documents[spot.number] if spot else StoredDocument("", page=page)
     first, last = (spot.start, spot.end) if spot else (0, 0)
+    spans = [(int(low), int(high)) for low, _, high in (each.partition("-") for each in rows.split(",") if rows)]
+    held = rows_of(stored, spans)
+    if spans:
+        first, last = (held[0][0], min(held[-1][1], held[0][0] + LONGEST_TEXT)) if held else (0, 0)
     on_page, undrawn = None, ""
     if has_pages and file and stored.page is not None:
         try:
             on_page = workspace.pages.placed(file.path, stored, first, last)
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
-    window = around(stored, path, first, last)
+    window = around(stored, path, first, last, rows=held)
     changed = bool(file and file.changed)
     as_today = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
     unplaced = _unplaced(quote, start < end, first < last, on_page)

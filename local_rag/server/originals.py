@@ -212,10 +212,22 @@ def spot_of(
     return Spot(first.number)
 
 
+def rows_of(document: StoredDocument, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of these spans that are whole lines of the text: where it was indexed anew, rows may stand elsewhere."""
+    lines = f"\n{document.text}\n"
+    return [(start, end) for start, end in spans if start < end and lines[start : end + 2 : end - start + 1] == "\n\n"]
+
+
 def around(
-    document: StoredDocument, path: str, start: int, end: int, before: int = BEFORE, after: int = AFTER
+    document: StoredDocument,
+    path: str,
+    start: int,
+    end: int,
+    before: int = BEFORE,
+    after: int = AFTER,
+    rows: Sequence[tuple[int, int]] = (),
 ) -> Window:
-    """The text around a span, cut at the ends of lines or blocks where some are near, with the span marked."""
+    """The text around a span, cut at the ends of lines or blocks where some are near, with the span or rows marked."""
     text = document.text
     first, last = max(0, start - before), min(len(text), end + after)
     if first:
@@ -224,16 +236,18 @@ def around(
     if last < len(text):
         breaks = (text.rfind(sign, max(end, last - NEAR), last) for sign in "\n ")
         last = next((place for place in breaks if place >= 0), last)
-    return part(document, path, first, last, (start, end))
+    return part(document, path, first, last, rows or [(start, end)])
 
 
-def part(document: StoredDocument, path: str, start: int, end: int, mark: tuple[int, int] = (0, 0)) -> Window:
-    """Code points [start, end) of a document of the file at a path as a window, the span of the quote marked.
+def part(
+    document: StoredDocument, path: str, start: int, end: int, marks: Sequence[tuple[int, int]] = ((0, 0),)
+) -> Window:
+    """Code points [start, end) of a document of the file at a path as a window, the spans of what is quoted marked.
 
     Of Markdown whole blocks.
     """
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)
     kind = "code" if loader is load_code else "text" if loader is load_text else suffix
-    whole = rendered(text, kind, document.heading_starts, max(0, start), min(len(text), end), [mark])
+    whole = rendered(text, kind, document.heading_starts, max(0, start), min(len(text), end), marks)
     return Window(whole.nodes, whole.start or None, whole.end if whole.end < len(text) else None)

@@ -121,6 +121,7 @@ class AnswerTexts:
         "exact": "word for word",
         "words": "by the words that they share",
         "property": "a property of the file",
+        "computed": "computed from these rows",
     }
     record = "a record, written out as text"
     not_verified = "not verified"
@@ -270,6 +271,7 @@ class German(AnswerTexts):
         "exact": "wörtlich",
         "words": "nach gemeinsamen Wörtern",
         "property": "eine Eigenschaft der Datei",
+        "computed": "aus diesen Zeilen berechnet",
     }
     record = "ein Datensatz, als Text ausgeschrieben"
     not_verified = "nicht bestätigt"

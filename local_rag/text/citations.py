@@ -16,7 +16,7 @@ from local_rag.core.answer import Citation, QuoteMatch, Status
 from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
-from local_rag.text.metadata import chunk_id, heading_at, ocr_confidence, properties
+from local_rag.text.metadata import chunk_id, heading_at, is_computed, ocr_confidence, properties
 from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
@@ -292,6 +292,9 @@ def _cite(sentence: str, number: int, document: Document, question: str) -> Cita
     if stated:
         citation = _citation(number, document, place, Span(0, 0), sentence, located="property", verified=True)
         return replace(citation, quote=stated, page=None, heading="")
+    if is_computed(document):  # one citation for all of its lines
+        *_, whole = _places(document)
+        return _citation(number, document, whole, Span(0, len(whole.text)), located="computed", verified=best.verified)
     located: QuoteMatch = "exact" if best.exact else "words"
     return _citation(number, document, place, best.span, sentence, located=located, verified=best.verified)
 
@@ -310,8 +313,11 @@ class _Place(NamedTuple):
 
 
 def _places(document: Document) -> Iterator[_Place]:
-    """The parts of a passage in their order; see `graphs.strips.recomposed`."""
+    """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed has a part per line."""
     text, start, offset = document.page_content, int(document.metadata.get("start", 0)), 0
+    if is_computed(document):
+        yield from (_Place(start, 0, line) for line in [*text.split("\n"), text] if line)
+        return
     for first, end in document.metadata.get("pieces") or [(start, start + len(text))]:
         yield _Place(first, offset, text[offset : offset + end - first])
         offset += end - first + len(BETWEEN)
@@ -340,14 +346,18 @@ def _citation(
     verified: bool = False,
 ) -> Citation:
     metadata = document.metadata
+    computed = is_computed(document)
+    start, end = (
+        (metadata["start"], metadata["end"]) if computed else (place.start + span.start, place.start + span.end)
+    )
     return Citation(
         number=number,
         source=str(metadata.get("source", "")),
         page=metadata.get("page"),
-        heading=heading_at(document, place.start + span.start, place.start + span.end),
+        heading=heading_at(document, start, end),
         quote=span.of(place.text),
-        start=place.start + span.start,
-        end=place.start + span.end,
+        start=start,
+        end=end,
         url=str(metadata.get("url", "")),
         verified=verified,
         sentence=shorten(sentence, 400),
@@ -359,5 +369,6 @@ def _citation(
         date=str(metadata.get("date") or ""),
         index=str(metadata.get("index", "")),
         chunk_id=str(metadata.get("of") or metadata.get("chunk_id", "")),  # a strip names the passage that it is of
-        ocr=ocr_confidence(document, place.start + span.start, place.start + span.end),
+        ocr=ocr_confidence(document, start, end),
+        rows=tuple((first, last) for first, last in metadata.get("rows", ())),
     )

@@ -18,6 +18,11 @@ def chunk_id(document: Document) -> str:
     return str(document.metadata.get("chunk_id", ""))
 
 
+def is_computed(document: Document) -> bool:
+    """Whether a passage is no text of its file but was computed from rows of a table."""
+    return bool(document.metadata.get("computed"))
+
+
 def heading_at(document: Document, start: int, end: int | None = None) -> str:
     """The heading above code points [start, end) of the document that the passage is of, or above the point `start`.
 

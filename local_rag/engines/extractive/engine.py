@@ -16,6 +16,7 @@ from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.by_words import by_words
+from local_rag.engines.extractive.computed import COMPUTED, computed_answers, computed_places, is_all_computed
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
 from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
 from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
@@ -28,7 +29,7 @@ from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import properties
 from local_rag.text.names import head
-from local_rag.text.numbers import names, numbers, written_names
+from local_rag.text.numbers import names, numbers
 from local_rag.text.support import sentence_supports
 from local_rag.text.words import words as words_of
 
@@ -172,7 +173,7 @@ class ExtractiveEngine:
         if not documents:
             return []
         readable = self.reads(question)
-        nowhere = self._nowhere(question, documents) if readable else ""
+        nowhere = queries.nowhere(question, documents, self._corpus) if readable else ""
         verdicts = [Relevance("irrelevant", why=nowhere) for _ in documents]
         if readable and not nowhere:
             read = zip(self._reader.relevance(question, documents), documents, strict=True)
@@ -181,7 +182,9 @@ class ExtractiveEngine:
         asked = [] if nowhere else questions.asked(question) if readable else [question]
         set_out = [line for text in asked for line in self._set_out(text, documents)]
         known = {answer.passage: (SCORE, "it says this of its document") for answer in answers}
+        computed = dict.fromkeys(computed_places(documents), (SCORE, COMPUTED))
         known = {line.passage: (line.share, "its words are those of the question") for line in set_out} | known
+        known |= computed
         for number, (score, reason) in known.items():
             verdict = verdicts[number]
             why = "; ".join(filter(None, (reason, verdict.why)))
@@ -205,16 +208,6 @@ class ExtractiveEngine:
         why = f"it does not mention {joined(map(repr, sorted(lacks)), 'or')}, which another file is about"
         return Relevance("irrelevant", verdict.score, why)
 
-    def _nowhere(self, question: str, documents: Sequence[Document]) -> str:
-        """Which names of a question no file holds, in words; empty for passages of the web."""
-        if self._corpus is None or any(document.metadata.get("origin") == "web" for document in documents):
-            return ""
-        lacking = questions.lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
-        frequency = self._corpus.document_frequency(lacking) if lacking else {}
-        absent = [name for name in written_names(question) if all(frequency.get(word) == 0 for word in words_of(name))]
-        stand = "stands" if len(absent) == 1 else "stand"
-        return f"{joined(map(repr, absent))} {stand} in none of your files" if absent else ""
-
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The sentence around the best short answer, with its mark; else the fixed reply.
 
@@ -227,7 +220,8 @@ class ExtractiveEngine:
         sentences: list[str] = []
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
-            sentences = marked_answers(question, documents, attempt.shape, failed)
+            sentences = computed_answers(documents, failed)
+            sentences = sentences or marked_answers(question, documents, attempt.shape, failed)
             sentences = sentences or self._quoted(question, documents, attempt, failed)
         pieces = list(laid_out(list(dict.fromkeys(sentences)), attempt.shape))
         for piece in pieces[:-1]:
@@ -338,6 +332,8 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
+        if is_all_computed(generation, documents):
+            return Grade("fully", 5, (), COMPUTED, score=SCORE)
         passages = list(map(_with_properties, documents))
         headers = list(map(head, documents))
         judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports, question, headers)

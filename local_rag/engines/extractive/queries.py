@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from local_rag.core.protocols import Turn
-from local_rag.text.numbers import names, numbers
-from local_rag.text.questions import subject_words, uncovered, written_words
+from local_rag.text.display import joined
+from local_rag.text.names import head
+from local_rag.text.numbers import names, numbers, written_names
+from local_rag.text.questions import lacking, subject_words, uncovered, written_words
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, content_words, fold, query_key, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.protocols import Corpus
 
 MAX_WEB_WORDS = 6
 WHOLE_QUESTION = 4
@@ -86,3 +94,14 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
         if not depends(turn.question):
             break
     return f"{question.strip()} ({' '.join(added)})" if added else question
+
+
+def nowhere(question: str, documents: Sequence[Document], corpus: Corpus | None) -> str:
+    """Which names of a question no file holds, in words; empty for passages of the web."""
+    if corpus is None or any(document.metadata.get("origin") == "web" for document in documents):
+        return ""
+    lacks = lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))
+    frequency = corpus.document_frequency(lacks) if lacks else {}
+    absent = [name for name in written_names(question) if all(frequency.get(word) == 0 for word in words(name))]
+    stand = "stands" if len(absent) == 1 else "stand"
+    return f"{joined(map(repr, absent))} {stand} in none of your files" if absent else ""

@@ -17,7 +17,19 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Turn
-from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought, answered
+from local_rag.core.verdicts import (
+    Check,
+    Complexity,
+    Grade,
+    Need,
+    Relevance,
+    Route,
+    Source,
+    Target,
+    Thought,
+    Usage,
+    answered,
+)
 from local_rag.engines.calls import ChatCalls
 from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
@@ -25,6 +37,7 @@ from local_rag.engines.language_model.graders import USELESS, doubted, grade_doc
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
+from local_rag.engines.language_model.tables import asked_query
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.text.sentences import sentences
@@ -35,6 +48,8 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Evaluator
     from local_rag.engines.extractive.engine import ExtractiveEngine
+    from local_rag.index.tables.query import TableQuery
+    from local_rag.index.tables.table import Table
 
 THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
@@ -251,6 +266,10 @@ class LanguageModelEngine(ABC):
 
         standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return standalone if standalone.text else Rewrite(question, standalone.usage)
+
+    def table_query(self, question: str, table: Table, name: str) -> tuple[TableQuery | None, Usage]:
+        """What a question asks of a table, in JSON mode; None where no reply fits the table and the question."""
+        return asked_query(self.task(), question, table, name)
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""

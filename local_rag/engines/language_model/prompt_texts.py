@@ -133,6 +133,14 @@ TEXTS: Mapping[str, PromptText] = {
         "The question follows this chat. Write the question so that it can be understood without the chat. If it can "
         "be already, repeat it.",
     ),
+    "table_query": PromptText(
+        "which rows and columns of a table a question means; the table and worked examples stand before it",
+        "Write what the question asks of the last table as JSON, as the examples do. Its conditions go into "
+        '"where", with values as they stand in the table. What it wants to know goes into "select", never into '
+        '"where". Use "aggregate" only for how many (count), totals (sum), averages (mean), the lowest (min) and the '
+        "highest (max).",
+        answers=("where", "select", "aggregate"),
+    ),
     "judge": PromptText(
         "whether an answer says what a known one says (eval); both stand before it",
         '"right" if it says the same thing as a right answer, in whatever words, perhaps with more besides. "wrong" if '

@@ -7,7 +7,7 @@ RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
@@ -168,7 +168,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-@cache
+@lru_cache(maxsize=256)
 def wire(schema: type[Reply]) -> dict[str, Any]:
     """The JSON schema as it is sent in `format`."""
     whole = schema.model_json_schema(by_alias=True, schema_generator=_Untitled)

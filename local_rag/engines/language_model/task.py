@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic
@@ -104,8 +104,12 @@ class Task:
         *,
         each: bool = False,
         needed: int = 1,
+        check: Callable[[R], None] = lambda reply: None,
     ) -> Verdict[R]:
-        """One verdict, or one for `each` passage. Raises DoesNotFit where not even the first `needed` passages fit."""
+        """One verdict, or one for `each` passage; what `check` raises ValueError for is no verdict.
+
+        Raises DoesNotFit where not even the first `needed` passages fit.
+        """
         explain = self._explain and schema.explained
 
         def shape(count: int) -> type[R]:
@@ -119,7 +123,7 @@ class Task:
         def send(messages: Sequence[Message]) -> tuple[R | None, str]:
             sized = shape(len(fitted.kept))
             request = self._request(role, name, messages, schemas.most_tokens(sized), schema=schemas.wire(sized))
-            return self._strict(request, sized)
+            return self._strict(request, sized, check)
 
         setup = self._setups[role]
         fitted = FittedPrompt(explained, order, setup, lambda count: schemas.most_tokens(shape(count)), needed)
@@ -181,7 +185,7 @@ class Task:
         digest = self.prompts.texts.digest(name.split("+"))
         return ChatRequest(name, self._setups[role], messages, cap, prompt=digest, **others)
 
-    def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, str]:
+    def _strict(self, request: ChatRequest, schema: type[R], check: Callable[[R], None]) -> tuple[R | None, str]:
         """Ask, parse strictly, ask once more with the error quoted: the parsed reply, and what was wrong."""
         wrong = ""
         for retry in (False, True):
@@ -196,8 +200,13 @@ class Task:
                 break
             parsed, wrong = parsed_reply(reply, schema)
             if parsed is not None:
-                return parsed, ""
-            keys = [str(each.alias) for each in schema.model_fields.values()]
+                try:
+                    check(parsed)
+                except ValueError as error:
+                    wrong = str(error)
+                else:
+                    return parsed, ""
+            keys = [each.alias or name for name, each in schema.model_fields.items()]
             again = ("assistant", fenced(shorten(reply.text, QUOTED))), ("user", correction(wrong, keys))
             request = replace(request, messages=[*request.messages, *again])
         return None, wrong

@@ -55,7 +55,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
     with scope(deps.cancel):
         outcome = outcome_of(state, deps, texts)
     checked = _checked(state, deps, outcome, texts)
-    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), deps, texts)
+    answer = _against_the_files(_answer(state, deps, outcome, checked, texts), checked, deps, texts)
     notes = (*map(Note, outcome.usage.notes), *checked.notes)
     events: list[Event] = [*checked.verdicts, *map(Called, outcome.usage.log), *notes]
     for event in events:
@@ -96,7 +96,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
-    is_compared = status not in ("abstained", "direct") and not state.get("failed")
+    is_compared = status not in ("abstained", "direct") and not (is_computed(written) or state.get("failed"))
     sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
     if sides:
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
@@ -115,7 +115,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
 def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
     question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
     silent = status == "abstained"
-    highlights = () if silent or status == "direct" else _highlights(question, text, checked, deps)
+    no_words = silent or status == "direct" or is_computed(checked.written)
+    highlights = () if no_words else _highlights(question, text, checked, deps)
     searched = web_searched(state)
     return Answer(
         question=state["question"],
@@ -149,8 +150,23 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
     )
 
 
-def _against_the_files(answer: Answer, deps: Deps, texts: AnswerTexts) -> Answer:
-    """Say what OCR was not sure of, and what became of the cited files since they were indexed: it is not sure then."""
+def is_computed(written: citations.Checked) -> bool:
+    """Whether a part of an answer was computed: no evaluator has read that in a passage."""
+    return any(citation.located == "computed" for citation in written.citations)
+
+
+def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: AnswerTexts) -> Answer:
+    """Say what OCR was not sure of, what is doubtful about rows of a table, and what became of the cited files since
+    they were indexed: it is not sure then.
+    """
+    doubts = dict[str, None]()
+    for citation in answer.citations:
+        of = checked.documents[citation.number - 1].metadata
+        first, last = of.get("table", (citation.start, citation.end))
+        if of.get("doubt") and citation.start < last and citation.end > first:
+            doubts[str(of["doubt"])] = None
+    if answer.certainty and doubts:
+        answer = _less_sure(answer, "; ".join(doubts))
     if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
         answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})

@@ -19,6 +19,7 @@ from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import State, standalone_of
+from local_rag.graphs.tables import with_computed
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.metadata import chunk_id
@@ -34,13 +35,17 @@ PHRASES = 4
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
-    return retrieval_update(state, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
+    return retrieval_update(state, deps, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
 
 
 def retrieval_update(
-    state: State, emit: Emit, query: str, passages: Sequence[Document], collected: Sequence[Document] = ()
+    state: State, deps: Deps, emit: Emit, query: str, found: Sequence[Document], collected: Sequence[Document] = ()
 ) -> State:
-    """The update after a search, whose passages stand behind those that are `collected` already."""
+    """The update after a search, whose passages stand behind those that are `collected` already, and what is computed
+    from their tables before them.
+    """
+    known = [*state.get("rejected", ()), *map(chunk_id, collected)]
+    passages, usage = with_computed(standalone_of(state), found, deps, known)
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
     # the documents that the query names, which the search preferred, with the words that name them
@@ -51,7 +56,8 @@ def retrieval_update(
         "tried": tried if query in tried else [*tried, query],
         "documents": [*collected, *shown],
         "prompt_order": list(map(chunk_id, shown)),
-        "nearest": [*state.get("nearest", ()), *passages],
+        "nearest": [*state.get("nearest", ()), *found],
+        "usage": usage,
         "decisions": [Graded("document", "named", f"by the words {said!r}", source=of) for of, said in named.items()],
     }
 
@@ -113,7 +119,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
     known = [chunk_id(passage) for passage in have]
     new = search(deps, query, k, known) if k > 0 else []
     return {
-        **retrieval_update(state, emit, query, new, have),
+        **retrieval_update(state, deps, emit, query, new, have),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",
     }

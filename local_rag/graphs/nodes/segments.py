@@ -66,7 +66,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
         state = {**state, "generation": "", "documents": []}
     query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
-    update = retrieval_update(state, emit, query, new, collected)
+    update = retrieval_update(state, deps, emit, query, new, collected)
     update["step"] = ""  # the decision holds for this retrieval, and not for one after a rewriting
     anew: State = {"generation": "", "segment": "", "grade": None, "dropped": 0}
     return update if state.get("generation") else update | anew

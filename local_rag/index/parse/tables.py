@@ -85,9 +85,10 @@ def _kind(cell: str) -> str:
 def _names(header: list[list[str]]) -> list[str]:
     """The names of the columns, nothing for the first; a group's name goes before those of its columns."""
     names: list[str] = []
+    width = max(map(len, header), default=0)
     for row in header:
         spread, group = list[str](), ""
-        for cell in row[1:]:
+        for cell in [*row[1:], *[""] * (width - len(row))]:
             group = cell or (group if row is not header[-1] else "")
             spread.append(group)
         names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip_longest(names, spread, fillvalue="")]

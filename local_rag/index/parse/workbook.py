@@ -15,12 +15,12 @@ from local_rag.index.parse.html_text import attribute, tag_of, value
 from local_rag.index.parse.marks import lowered, raised
 from local_rag.index.parse.number_formats import BUILT_IN, EPOCH, EPOCH_1904, formatted
 from local_rag.index.parse.package import Package
+from local_rag.index.tables.values import NO_VALUE
 
 Row = tuple[int, dict[int, str], list[str]]
 """Its number, its cells by their columns, and what stands behind them: notes, or that it is hidden."""
 
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
-_UNKNOWN = "(a formula without a value)"
 _MOST_REPEATED = 1000
 
 
@@ -102,7 +102,7 @@ class Workbook:
             if not value:
                 is_unknown = "f" in texts and (kind != "str" or "v" not in texts)
                 self._uncounted += is_unknown
-                return _UNKNOWN if is_unknown else ""
+                return NO_VALUE if is_unknown else ""
             if kind == "s":
                 return strings[int(value)]
             style = int(cell.get("s", "0"))
@@ -157,7 +157,7 @@ class Workbook:
                 more += [f"Note: {_lines(each)}" for each in cell.iterchildren("{*}annotation")]
                 text = _lines(cell)
                 if not text and cell.get(f"{space}formula") and not attribute(cell, "value-type"):
-                    text = _UNKNOWN
+                    text = NO_VALUE
                     self._uncounted += 1
                 if text:
                     cells |= dict.fromkeys(range(column, column + min(times, _MOST_REPEATED)), text)

@@ -83,6 +83,13 @@ class Passages(Rows):
         rows = self._execute("SELECT document FROM chunks WHERE key = $1", key)
         return rows[0][0] if rows else 0
 
+    def tables(self, keys: Collection[str]) -> dict[str, bytes]:
+        """The tables of the documents that chunks are of, by the keys of these, where there are any."""
+        of = dict(self._execute(f"SELECT key, document FROM chunks WHERE key {self._in(1)}", listed(keys)))
+        sql = f"SELECT id, tables FROM documents WHERE id {self._in(1)} AND length(tables) > 0"
+        known = dict(self._execute(sql, listed({*of.values()})))
+        return {key: known[document] for key, document in of.items() if document in known}
+
     def headed(self, most: int) -> list[tuple[str, str, list[str]]]:
         """Path, title and headings of some documents that have headings, those that came last first."""
         rows = self._execute(

@@ -313,3 +313,16 @@ def test_an_image_is_shown_as_a_page_before_ocr_has_read_it(notes):
         assert place["image"] == {"rectangles": [], "width": 900, "height": 400, "pages": 1}
         page = client.get(f"/api/documents/{place['file_id']}/pages/1")
         assert page.content.startswith(b"\x89PNG")
+
+
+def test_the_rows_of_a_computed_answer_are_marked(client, notes):
+    (notes / "fuel.csv").write_text("Vessel,Litres\nPetrel,30\nFulmar,25\nSkua,7\n")
+    resync(notes)
+    text = stored(client, notes / "fuel.csv")
+    lines = [(text.index(line), text.index(line) + len(line)) for line in text.split("\n")]
+    rows = ",".join(f"{start}-{end}" for start, end in (lines[1], lines[3]))
+    place = place_of(client, notes / "fuel.csv", start=lines[1][0], end=lines[3][1], rows=rows)
+    assert place["placed"] and marked(place) == ["Petrel", "30", "Skua", "7"]
+    elsewhere = place_of(client, notes / "fuel.csv", start=3, end=9, rows="3-9,11-90000")
+    assert not elsewhere["placed"] and "does not stand in the indexed text any more" in elsewhere["why"]
+    asked(client, notes / "fuel.csv", "place", 400, rows="1-2;drop")

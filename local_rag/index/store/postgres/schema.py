@@ -38,7 +38,7 @@ CREATE TABLE documents (
     file bigint NOT NULL REFERENCES files ON DELETE CASCADE,
     title text NOT NULL, page integer, url text NOT NULL, author text NOT NULL, date text NOT NULL,
     subject text NOT NULL, name text NOT NULL, folders text NOT NULL, language text NOT NULL,
-    headings text NOT NULL, lines text NOT NULL, text text NOT NULL
+    headings text NOT NULL, lines text NOT NULL, text text NOT NULL, tables bytea NOT NULL
 );
 CREATE INDEX ON documents (file);
 CREATE INDEX ON documents (language);

@@ -48,7 +48,8 @@ CREATE TABLE documents (
     language TEXT NOT NULL,
     headings TEXT NOT NULL,
     lines TEXT NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    tables BLOB NOT NULL
 );
 CREATE INDEX documents_by_file ON documents (file, date, author, title);
 CREATE INDEX documents_by_language ON documents (language);
@@ -88,8 +89,9 @@ reported as skipped.
 A file inside of a file, such as an attachment, is a row of `files` whose `container` is the path of that file.
 `headings` of a document are JSON: [[start, level, text], …]; `lines` are the fields of `ReadLine` in the same way, []
 for a text that is the file's own. `scans` are the pages of a file that wait for OCR, a JSON array. `name` and `folders`
-are words of the path as the full text was given them. `language` is a code, "" where it is not known. What is long
-comes last: to reach a column SQLite reads all that is before it.
+are words of the path as the full text was given them. `language` is a code, "" where it is not known. `tables` are
+those of its text with typed columns, as `index.tables.table` keeps them, empty for none. What is long comes last: to
+reach a column SQLite reads all that is before it.
 
 `vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,
 each once. `embedded` are the chunks whose text and header both have their vectors, in the order in which they got them:

@@ -9,6 +9,7 @@ import { FileLink, useSigned } from "./signed.js";
 import { capital } from "./texts.js";
 
 const LONGEST_QUOTE = 3000;
+const MOST_ROWS = 200;
 const MORE = 8000;
 
 export default function DocumentPane({ citation, position, onAsk, onClose, onPrevious, onNext }) {
@@ -47,13 +48,16 @@ function Title({ spread: { label, title, documents }, citation }) {
 }
 
 // What the server is asked for a citation or a passage: its place, and its text, by which the server checks that.
-function placed({ file_id, page, document, chunk_id, start = 0, end = 0, quote, text, located, index }) {
+// Of what was computed these are its rows.
+function placed({ file_id, page, document, chunk_id, start = 0, end = 0, quote, text, located, index, rows }) {
+  const isComputed = located === "computed";
   return {
     file_id, page, document, chunk_id,
     start: start || 0,
     end: (located === "property" ? start : end) || 0,
     index: index || null,
-    quote: [...(quote || text || "")].slice(0, LONGEST_QUOTE).join("") || null,
+    quote: (!isComputed && [...(quote || text || "")].slice(0, LONGEST_QUOTE).join("")) || null,
+    rows: (isComputed && rows?.slice(0, MOST_ROWS).map((span) => span.join("-")).join(",")) || null,
   };
 }
 

@@ -17,6 +17,7 @@ from local_rag.index.index import Index
 from local_rag.index.prepare import chunks_of
 from local_rag.index.store.opening import opened as opened_store
 from local_rag.index.store.values import Conditions, FileRow, Filter
+from local_rag.index.tables.table import opened as opened_tables
 
 STATION = "\n\n".join(
     f"## {name}\n\n" + " ".join(f"The {name} number {place} is kept in room {place}." for place in range(9))
@@ -336,3 +337,16 @@ def test_a_file_may_go_while_its_passages_are_embedded(place):
         index.embedder.before_batch = remove
         assert index.embed() == 2 and index.embedded_count() == (0, 0)
         other.close()
+
+
+def test_the_tables_of_a_document_go_with_it(index):
+    with index.store.locked(), index.store.writing():
+        put(index, "/files/fuel.csv", "Vessel | Litres\nPetrel | Litres: 30\nFulmar | Litres: 25", "No table here.")
+    keys = {passage.source.rpartition("/")[2] + passage.text[:2]: passage.key for passage in index.passages()}
+    known = index.store.tables([*keys.values(), "gone"])
+    assert {*known} == {keys["fuel.csvVe"]}
+    with opened_tables(known[keys["fuel.csvVe"]]) as (table,):
+        assert [column.name for column in table.columns] == ["Vessel", "Litres"] and table.rows == 2
+    with index.store.locked(), index.store.writing():
+        index.store.remove(["/files/fuel.csv"])
+    assert index.store.tables([*keys.values()]) == {}

@@ -1,0 +1,1 @@
+"""Tables as typed columns, and questions about them that code computes."""

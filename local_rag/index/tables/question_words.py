@@ -1,0 +1,163 @@
+"""The words by which people ask about tables: figures, comparisons, and what columns are called. Data only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from local_rag.index.tables.query import Aggregate, Comparison
+from local_rag.index.tables.values import date_of
+from local_rag.text.lexicon import UNITS
+from local_rag.text.names import MONTHS
+from local_rag.text.words import fold, stem, words
+
+WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
+
+
+def stems(text: str) -> set[str]:
+    """The stems of the words of a text."""
+    return {stem(word) for word in words(text)}
+
+
+_SYNONYMS = [
+    stems(line)
+    for line in """price cost costs costing rate fee charge expensive cheap amount
+amount sum total pay paid payment spend spent cost price debit expense expenses money worth invoiced donate donated
+salary wage pay paid earn earns earned income
+rent pay paid pays
+name person people member employee staff
+phone telephone mobile cell
+city town place location where
+office place location where based
+date day when
+author writer wrote written write by
+year published built made released
+since when joined
+quantity stock count number copies pieces amount many
+mileage km kilometres driven
+address street
+state status
+client customer buyer
+trainer teacher teaches teach instructor coach
+vehicle car
+time duration took take
+score result mark grade got
+country nation from
+hour hours long
+length long
+weight weigh weighs heavy
+height tall high
+depth deep
+width wide
+distance far
+age old""".splitlines()
+]
+"""Words of headers, and the words by which people ask for them."""
+
+
+def synonyms(asked: set[str]) -> set[str]:
+    """The stems of what columns may be called that words ask for."""
+    return set[str]().union(*(group for group in _SYNONYMS if group & asked))
+
+
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit, and no word behind a number."""
+    return bool(text) and (not text.isalpha() or fold(text) in UNITS)
+
+
+PERSON = stems(
+    "name person member employee runner student author tenant donor trainer customer client player staff teacher"
+    " contact owner patient winner candidate user guest driver participant"
+)
+COUNTS = stems("quantity count number")
+QUANTITY = stems("quantity stock count number copies pieces")
+FLUFF = stems(
+    "give list name please tell find show table sheet row rows file entry entries record records register column value"
+    " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
+    " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
+    " many much long often teach teaches attend teams see see know called use used receive received contain"
+    " contains hold holds item items put need needs bring brought was been"
+    " listed everyone everybody people player players"
+)
+"""Words of questions that say nothing of which rows and columns are meant."""
+YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
+
+ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
+ASKING = frozenset("where when by".split())
+RELATIONS = frozenset("than before after until between over above under below".split())
+"""What sets a value against another; where that is no number and no date the rules do not read it."""
+TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
+EACH = frozenset("per each every by pro je".split())
+HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
+DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
+"""What turns a condition round, which the rules do not read."""
+NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
+"""A word before the name of what the rows are: which books, the oldest book."""
+ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
+ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
+ASKS_TEXT = re.compile(
+    r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
+)
+"""How questions begin that no cell, list or figure answers."""
+
+FIGURES: Sequence[tuple[Aggregate, str, str]] = (
+    ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
+    ("min", "price", r"\bcheapest\b|\bleast expensive\b"),
+    ("min", "date", r"\boldest\b|\bearliest\b|\bfirst\b"),
+    (
+        "max",
+        "date",
+        r"\bnewest\b|\blatest\b|\byoungest\b|\bmost recent\b|\blast\b(?! (?:day|night|week|month|quarter|year))",
+    ),
+    ("min", "time", r"\bfastest\b|\bquickest\b"),
+    ("max", "time", r"\bslowest\b"),
+    ("max", "", r"\b(?:highest|largest|biggest|greatest|maximum|max)\b"),
+    ("max", "long", r"\blongest\b"),
+    ("max", "heavy", r"\bheaviest\b"),
+    ("max", "tall", r"\btallest\b"),
+    ("max", "", r"\b(?:höchste|größte)\w*\b"),
+    ("max", "", r"\bmost\b(?! of)"),
+    ("min", "", r"\b(?:lowest|smallest|least|fewest|minimum|min|niedrigste\w*|kleinste\w*)\b"),
+    ("min", "long", r"\bshortest\b"),
+    ("min", "heavy", r"\blightest\b"),
+    ("mean", "", r"\b(?:on average|average|mean|durchschnitt\w*)\b"),
+    ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
+    ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
+    ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),
+)
+"""What is asked for, the kind of column or the word for it that this hints at, and how it is asked."""
+
+_SIGNS: dict[Comparison, str] = {
+    "at least": "at least|no less than|not less than|since|from|starting|seit|ab",
+    "at most": "at most|no more than|not more than|up to|until|till|through|by|bis",
+    "over": "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than"
+    "|newer than|nach",
+    "under": "less than|fewer than|lower than|smaller than|shorter than|cheaper than|under|below|before|earlier than"
+    "|prior to|older than|vor",
+    "is": "in|on|during|of|for|im|am",
+}
+COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in phrases.split("|")}
+
+NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
+_AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
+_MONTHS = {word: number for number, names in enumerate(MONTHS, 1) for name in names for word in (name, name[:3])}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_DATE = (
+    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{_MONTH})\b\.?(?: {_DAY},?(?!\d))?"
+    r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
+)
+_VALUE = rf"{_DATE}|{_AMOUNT}"
+_PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
+COMPARED = re.compile(
+    rf"\bbetween (?P<low>{_VALUE}) and (?P<high>{_VALUE})"
+    rf"|(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
+    re.IGNORECASE,
+)
+"""A number or a date with what it is compared by."""
+
+
+def date_in(text: str) -> str | None:
+    """A date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
+    month = _MONTHS.get(text.casefold().rstrip("."))
+    return f"-{month:02}" if month else date_of(text)

@@ -1,0 +1,237 @@
+"""Questions about cells, lists and figures of tables in files: what is computed, cited and said to be doubtful."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes import ScriptedEvaluator
+from support.fakes_index import remembering_minilm
+from support.hostile import docx_members, docx_paragraph, make_zip
+
+from local_rag.config.settings import Settings
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.graphs import GRAPHS
+from local_rag.index.index import Index
+from local_rag.index.joint import JointIndex
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+BOATS = """# Boats of the harbour
+
+The register of all boats.
+
+| Boat | Berth | Owner | Length (m) | Since |
+|---|---|---|---|---|
+| Kittiwake | A | Ada Quill | 7.5 | 2019 |
+| Petrel | B | Bo Lindahl-Ray | 9 | 2021 |
+| Fulmar | A | Cora Finch | 12.25 | 2018 |
+| Guillemot | C | Ada Quill | 6 | 2023 |
+
+Boats without a berth lie at the buoys.
+"""
+BERTHS = """<h1>Fees</h1><p>What is paid.</p><table><tr><th>Berth</th><th colspan=2>Fee</th><th>Power</th></tr>
+<tr><th></th><th>Summer</th><th>Winter</th><th></th></tr>
+<tr><td>A</td><td>1.140 €</td><td>850 €</td><td>yes</td></tr><tr><td>B</td><td>980 €</td><td>700 €</td><td>no</td></tr>
+<tr><td>C</td><td>620 €</td><td>410 €</td><td>yes</td></tr></table>"""
+FUEL = """Date;Vessel;Litres;Paid
+2024-03-02;Kittiwake;30;€ 51.00
+2024-03-19;Petrel;n/a;€ 20.40
+2024-05-07;Kittiwake;25;$ 46.00
+2024-06-11;Kittiwake;;€ 33.00
+Total;;55;150.40
+"""
+ENTRIES = "\n".join(["Entry,Gate,Minute", *(f"E-{n},{'North' if n % 3 else 'South'},{n}" for n in range(100, 160))])
+
+
+def sheet(path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(path) as book:
+        page = book.add_worksheet("Crew hours")
+        rows = [["Crew of the ferry"], [], ["Sailor", "Watch", "Hours"], ["Ivo", "first", 6.5], ["Mara", "second", 8]]
+        rows += [["Ivo", "second", 4], ["Nils", "first", 7]]
+        for number, row in enumerate(rows):
+            page.write_row(number, 0, row)
+        page.write_row(7, 0, ["Oona", "first"])
+        page.write_formula(7, 2, "=1+1", value="")
+
+
+def slides(path):
+    from pptx import Presentation
+
+    deck = Presentation()
+    page = deck.slides.add_slide(deck.slide_layouts[5])
+    page.shapes.title.text = "Lamps"
+    cells = ["Lamp", "Range", "Colour", "Fresnel", "21", "white", "Argand", "9", "red"]
+    table = page.shapes.add_table(3, 3, 9, 9, 9, 9).table
+    for at, text in enumerate(cells):
+        table.cell(at // 3, at % 3).text = text
+    deck.save(path)
+
+
+def letter(path):
+    rows = [["Buoy", "Depth m", "Bell"], ["Skerry", "14", "no"], ["Narrows", "31", "yes"]]
+    table = "".join(f"<w:tr>{''.join(f'<w:tc>{docx_paragraph(c)}</w:tc>' for c in row)}</w:tr>" for row in rows)
+    make_zip(path, docx_members(f"{docx_paragraph('The buoys.')}<w:tbl>{table}</w:tbl>"))
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory, converted):
+    """The index of a folder with tables of seven kinds of files."""
+    base = tmp_path_factory.mktemp("harbour")
+    files = base / "files"
+    files.mkdir()
+    (files / "boats.md").write_text(BOATS)
+    (files / "berths.html").write_text(BERTHS)
+    (files / "fuel.csv").write_text(FUEL)
+    (files / "entries.csv").write_text(ENTRIES)
+    sheet(files / "crew.xlsx")
+    slides(files / "lamps.pptx")
+    letter(files / "buoys.docx")
+    with Index.open(base / "index", remembering_minilm(), create=True) as made:
+        made.sync([files])
+        yield made
+
+
+def ask(index, question, graph="plain"):
+    engine = ExtractiveEngine(remembering_minilm(), ScriptedEvaluator({}))
+    return Rag(Settings.load(graph=graph), index, Choice(engine)).ask(question, record=False)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "where"),
+    [
+        ("Which berth does Petrel have?", "the row where Boat is Petrel: Berth is B", "row 2"),
+        ("How long is guillemots?", "Length (m) is 6", "row 4"),
+        ("What is the length of the fulmars?", "the row where Boat is Fulmar: Length (m) is 12.25", "row 3"),
+        ("Who owns Petrel?", None, ""),
+        ("Who is the owner of Petrel?", "the row where Boat is Petrel: Owner is Bo Lindahl-Ray", "row 2"),
+        ("What is the boat of Lindahl Ray?", "Boat is Petrel", "row 2"),
+        ("Which boats are in berth A?", "(all 2): [1]\n- Kittiwake [1]\n- Fulmar [1]", "rows 1, 3"),
+        ("Which boats of Ada Quill are there since 2020?", "not before 2020: Boat is Guillemot", "row 4"),
+        ("Which boats have a length between 7 and 10 m?", "- Kittiwake [1]\n- Petrel [1]", "rows 1-2"),
+        ("How many boats does Ada Quill have?", "2 of 4 rows where Owner is Ada Quill", "rows 1, 4"),
+        ("How many boats are in the register?", "harbour): 4 of 4 rows", "rows 1-4"),
+        ("What is the total length of the boats in berth A?", "the sum of Length (m) is 19.75", "rows 1, 3"),
+        ("Which boat is the longest?", "is 12.25: Fulmar", "row 3"),
+        ("Which boat has the greatest length?", "the highest Length (m) is 12.25: Fulmar", "row 3"),
+        ("What is the average length per berth?", "- A: 9.88 [1]\n- B: 9 [1]\n- C: 6 [1]", "rows 1-4"),
+        ("How many boats per owner?", "- Ada Quill: 2 [1]\n- Bo Lindahl-Ray: 1 [1]", "rows 1-4"),
+        ("Which boats are there since june 3rd 2021?", None, ""),
+        ("What is the summer fee of berth A?", "the row where Berth is A: Fee Summer is 1.140 €", "row 1"),
+        ("What is the sum of all winter fees?", "3 of 3 rows: the sum of Fee Winter is 1,960 €", "rows 1-3"),
+        ("Which berths have a winter fee over 500 €?", "- A [1]\n- B [1]", "rows 1-2"),
+        ("Which berths have power?", "(all 2): [1]\n- A [1]\n- C [1]", "rows 1, 3"),
+        ("Does berth B have power?", "the row where Berth is B: Power is no", "row 2"),
+        (
+            "How many hours did Ivo work?",
+            "crew.xlsx (Crew hours), 2 of 5 rows where Sailor is Ivo: the sum of Hours",
+            "row",
+        ),
+        ("How many entries are from the gate South?", "20 of 60 rows where Gate is South", "rows 4, 7,"),
+        ("What is the range of the Fresnel lamp?", "the row where Lamp is Fresnel: Range is 21", "row 1"),
+        ("What is the depth at the buoy Narrows?", "the row where Buoy is Narrows: Depth m is 31", "row 2"),
+    ],
+)
+def test_what_a_question_asks_is_computed_and_cited(harbour, question, text, where):
+    answer = ask(harbour, question)
+    if text is None:
+        assert answer.certainty != "sure"
+        return
+    assert text in answer.text and answer.certainty == "sure", (answer.text, answer.reason)
+    (citation,) = answer.cited
+    assert citation.verified and citation.located == "computed" and where in citation.heading
+    assert not answer.highlights and not answer.conflicts
+    assert citation.rows and (citation.start, citation.end) == (citation.rows[0][0], citation.rows[-1][1])
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_graph_computes(harbour, graph):
+    answer = ask(harbour, "How many boats are in berth A?", graph)
+    assert "2 of 4 rows where Berth is A" in answer.text and answer.certainty == "sure"
+
+
+def test_several_indexes_are_asked_as_one(harbour):
+    joint = JointIndex({"one": harbour, "two": harbour})
+    assert "2 of 4 rows" in ask(joint, "How many boats are in berth A?").text
+
+
+def test_the_cited_rows_are_those_of_the_file(harbour):
+    (citation,) = ask(harbour, "Which boats are in berth A?").cited
+    (document,) = harbour.store.documents(citation.source)
+    assert [document.text[start:end].split(" | ")[0] for start, end in citation.rows] == ["Kittiwake", "Fulmar"]
+
+
+def test_a_long_list_says_how_much_of_it_is_shown(harbour):
+    answer = ask(harbour, "Which entries are from the gate North?")
+    assert "(30 of 40 shown)" in answer.text and answer.text.count("\n- ") == 30
+    assert len(answer.cited[0].rows) == 40
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "doubt"),
+    [
+        ("What is the total paid for Kittiwake in fuel?", "the sum of Paid is 130", "Paid has several units: $ and €"),
+        ("How many litres did Kittiwake take?", "the sum of Litres is 55", "1 cell of Litres is empty"),
+        ("What is the average of litres?", "the mean of Litres is 27.5", "1 cell of Litres is text"),
+        ("What is the total of all hours?", "the sum of Hours is 25.5", "1 cell of Hours is without a value"),
+        ("What is the length of Kittiwaka?", "Length (m) is 7.5", "'Kittiwaka' was read as 'Kittiwake'"),
+        ("Which vessel has the highest of litres?", "the highest Litres is 30: Kittiwake", "single rows are compared"),
+        ("What is the fee of berth C?", "Fee Summer is 620 €; Fee Winter is 410 €", "several columns may be meant"),
+    ],
+)
+def test_what_is_doubtful_is_said_and_not_sure(harbour, question, said, doubt):
+    answer = ask(harbour, question)
+    assert said in answer.text and doubt in answer.text and doubt in answer.reason
+    assert answer.certainty == "probably" and answer.status == "partial"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which berth does Albatross have?",
+        "What is the draught of Kittiwake?",
+        "How many boats were sold?",
+        "How many boats are in berth F?",
+        "What was paid for Petrel in 2019?",
+        "What is the total of the spring fees?",
+        "Who owns the boats without a berth?",
+        "How many boats are not in berth A?",
+        "How many boats are in berth f?",
+        "How much was paid for Kittiwake last month?",
+        "Which owner has the most?",
+        "Which boats are longer than the Petrel?",
+        "How many boats are older than 30?",
+        "What is the difference in length of Petrel and Fulmar?",
+        "Which boat has the second greatest length?",
+        "What is the share of the boats in berth A?",
+    ],
+)
+def test_what_tables_do_not_say_is_never_sure(harbour, question):
+    answer = ask(harbour, question)
+    assert answer.certainty != "sure" and "0 of" not in answer.text
+
+
+def test_what_no_cell_has_is_not_computed(tmp_path):
+    (tmp_path / "fuel.csv").write_text("Vessel,Litres,Berth\nPetrel,3,A\nFulmar,4,A\nSkua,5,A\nRazorbill,,B\nTern,,B\n")
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
+        index.sync([tmp_path / "fuel.csv"])
+        answer = ask(index, "What is the highest of litres in berth B?")
+        assert answer.certainty != "sure" and "highest" not in answer.text
+
+
+def test_tables_go_with_their_file_and_come_anew(tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "fuel.csv").write_text("Vessel,Litres\nPetrel,30\nFulmar,25\n")
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
+        index.sync([files])
+        assert "is 55" in ask(index, "What is the total of litres?").text
+        (files / "fuel.csv").write_text("Vessel,Litres\nPetrel,31\nFulmar,25\n")
+        index.sync()
+        assert "is 56" in ask(index, "What is the total of litres?").text
+        (passage,) = index.search("litres", 1)
+        (files / "fuel.csv").write_text("No vessel took any fuel.")
+        index.sync()
+        assert index.tables([passage]) == [b""] and index.tables(index.search("fuel", 1)) == [b""]
