@@ -47,7 +47,8 @@ OTHER_KIND, OF_KIND = -2.48, -0.68
 question does not say."""
 
 _WHEN = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time|season)s?\b|\bdeadline\b"
+    r"^(?!.*\b(?:what|which|who|whom|whose|how|where|why)\b.*\bwhen\b).*\bwhen\b"
+    r"|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time|season)s?\b|\bdeadline\b"
     r"|\b(?:what|which) (?:weekday|hours)\b|\bhow long ago\b|\bborn\b"
 )
 _MONEY = re.compile(
@@ -59,7 +60,7 @@ _MAIL = re.compile(r"\b(?:e-?mail|address of the website|url|website)\b")
 _MOMENT = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|o'clock)\b|\b(?:1\d|20)\d\d\b|\b\d{1,2}\.\d{1,2}\."
-    r"|\b(?:centur(?:y|ies)|decade|spring|summer|autumn|winter|noon|midnight|morning|evening|night|easter|christmas"
+    r"|\b(?:centur(?:y|ies)|decade|dusk|dawn|sunset|sunrise|today|tomorrow|yesterday|now|later|soon|always|never|spring|summer|autumn|winter|noon|midnight|morning|evening|night|easter|christmas"
     r"|after|before|until|during|while|once|every|annually|daily|weekly|monthly|yearly|days?|weeks?|months?|years?)\b"
 )
 _WHO = re.compile(r"\s*(?:who|whose|whom)\b")

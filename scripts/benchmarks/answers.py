@@ -99,13 +99,13 @@ def run(options: argparse.Namespace, data: Path) -> Report:
 
 
 def _ways(model: str | None) -> list[Way]:
-    """By quoting; or with the model, and again with the evaluator as grader of passages, which `plain` has not."""
+    """By quoting; or with the model, and again with the model as grader, which `plain` has not."""
     if model is None:
         return [Way("extractive", {})]
     asked = {"LOCAL_RAG_ENGINE": "ollama"} | ({"LOCAL_RAG_MODEL": model} if model else {})
     key = f"ollama-{model.replace('/', '-').replace(':', '-') or 'default'}"
-    graded = asked | {"LOCAL_RAG_OLLAMA_GRADING": "evaluator"}
-    return [Way(key, asked), Way(f"{key}-evaluator", graded, GRAPHS[1:], ", evaluator grades")]
+    graded = asked | {"LOCAL_RAG_OLLAMA_GRADING": "packed"}
+    return [Way(key, asked), Way(f"{key}-packed", graded, GRAPHS[1:], ", the model grades")]
 
 
 def _asked(one: Published, way: Way, options: argparse.Namespace, data: Path, ask: bool) -> dict[str, Any] | None:

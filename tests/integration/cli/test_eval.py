@@ -154,6 +154,7 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, said, monke
     ollama.models["qwen3:4b-instruct"] = Model()
     ollama.always = reply
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    monkeypatch.setenv("LOCAL_RAG_OLLAMA_GRADING", "packed")
     model = "--model qwen3:4b-instruct --judge qwen3:4b-instruct --profile 16gb"
     command = f"eval {here / 'mine.jsonl'} --graph self-rag {model} --out {tmp_path / 'run'}"
     figures = said.json(command)

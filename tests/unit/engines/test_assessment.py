@@ -84,6 +84,7 @@ def test_without_passages_or_readings_nothing_is_probable():
     ("What is the e-mail of Ada?", "Call her at noon.", False),
     ("What is the phone number of Ada?", "Her number is 0555 1.", True),
     ("Why was it built?", "For the flour.", None),
+    ("What does the valve do when it is cold?", "When it is cold it stays shut.", None),
 ])  # fmt: skip
 def test_what_kind_of_thing_is_asked_for(question, text, kind):
     assert is_of_kind(question, text) is kind
