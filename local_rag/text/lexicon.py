@@ -39,6 +39,11 @@ LINKING = frozenset(
     written""".split()
 )
 """Words of a sentence that link what is asked to what answers, and say nothing of it."""
+BEFORE_NOUNS = frozenset(
+    """a an any at by each every for from his her in its my no of on our some that the their these this those to with
+    your""".split()
+)
+"""Words behind which no verb stands."""
 NUMBER_WORDS = {
     word: str(number)
     for line in (

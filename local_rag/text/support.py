@@ -146,7 +146,7 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
     near = f"{header}\n{quote}"
     units = {token for token in words(sentence) if token in UNITS}
     telling = _stems(sentence) - set(map(stem, units | lexicon.LINKING))
-    new, known = telling - _stems(question), telling & _stems(question)
+    new, known = telling - _stems(question), (telling & _stems(question)) - _last_verb(question)
     added = [wanted for wanted in quantities(sentence) if not _holds(question, wanted)]
     return (
         bool(new & _stems(quote) or (added and not new))
@@ -163,6 +163,13 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
         and not _turns(sentence) - _turns(quote) - _turns(question)
         and _same_names_in_order(sentence, quote)
     )
+
+
+def _last_verb(question: str) -> set[str]:
+    """The stem of the verb that ends a question with "do", for a passage says leave in other words: departs."""
+    *_, before, last = ["", "", *words(question)]
+    is_verb = before not in lexicon.BEFORE_NOUNS and not {"do", "does", "did"}.isdisjoint(words(question))
+    return {stem(last)} if is_verb else set()
 
 
 def _of_another(sentence: str, quote: str, passage: str) -> bool:
