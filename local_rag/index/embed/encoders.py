@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -96,13 +97,29 @@ def compiled(model: Path, precision: Precision, folder: Path | None = None) -> A
             core = import_openvino().Core()
             hint = "bf16" if precision == "bf16" else "f32"  # what is not in eight bits is float32
             properties = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint}
-            kept = {"CACHE_DIR": str(folder or model.parent / BLOBS)} if precision == "f32" else {}
             try:
-                shared = core.compile_model(str(model), "CPU", properties | kept)
-            except RuntimeError:  # a kept one that is damaged, or a folder that cannot be written
-                shared = core.compile_model(str(model), "CPU", properties)
+                kept = folder or model.parent / BLOBS
+                shared = _kept(core, model, properties, kept) if precision == "f32" else None
+            except (RuntimeError, OSError):  # a kept one that is damaged, or a folder that cannot be written
+                shared = None
+            shared = shared or core.compile_model(str(model), "CPU", properties)
             _COMPILED[model, precision] = shared
         return shared
+
+
+def _kept(core: Any, model: Path, properties: dict[str, str], folder: Path) -> Any:
+    """The model as it is kept in a folder; the first one is made apart and moved there whole.
+
+    OpenVINO writes it in place, and another process that reads half of one crashes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(each.is_file() for each in folder.iterdir()):
+        return core.compile_model(str(model), "CPU", properties | {"CACHE_DIR": str(folder)})
+    with TemporaryDirectory(dir=folder) as apart:
+        made = core.compile_model(str(model), "CPU", properties | {"CACHE_DIR": apart})
+        for each in Path(apart).iterdir():
+            each.replace(folder / each.name)
+    return made
 
 
 @lru_cache(maxsize=8)
