@@ -189,7 +189,7 @@ def is_of_kind(question: str, text: str) -> bool | None:
     folded, plain = fold(question), fold(text)
     new_numbers = bool(numbers(text) - numbers(question)) or not set(NUMBER_WORDS).isdisjoint(words(plain))
     if _HOW_MUCH.search(folded) and _MONEY.search(folded):
-        return new_numbers and bool(_CURRENCY.search(plain))
+        return new_numbers and bool(_CURRENCY.search(plain) or _MONEY.search(plain))
     if asks_for_amount(question):
         return new_numbers or bool(_MOMENT.search(plain))
     if _WHEN.search(folded):

@@ -16,10 +16,21 @@ from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
 from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.by_words import by_words
-from local_rag.engines.extractive.computed import COMPUTED, computed_answers, computed_places, is_all_computed
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
-from local_rag.engines.extractive.lines import ITEM, Line, facts, laid_out, listed, unmet
-from local_rag.engines.extractive.quotes import as_written, is_inline_list, quotes, spoken
+from local_rag.engines.extractive.lines import (
+    COMPUTED,
+    ITEM,
+    Line,
+    computed_answers,
+    computed_places,
+    facts,
+    is_all_computed,
+    laid_out,
+    listed,
+    may_be_all,
+    unmet,
+)
+from local_rag.engines.extractive.quotes import as_written, quotes, spoken
 from local_rag.engines.extractive.reader import DOUBTFUL, SURE_USEFULNESS, ExtractiveReader
 from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
@@ -347,7 +358,7 @@ class ExtractiveEngine:
         else:
             asked = questions.asked(question) if len(judged) > 1 else [question]
             level, score, why = min(self._usefulness(text, documents, generation) for text in asked)
-        if level > DOUBTFUL and not _may_be_all(question, generation, len(judged)):
+        if level > DOUBTFUL and not may_be_all(question, generation, len(judged)):
             level, why = DOUBTFUL, f"it is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score)
@@ -389,14 +400,6 @@ class ExtractiveEngine:
         notes: list[str] = cancel.current().memory.setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
-
-
-def _may_be_all(question: str, text: str, sentences: int) -> bool:
-    """Whether a text may be a whole list, both sides of a comparison, or a summary, where the question asks for one."""
-    kind, lines = questions.kind_of(question), "\n" in text.strip()
-    if kind == "items":
-        return lines or (sentences == 1 and is_inline_list(text))
-    return kind != "whole" or ((lines or sentences > 1) and questions.holds_sides(question, text))
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:

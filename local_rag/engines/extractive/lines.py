@@ -1,4 +1,5 @@
-"""Lines: key lines, rows and items that hold a fact, the lists that a question asks for, and how quotes are laid out.
+"""Lines: key lines, rows and items that hold a fact, the lists that a question asks for, what was computed from tables,
+and how quotes are laid out.
 
 Lines are hardly sentences, and the evaluator reads them worse than sentences. They are found by their words: a line
 belongs to its headings and its file, so these count with it.
@@ -10,17 +11,19 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.quotes import MAX_WORDS, is_row, lists
+from local_rag.engines.extractive.quotes import MAX_WORDS, is_inline_list, is_row, lists, spoken
 from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
-from local_rag.text.marks import begins_item, without_bullet, without_marks
+from local_rag.text.marks import begins_item, claims, without_bullet, without_marks
 from local_rag.text.markup import plain
+from local_rag.text.metadata import is_computed
 from local_rag.text.names import head
 from local_rag.text.numbers import numbers, quantities, written_names
 from local_rag.text.questions import (
     asked_number,
     asks_for_amount,
     coverage,
+    holds_sides,
     kind_of,
     lacking,
     months,
@@ -40,6 +43,9 @@ WHOLE = 0.75
 INTRODUCED = 0.4
 """The same share of the introduction of a list and its heading."""
 KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
+
+
+COMPUTED = "it is computed from the table"
 
 
 class Line(NamedTuple):
@@ -121,6 +127,14 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
     return max(found, default=((), []), key=lambda each: each[0])[1]
 
 
+def may_be_all(question: str, text: str, sentences: int) -> bool:
+    """Whether a text may be a whole list, both sides of a comparison, or a summary, where the question asks for one."""
+    kind, lines = kind_of(question), "\n" in text.strip()
+    if kind == "items":
+        return lines or (sentences == 1 and is_inline_list(text))
+    return kind != "whole" or ((lines or sentences > 1) and holds_sides(question, text))
+
+
 def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
     items = len(quotes) > 1 and any(quote[0].islower() or quote[0] == "[" for quote in quotes)  # read as one sentence
@@ -145,3 +159,25 @@ def unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     wanted, written = code_of(shape.language), detected(" ".join(quotes))
     if wanted and written and wanted != written:
         yield f"the extractive engine quotes: its answer keeps the language of the files and is not in {shape.language}"
+
+
+# --- what was computed from tables, which is quoted as it is
+
+
+def computed_places(documents: Sequence[Document]) -> list[int]:
+    """The numbers (from 0) of the passages that were computed."""
+    return [number for number, document in enumerate(documents) if is_computed(document)]
+
+
+def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
+    """What was computed from tables, each line with its mark; nothing that a failed draft held."""
+    drafts = spoken(failed)
+    said = [(number, documents[number].page_content) for number in computed_places(documents)]
+    new = [(number + 1, text) for number, text in said if spoken(text) not in drafts]
+    return ["\n".join(f"{line} [{number}]" if line else "" for line in text.split("\n")) for number, text in new]
+
+
+def is_all_computed(generation: str, documents: Sequence[Document]) -> bool:
+    """Whether a text has no sentence but those that were computed."""
+    held = spoken(" \n".join(documents[number].page_content for number in computed_places(documents)))
+    return all(spoken(claim.text) in held for claim in claims(generation))

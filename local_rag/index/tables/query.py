@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import CURRENCIES, NO_VALUE, date_of, number_of, same_unit
+from local_rag.index.tables.values import CURRENCIES, MEASURES, NO_VALUE, date_of, number_of, same_unit
 from local_rag.text.display import joined, plural
 from local_rag.text.words import words
 
@@ -102,6 +102,8 @@ class _Run:
         self.chosen = [table.position(name) for name in query.select]
         if query.aggregate not in ("", "count") and not self.chosen:
             raise ValueError(f"{query.aggregate} needs a column to select")
+        if query.aggregate in ("sum", "mean") and table.columns[self.chosen[0]].kind not in MEASURES:
+            raise ValueError(f"{query.select[0]} holds no numbers, of which there is a {query.aggregate}")
         self.matched = self._get("count(*)")[0][0]
         conditions = joined([_said(table, condition) for condition in query.where], "and")
         self.among = f" where {conditions}" if conditions else ""
@@ -127,7 +129,7 @@ class _Run:
             text = f"{self.label}: {self.matched:,} of {self.table.rows:,} rows{self.among}"
         elif extreme:
             of = self.chosen[1] if self.chosen[1:] else self.table.key
-            found = self._get(f"s{place}, s{of}", extreme, *best)
+            found = self._get(f"s{place}, coalesce(nullif(s{of}, ''), s0)", extreme, *best)
             held = f": {joined([*dict.fromkeys(name for _, name in found)][:5], 'and')}" * (place != of)
             value = found[0][0] if found else "unknown"
             of_dates = self.table.columns[place].kind == "date"

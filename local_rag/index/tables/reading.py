@@ -38,7 +38,7 @@ from local_rag.index.tables.question_words import (
     synonyms,
 )
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import number_of, without_unit
+from local_rag.index.tables.values import MEASURES, number_of, without_unit
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import fold, words
 
@@ -278,7 +278,7 @@ class _Reader:
         """The columns that are asked for."""
         fixed = {self.table.position(either[0].column) for either in self.where}
         others = [place for place in range(len(self.columns)) if place not in fixed]
-        asked, is_direct = self._mentioned(fixed)
+        asked, is_direct = self._mentioned(fixed, figure in ("sum", "mean") or bool(HOW_MUCH.search(self.plain)))
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
         self.each = [place for place in asked if before.get(place) in EACH]
         asked = [place for place in asked if place not in self.each]
@@ -286,6 +286,7 @@ class _Reader:
         if self.each and not asked:
             asked = [place for place in numbers if any(place in word.also for word in self.words)]
         numeric = [place for place in asked if self.columns[place].kind != "text"]
+        measures = [place for place in asked if self.columns[place].kind in MEASURES]
         if figure in ("min", "max"):
             hinted = self.table.places(hint) if hint in ("date", "time") else self._like(hint)
             hinted = hinted if len(hinted) == 1 else []
@@ -298,18 +299,21 @@ class _Reader:
             return measured and [*measured[:1], *of]
         if figure == "count":
             is_one = any(either[0].column == self.columns[self.key].name for either in self.where)
-            quantities = [place for place in numbers if self.names[place] & QUANTITY and is_one and not numeric]
-            return numeric if numeric and is_direct else quantities
+            quantities = [place for place in numbers if self.names[place] & QUANTITY and is_one and not measures]
+            return measures if measures and is_direct else quantities
         if figure or HOW_MUCH.search(self.plain):
-            return numeric or (numbers if len(numbers) == 1 else self._like("amount"))
+            return measures or (numbers if len(numbers) == 1 else self._like("amount"))
         if not is_direct and re.match(r"\W*(?:who|whom|whose|wer)\b", self.plain):
             return [place for place in others if self.names[place] & PERSON][:1] or [*{self.key} & {*others}] or asked
         if not is_direct and re.search(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b", self.plain):
             return [place for place in others if self.columns[place].kind == "date"][:1] or asked
         return asked
 
-    def _mentioned(self, fixed: set[int]) -> tuple[list[int], bool]:
-        """The columns that words name which are left, those of most words first, and whether it is by their names."""
+    def _mentioned(self, fixed: set[int], measured: bool) -> tuple[list[int], bool]:
+        """The columns that words name which are left, those of most words first, and whether it is by their names.
+
+        Of several as good ones those of numbers, where such is `measured`.
+        """
         for is_direct in (True, False):
             left = [(word, word.names if is_direct else word.also) for word in self.words if not word.used]
             left = [each for each in left if is_direct or not each[0].is_function or each[0].plain in ASKING]
@@ -318,6 +322,8 @@ class _Reader:
                 best = max(support, key=lambda place: (sum(support[place]), -place))
                 tied = sorted(place for place in support if support[place] == support[best])
                 tied = [place for place in tied if place not in fixed] or tied
+                if measured:
+                    tied = [place for place in tied if self.columns[place].kind in MEASURES] or tied
                 if len(tied) > 1:
                     self.doubts.append(f"several columns may be meant: {', '.join(self.columns[p].name for p in tied)}")
                 chosen += tied
@@ -367,7 +373,7 @@ class _Reader:
         match = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
         counted = stems(match[1]) if match else set[str]()
         columns = [place for place in self.table.places("text") if place != self.key and self.names[place] & counted]
-        columns += [place for place in self.table.places("date") if self.names[place] & (counted | synonyms(counted))]
+        columns += [place for place in self.table.places("date") if self.names[place] <= counted | synonyms(counted)]
         is_row = self.names[self.key] & counted or any(
             word.is_title and stems(word.text) & counted for word in self.words
         )

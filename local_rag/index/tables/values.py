@@ -12,6 +12,8 @@ from local_rag.text.words import fold
 
 Kind = Literal["number", "time", "date", "text"]
 
+MEASURES: Sequence[Kind] = ("number", "time")
+"""The kinds of what can be added."""
 NO_VALUE = "(a formula without a value)"
 """What a cell shows whose formula was never computed."""
 MOST = 0.6
