@@ -52,8 +52,8 @@ _WHEN = re.compile(
     r"|\b(?:what|which) (?:weekday|hours)\b|\bhow long ago\b|\bborn\b"
 )
 _MONEY = re.compile(
-    r"\b(?:price|cost|costs|rent|fee|premium|salary|refund|pay|pays|paid|worth|euros?|dollars?|pounds?|deposit|money"
-    r"|balance|spent|spend|earn|charge|charged)\b"
+    r"(?<![^\W_])(?:price|costs?|rent|fee|premium|salary|refund|pays?|paid|worth|euros?|dollars?|pounds?|deposit|money"
+    r"|amount|balance|spent|spend|earn|charged?)(?![^\W_])"
 )
 _CODE = re.compile(r"\b(?:phone|mobile|telephone|number|code|serial|iban|pin|password|zip|postcode)\b")
 _MAIL = re.compile(r"\b(?:e-?mail|address of the website|url|website)\b")
@@ -66,7 +66,9 @@ _MOMENT = re.compile(
 _WHO = re.compile(r"\s*(?:who|whose|whom)\b")
 _WHAT = re.compile(r"\s*(?:what|which)\b")
 _HOW_MUCH = re.compile(r"\bhow (?:much|high|big|large|expensive)\b|\bwhat\b")
-_CURRENCY = re.compile(r"[$€£¥]|\b(?:euros?|eur|dollars?|usd|pounds?|gbp|chf|francs?|cents?|pence|kron\w+)\b")
+_CURRENCY = re.compile(
+    r"[$€£¥]|(?<![^\W_])(?:euros?|eur|dollars?|usd|pounds?|gbp|chf|francs?|cents?|pence|kron\w+)(?![^\W_])"
+)
 
 
 class Evidence(NamedTuple):

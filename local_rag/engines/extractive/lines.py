@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from local_rag.engines.assessment import is_of_kind
 from local_rag.engines.extractive.quotes import MAX_WORDS, is_inline_list, is_row, lists, spoken
 from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
@@ -18,10 +19,9 @@ from local_rag.text.marks import begins_item, claims, without_bullet, without_ma
 from local_rag.text.markup import plain
 from local_rag.text.metadata import is_computed
 from local_rag.text.names import head
-from local_rag.text.numbers import numbers, quantities, written_names
+from local_rag.text.numbers import quantities
 from local_rag.text.questions import (
     asked_number,
-    asks_for_amount,
     coverage,
     holds_sides,
     kind_of,
@@ -29,7 +29,7 @@ from local_rag.text.questions import (
     months,
     named,
 )
-from local_rag.text.words import content_stems, fold, stem, words
+from local_rag.text.words import content_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -97,14 +97,10 @@ def _says_more(question: str, line: str) -> bool:
 
     A key line is about its key, which is asked for then: "Landlord: …" says who the landlord is.
     """
-    folded, asked = fold(question), set(content_stems(question))
     if key := KEY.match(line):
+        asked = set(content_stems(question))
         return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
-    if asks_for_amount(question):
-        return bool(numbers(line) - numbers(question))
-    if folded.lstrip().startswith(("who ", "whose ", "whom ")):
-        return bool(set(words(" ".join(written_names(f". {line}")))) - set(words(question)))
-    return bool(re.search(r"\bwhen\b", folded) and re.search(r"\d", line))
+    return is_of_kind(question, line) is True
 
 
 def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
