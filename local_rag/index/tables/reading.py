@@ -115,6 +115,8 @@ class _Reader:
         self.question, self.table, self.columns, self.key = question, table, table.columns, table.key
         self.plain = "".join(fold(letter)[:1] or letter for letter in question)
         self.where, self.doubts, self.direct = list[list[Condition]](), list[str](), 0
+        counted = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
+        self.counted = stems(counted[1]) if counted else set[str]()
         self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
         titles, self.words = stems(about), list[_Word]()
         for match in WORD.finditer(question):
@@ -189,9 +191,13 @@ class _Reader:
         others = set[int]().union(*(word.names for word in self.words if word not in span))
         return [self._condition(place, found[place]) for place in sorted(found.keys() & others or found)]
 
+    def _is_telling(self, word: _Word) -> bool:
+        """Whether a word may be one of a cell: what is counted, "how many members", is none."""
+        return word.is_telling and stems(word.text) != self.counted
+
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
         """Texts that have all these words, in whatever order: a person by one name."""
-        if not all(word.is_telling for word in span):
+        if not all(map(self._is_telling, span)):
             return []
         own, found = stems(" ".join(word.text for word in span)), dict[int, list[str]]()
         for place, text in self.table.holding(key_of(span[0].plain)):
@@ -204,7 +210,7 @@ class _Reader:
     def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
         """A text that is written nearly as a word; what it was read as is a doubt."""
         word = span[0]
-        if word.is_telling and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
+        if self._is_telling(word) and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
             for place in self.table.places("text", most=NEAR_AMONG):
                 texts = self.table.texts(place, NEAR_AMONG)
                 parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
@@ -370,8 +376,7 @@ class _Reader:
 
     def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
         """How many rows there are, or different values of a column; None where something else is counted."""
-        match = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
-        counted = stems(match[1]) if match else set[str]()
+        counted = self.counted
         columns = [place for place in self.table.places("text") if place != self.key and self.names[place] & counted]
         columns += [place for place in self.table.places("date") if self.names[place] <= counted | synonyms(counted)]
         is_row = self.names[self.key] & counted or any(

@@ -235,3 +235,23 @@ def test_tables_go_with_their_file_and_come_anew(tmp_path):
         (files / "fuel.csv").write_text("No vessel took any fuel.")
         index.sync()
         assert index.tables([passage]) == [b""] and index.tables(index.search("fuel", 1)) == [b""]
+
+
+CLUB = "name,role,member_since\nIda Holt,chair,2009\nJon Vale,member,2021\nEve Stone,member,2014\n"
+FEES = "item,fee,remark\nkey,12 €,members pay half\nlocker,30 €,\nboat,95 €,\n"
+GAS = "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,7948,\n2024-12,8137,\n"
+
+
+@pytest.mark.parametrize(("question", "text", "sure"), [
+    ("How many members does the club list?", "member", False),  # neither years are added nor a remark is counted
+    ("highest gas meter", "is 8137: 2024-12", True),  # the row has no note that could name it
+    ("How much was paid for the locker?", "fee is 30 €", True),
+])  # fmt: skip
+def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(tmp_path, converted, question, text, sure):
+    for name, rows in (("club phones.csv", CLUB), ("club fees.csv", FEES), ("gas.csv", GAS)):
+        (tmp_path / name).write_text(rows)
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
+        made.sync([tmp_path])
+        answer = ask(made, question)
+    assert (answer.certainty == "sure") == sure
+    assert text in answer.text if sure else "sum of" not in answer.text and "1 of 3" not in answer.text
