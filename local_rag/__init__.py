@@ -5,7 +5,7 @@
     with Rag.open() as rag:
         print(rag.ask("What is the notice period?"))
 
-The public names are imported when they are used, so that `import local_rag` costs nothing.
+The public names are imported on first use, so that `import local_rag` is fast.
 """
 
 from __future__ import annotations

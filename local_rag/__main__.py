@@ -1,4 +1,4 @@
-"""`python -m local_rag` is the program `local-rag`."""
+"""Run the program `local-rag` as `python -m local_rag`."""
 
 from local_rag.cli import main
 

@@ -1,1 +1,1 @@
-"""Values, events, protocols, errors and cancellation; imports nothing of local_rag."""
+"""Define values, events, protocols, errors and cancellation; this package imports nothing else of local_rag."""

@@ -1,4 +1,4 @@
-"""Where a model server listens; nothing heavy is imported to find that none does."""
+"""Read and check the addresses of model servers, without any heavy import."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from local_rag.core.errors import NotLocal, ServerDown, UsageError
 
 PORT = 11434
 LOOPBACK = ("127.0.0.1", "::1")
-"""What `localhost` is taken for, in this order, without asking any resolver."""
+"""The addresses that `localhost` stands for, in this order; no resolver is asked."""
 
 OLLAMA_HOSTS = "LOCAL_RAG_OLLAMA_ALLOW_HOSTS"
-"""The variable that allows hosts by name."""
+"""The environment variable that allows other hosts by name."""
 
 DOWNLOAD = "https://ollama.com/download"
 
 PROBE_SECONDS = 0.5
-"""Seconds that a probe waits for a connection to this machine; what takes longer is left to the client."""
+"""Seconds that a probe waits for a connection to this machine; anything slower is left to the HTTP client."""
 
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]*)(?::\d*)?", re.ASCII)
-"""A host with its port as an address may have it: a name, IPv4, or IPv6 in brackets; look-alike letters are none."""
+"""A host with an optional port: a name, IPv4, or IPv6 in brackets; letters that only look like ASCII do not match."""
 
 _FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens."""
+    """Hold the address of a server."""
 
     scheme: str
     host: str
@@ -57,9 +57,9 @@ class Address:
 
 
 def address(text: str) -> Address:
-    """Read `host`, `host:port` or a URL, as OLLAMA_HOST is read; 0.0.0.0 and :: are what a server listens on, here.
+    """Parse `host`, `host:port` or a URL, as Ollama parses OLLAMA_HOST.
 
-    Raises UsageError for anything else.
+    0.0.0.0 and ::, on which a server listens, become the loopback address. Raise UsageError for anything else.
     """
     given = text.strip().strip("\"'")
     wrong = UsageError(
@@ -86,7 +86,7 @@ def address(text: str) -> Address:
 
 
 def check_local(where: Address, allowed: Collection[str], variable: str = OLLAMA_HOSTS) -> None:
-    """Raise NotLocal for another machine, unless its host is allowed by name, as a variable of settings does it."""
+    """Raise NotLocal for a host that is neither this machine nor in `allowed`; the hint names `variable`."""
     if not where.is_local and where.host not in allowed:
         raise NotLocal(
             f"{where} is not this machine, so nothing was sent to it",
@@ -95,19 +95,19 @@ def check_local(where: Address, allowed: Collection[str], variable: str = OLLAMA
 
 
 def probe(where: Address) -> None:
-    """Raise ServerDown if this machine refuses a connection there. Takes a millisecond."""
+    """Raise ServerDown if this machine refuses a connection at the address; this takes about a millisecond."""
     if where.is_local and not listens(where):
         raise down(where)
 
 
 def listens(where: Address) -> bool:
-    """Whether something takes connections there, or takes too long to refuse one."""
+    """Return whether the address accepts connections, or is too slow to refuse one."""
     hosts = LOOPBACK if where.host == "localhost" else (where.host,)
     return not all(_refuses(host, where.port) for host in hosts)
 
 
 def down(where: Address) -> ServerDown:
-    """That no server is there, and how to get one."""
+    """Return the error that no server is there, with a hint how to get one."""
     return ServerDown(f"no Ollama server answers at {where}", hint=f"ollama serve   (to install it: {DOWNLOAD})")
 
 

@@ -1,4 +1,4 @@
-"""An answer: its text, its status, and where each of its sentences stands."""
+"""Define an answer: its text, its status, and the passages that its sentences come from."""
 
 from __future__ import annotations
 
@@ -12,34 +12,42 @@ from local_rag.core.verdicts import Graded, Support, Usage
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
 Certainty = Literal["sure", "probably", "in doubt", ""]
-"""How far to rely on an answer: `sure` where it is grounded; `probably` where the passages say all of it, and it is
-more likely than not that this answers the question; else `in doubt`. One step less where OCR was not sure of a quote.
-Empty for what is not from files.
+"""How far a person can rely on an answer.
+
+`sure`: the answer is grounded. `probably`: the passages say all of it, and it more likely than not answers the
+question. `in doubt`: anything else. The certainty is one step lower where OCR was unsure of a quote. It is empty for an
+answer that does not come from files.
 """
 QuoteMatch = Literal["exact", "words", "property", "computed"]
-"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; it
-is a property of the file, such as its author; or it was computed from rows of a table."""
+"""How a quote was found in the passage.
+
+`exact`: the sentence stands there word for word. `words`: the sentence and the quote share words. `property`: the quote
+is a property of the file, such as its author. `computed`: the answer was computed from rows of a table.
+"""
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
-"""What a graph counts and bounds; the wall clock is the fourth bound."""
+"""What a graph counts and limits; a limit on seconds comes on top."""
 OUT_OF_TIME = "out of time"
-"""How the reason of an answer begins that the wall clock ended."""
+"""The first words of an answer's reason when the time limit ended the run."""
 ENGINE_FAILED = "the engine failed"
-"""How the reason of an answer begins that stands, though the engine failed after it was written."""
+"""The first words of an answer's reason when the engine failed after the answer was written, and the answer is kept."""
 
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
+    """Name the passage and the quote that a sentence of the answer rests on.
 
-    `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
-    (a PDF page is one document); of a property of the file both are the start of the passage. `verified`: see
-    `citations.check`. `fallback_corpus` names the folder or index that was searched in place of the web, where the
-    passage is of that; `url` is then that of the saved page, or its path.
-    `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
-    `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index. `ocr`
-    is how sure OCR was of the quote's least certain line, None for a text that is the file's own. `changed` is what
-    became of the file since it was indexed. `rows` are the code points of the rows that a `computed` quote is from, of
-    many the first.
+    `number` is its mark [n] in the text; each passage has one number.
+
+    `quote` is cut from the passage by code. `start` and `end` are its code points in the stored text of the document (a
+    PDF page is one document); for a property of the file both are the start of the passage. `verified` is explained at
+    `citations.check`. `fallback_corpus` names the folder or index that was searched in place of the web, if the passage
+    comes from there; `url` is then the address of the saved page, or its path.
+
+    `title`, `author` and `date` (ISO 8601) are stated by the document itself, and empty if it does not state them.
+    `index` names the passage's index when several indexes are searched together; `chunk_id` is the passage's ID in its
+    index. `ocr` is the confidence of OCR in the least certain line of the quote, None for text that was not read by
+    OCR. `changed` tells whether the file has changed since it was indexed. `rows` are the code points of the rows that
+    a `computed` quote was computed from; if there are many, only the first ones.
     """
 
     number: int
@@ -68,7 +76,10 @@ class Citation:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of an answer, code points [start, end) of its text, marks included, and what a grader says of it."""
+    """Hold a sentence of an answer and a grader's verdict on it.
+
+    The sentence is at code points [start, end) of the answer's text, marks included.
+    """
 
     text: str
     start: int
@@ -78,11 +89,12 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Position(TuplesFromLists):
-    """What one side of a disagreement says: a short answer as its newest file writes it, and where it stands.
+    """Hold one side of a disagreement: a short answer in the wording of its newest file, and its citations.
 
-    `date` (ISO 8601) is the newest of its files: what the document says of itself, or where it says nothing when the
-    file was last changed, and then `dated` is "file"; both are empty where neither is known. The numbers of `citations`
-    go on from those of the answer's own for passages that it does not cite; each quote holds the answer.
+    `date` (ISO 8601) is the newest date of its files: the date that the document states or, if it states none, the time
+    of the file's last change, and then `dated` is "file". Both are empty if no date is known. The numbers of
+    `citations` continue those of the answer for passages that the answer does not cite. Each quote holds the short
+    answer.
     """
 
     text: str
@@ -93,14 +105,14 @@ class Position(TuplesFromLists):
 
 @dataclass(frozen=True)
 class Conflict(TuplesFromLists):
-    """Files that disagree about one fact: what they say, two positions or more, the newest first."""
+    """Hold two or more positions on one fact about which files disagree, the newest first."""
 
     positions: tuple[Position, ...]
 
 
 @dataclass(frozen=True)
 class Highlight:
-    """The answering words of an answer: code points [start, end) of its text, without marks."""
+    """Mark the words of the answer's text that answer the question: code points [start, end), without marks."""
 
     start: int
     end: int
@@ -108,20 +120,24 @@ class Highlight:
 
 @dataclass(frozen=True)
 class Answer(TuplesFromLists):
-    """An answer, where it stands, and how it came about.
+    """Hold an answer, its citations, and a record of how it was made.
 
-    `reason` says why the status is what it is, and `certainty` how far to rely on the answer; `nearest` lists the
-    passages that came closest when nothing answered, and `about` the main titles of the index then. `asked` is the
-    question as it was understood where it followed others of a `thread`. `sentences` is empty where no grader looked at
-    them one by one; `removed` are those that were taken out for want of support, and `lacks` the names and numbers of
-    the question that no cited passage mentions. `quotes_only`: the engine writes nothing of its own. `used_web`: a
-    query has left for a search engine; `fallback_corpus` names the folder or index that was searched in its place,
-    empty where none was. `conflicts` say where the files that it is from disagree. `run` is the ID of the record of
-    this question (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the
-    answer (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text,
-    best first; both are empty where no evaluator has read the passages, or where the text holds no short answer of
-    theirs. Where files disagree they are those of the newest side that the text holds: a model may write the older one
-    only.
+    `reason` explains the status, and `certainty` says how far to rely on the answer. If nothing answered, `nearest`
+    lists the closest passages and `about` the main titles of the index.
+
+    `asked` is the question as it was understood when it followed others of a `thread`. `sentences` is empty if no
+    grader graded the sentences one by one. `removed` are the sentences that were taken out because no passage supports
+    them. `lacks` are the names and numbers of the question that no cited passage mentions. `quotes_only` is true for an
+    engine that only quotes. `used_web` is true if a query was sent to a search engine. `fallback_corpus` names the
+    folder or index that was searched in place of the web, and is empty if none was.
+
+    `conflicts` holds the facts on which the files of the answer disagree. `run` is the ID of the record of this
+    question (`local-rag runs`), empty if there is none. `language` (ISO 639-1) is the language of the program's own
+    words in the answer.
+
+    `short` is the short answer, and `highlights` are the places of its words in the text, best first. Both are empty if
+    no evaluator has read the passages, or if the text contains none of their short answers. If files disagree, both
+    belong to the newest side that the text contains, because a model may write the older one only.
     """
 
     question: str
@@ -158,11 +174,11 @@ class Answer(TuplesFromLists):
         return self.text
 
     _repr_html_: ClassVar[Callable[[Answer], str] | None] = None
-    """What a notebook shows, made by what lies above this package: `Rag` sets it."""
+    """The HTML that a notebook shows; `Rag` sets this, because a higher package makes it."""
 
     @property
     def cited(self) -> list[Citation]:
-        """Return by their numbers the citations, and those of positions whose passages the answer does not cite."""
+        """Return all citations by number: those of the answer, then those of positions that cite other passages."""
         cited = {citation.number for citation in self.citations}
         sides = [each for conflict in self.conflicts for side in conflict.positions for each in side.citations]
         every = (*self.citations, *(each for each in sides if each.number not in cited))

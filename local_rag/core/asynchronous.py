@@ -1,4 +1,4 @@
-"""Work for asyncio: on a thread of its own, so that no event loop waits for it, and stopped with the task that does."""
+"""Run work for asyncio on a thread, so that no event loop waits for it and cancelling the task stops it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from local_rag.core import cancel
 T = TypeVar("T")
 
 _CLOSING = 1.0
-"""Seconds that stopped work is waited for, so that it can put away what it has; the loop goes on meanwhile."""
+"""Seconds to wait for stopped work to clean up; the event loop goes on meanwhile."""
 
 
 async def on_a_thread(work: Callable[[], T]) -> T:
-    """What `work()` returns. Cancelling the task that awaits it stops the work at its next `cancel.check()`."""
+    """Return the result of `work()`; cancelling the awaiting task stops the work at its next `cancel.check()`."""
     async with aclosing(items_on_a_thread(lambda: [work()])) as results:
         return await anext(results)
 
 
 async def items_on_a_thread(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[T]:
-    """The items of `begin()` as they come. Closing it, as a cancelled task does, stops the work, as above."""
+    """Yield the items of `begin()` as they come; closing the generator, as a cancelled task does, stops the work."""
     loop, stop, told = asyncio.get_running_loop(), cancel.Cancel(outer=cancel.current()), asyncio.Queue[_Told[T]]()
 
     def tell(what: _Told[T]) -> None:
@@ -57,4 +57,4 @@ async def items_on_a_thread(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[
 
 
 _Told = list[T] | BaseException | None
-"""An item, or what it ended with."""
+"""A list of one item, or the error that ended the work, or None at its normal end."""

@@ -1,7 +1,7 @@
-"""Stopping a run: one object that a person, a closing Rag and the clock can all set; it remembers what was computed.
+"""Stop a run: a person, a closing Rag or a time limit sets one object, which also remembers computed values.
 
-Nodes run on threads that cannot be killed, so whoever works long asks `check()` between two steps. The scope is a
-context variable, so that the Engine protocol need not carry it through every signature.
+Nodes run on threads that cannot be killed, so long work calls `check()` between two steps. The object is in a context
+variable, so that the Engine protocol need not pass it through every signature.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from local_rag.core.errors import DeadlineExceeded, Stopped
 T = TypeVar("T")
 
 _POLL = 0.1
-"""Seconds between two looks for Ctrl-C, which cannot interrupt a wait without end on Windows."""
+"""Seconds between two checks for Ctrl-C, which cannot interrupt a wait without a limit on Windows."""
 
 
 class Cancel:
-    """Set once, by `stop()` or by the clock. `deadline` is on the monotonic clock, None for no limit.
+    """Stop a run, by `stop()` or at a deadline on the monotonic clock (None for no limit).
 
-    What stops `outer` stops this one as well: it is a part of the same work. `memory` has what is computed once while
-    this work is done, a question for one, and is dropped with it: (who keeps it, what it is) -> readings, vectors.
-    Engines keep no state between questions, and no answer depends on it.
+    Stopping `outer` stops this one too, as a part of the same work. `memory` keeps values that are computed once during
+    this work, such as a question, and ends with it: (owner, key) -> readings, vectors. Engines keep no state between
+    questions, and no answer depends on this memory.
     """
 
     def __init__(self, seconds: float | None = None, outer: Cancel | None = None) -> None:
@@ -38,12 +38,12 @@ class Cancel:
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def restart(self) -> None:
-        """Let the clock start now: loading a model is no part of answering."""
+        """Start the time limit anew, because loading a model is no part of answering."""
         if self._seconds is not None:
             self.deadline = time.monotonic() + self._seconds
 
     def extend(self, seconds: float) -> None:
-        """Give back time that was not spent on answering, such as loading a model."""
+        """Extend the time limit by time that was not spent on answering, such as loading a model."""
         if self.deadline is not None:
             self.deadline += seconds
 
@@ -59,11 +59,11 @@ class Cancel:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def remaining(self) -> float | None:
-        """Seconds until the deadline, never negative; None without one."""
+        """Return the seconds until the deadline, never negative; None without a deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def check(self) -> None:
-        """Raise `Stopped` once told to stop, `DeadlineExceeded` once the time is up."""
+        """Raise if the run was told to stop or is out of time."""
         if self.stopped:
             raise Stopped("stopped")
         if self.expired:
@@ -72,7 +72,7 @@ class Cancel:
             self._outer.check()
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but end at once when stopped, and no later than the deadline."""
+        """Sleep for `seconds`, but raise at once when stopped, and at the deadline."""
         remaining = self.remaining()
         until = time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
         while not self.stopped and (left := until - time.monotonic()) > 0:
@@ -85,7 +85,7 @@ _current: ContextVar[Cancel | None] = ContextVar("local_rag_cancel", default=Non
 
 @contextmanager
 def scope(cancel: Cancel) -> Iterator[None]:
-    """Everything called inside can be stopped by `cancel`."""
+    """Let `cancel` stop everything that is called inside the context."""
     token = _current.set(cancel)
     try:
         yield
@@ -94,7 +94,7 @@ def scope(cancel: Cancel) -> Iterator[None]:
 
 
 def current() -> Cancel:
-    """The run's Cancel, or one that never fires outside a run."""
+    """Return the run's Cancel, or outside a run a new one that nothing stops."""
     return _current.get() or Cancel()
 
 
@@ -106,10 +106,10 @@ def check() -> None:
 
 
 def stoppable(work: Callable[[], T], say_stopping: Callable[[], None]) -> T:
-    """What `work()` returns: it runs on a thread of its own, so that Ctrl-C is heard while it is deep in a library.
+    """Return the result of `work()`, which runs on a thread so that Ctrl-C works while it is in a library.
 
-    Ctrl-C calls `say_stopping` at once, and `work` is waited for until its next `check()`; the KeyboardInterrupt is
-    raised then. A second one waits no more: what is stored is whole at every moment.
+    Ctrl-C calls `say_stopping` at once and waits for the next `check()` of `work`; then KeyboardInterrupt is raised. A
+    second Ctrl-C does not wait; the stored data is consistent at every moment.
     """
     stop, results, errors = Cancel(outer=_current.get()), list[T](), list[BaseException]()
 
@@ -140,7 +140,10 @@ def _join(thread: threading.Thread) -> None:
 
 
 class Connection:
-    """Takes the socket of a request of httpx, whose extension `trace` is `trace`."""
+    """Keep the socket of an httpx request, so that another thread can abort the request.
+
+    httpx gets `trace` as the request's extension `trace`.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -148,7 +151,7 @@ class Connection:
         self.aborted = False
 
     def abort(self) -> None:
-        """End the request, also one whose connection is only being made, and wake whoever is reading."""
+        """End the request, even while it is connecting, and wake the thread that reads from it."""
         with self._lock:
             self.aborted = True
             self._shut()
@@ -159,7 +162,7 @@ class Connection:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Take the socket as soon as it is connected (the `trace` extension of httpcore)."""
+        """Keep the socket as soon as it is connected (the `trace` extension of httpcore)."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")

@@ -1,4 +1,4 @@
-"""Processes that this program starts for itself: how one is started, waited for, limited and ended."""
+"""Start, limit, await and end the child processes of this program."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import IO, NamedTuple
 from local_rag.core import cancel
 
 NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""Windows would open a console for a child of a program without one."""
+"""The flag that keeps Windows from opening a console for a child of a program without one."""
 
 _POLL = 0.05
-"""Seconds between looks for a stop: a wait without end cannot be interrupted by Ctrl-C on Windows."""
+"""Seconds between checks for a stop, because Ctrl-C on Windows cannot interrupt a wait without a limit."""
 
 
 class Finished(NamedTuple):
-    """What a process left: `code` is None where its time was up and it was killed."""
+    """Hold the results of a process; `code` is None if it was killed because its time was up."""
 
     code: int | None
     output: bytes
@@ -29,12 +29,12 @@ class Finished(NamedTuple):
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module. -P: the current folder is the user's, and a json.py in it would be imported."""
+    """Return the command that runs a module; -P keeps a json.py in the user's folder from being imported."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def environment() -> dict[str, str]:
-    """The environment of this process, with its import path: the child finds the same packages in the same order."""
+    """Return this process's environment and import path, so that a child finds the same packages in the same order."""
     package = str(Path(__file__).parents[2])
     entries = [entry for entry in sys.path if entry]
     path = entries if package in entries else [*entries, package]
@@ -44,10 +44,9 @@ def environment() -> dict[str, str]:
 def run(
     command: Sequence[str], request: bytes, seconds: float, env: Mapping[str, str], *, own_session: bool = False
 ) -> Finished:
-    """Give a process its request on stdin and read what it writes. It has ended when this returns or raises.
+    """Send a request to a new process on stdin and return its output; the process has ended on return or error.
 
-    In a session of its own it does not hear the terminal's Ctrl-C. Raises Stopped, and OSError where it cannot be
-    started.
+    With `own_session`, Ctrl-C in the terminal does not reach it. Raise Stopped, or OSError if it cannot be started.
     """
     until = time.monotonic() + seconds
     pipe = subprocess.PIPE
@@ -76,16 +75,16 @@ def run(
 
 
 def reply_stream() -> IO[bytes]:
-    """In the child: stdout for the reply alone; what libraries print goes to stderr from here on."""
+    """Return stdout for the child's reply alone, and send what libraries print to stderr from now on."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return replies
 
 
 def limit_memory(size: int) -> None:
-    """In the child: allow `size` bytes of address space above what it has now.
+    """Limit the child's address space to `size` bytes more than it has now.
 
-    Only Linux enforces it: macOS accepts the limit and ignores it, Windows has none.
+    Only Linux enforces the limit: macOS accepts and ignores it, Windows has none.
     """
     if sys.platform == "win32":
         return
@@ -102,6 +101,6 @@ def limit_memory(size: int) -> None:
 
 
 def end_after(seconds: float) -> None:
-    """In the child: let the system end it after twice the time, should it hang and its parent be gone; 0 for never."""
+    """Let the system end the child after twice the time, in case it hangs and its parent is gone; 0 means never."""
     if sys.platform != "win32":
         signal.alarm(int(2 * seconds) + 1 if seconds else 0)

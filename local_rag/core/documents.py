@@ -1,4 +1,4 @@
-"""Documents and what is told of them: headings, the report of a sync, a catalog, which part of an index is searched."""
+"""Define documents, headings, sync reports, catalogs, and the conditions that narrow a search."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 Origin = Literal["files", "web"]
 FileChange = Literal["changed", "gone", ""]
-"""What became of a file since it was indexed; empty where it is as it was, or where that cannot be seen."""
+"""How a file has changed since it was indexed; empty if it has not, or if that cannot be found out."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What a router may know of the index, all of it read from the index itself.
+    """Describe an index to a router, using only the index itself.
 
-    `about` is what a person said of it (`local-rag index --about`). `folders` hold the most files, `kinds` are suffixes
-    with their counts, `topics` titles spread evenly over all files; `text.display` makes a line of them. `passages`
-    are those nearest to the question, best first, as a quick search brings them, and `nearest` is the cosine of the
-    best, None in an empty index. `allowed` are the routes of this run: the web only when it is on, `direct` only when
-    the user allows it. `multi`: whether an answer in several steps is on offer, too.
+    `about` is a person's description (`local-rag index --about`). `folders` hold the most files, `kinds` are suffixes
+    with their counts, `topics` are titles spread evenly over all files; `text.display` makes a line of them. `passages`
+    are the passages nearest to the question in a quick search, best first, and `nearest` is the cosine of the best one,
+    None in an empty index. `allowed` are the routes of this run: the web only if it is on, `direct` only if the user
+    allows it. `multi`: an answer in several steps is possible too.
     """
 
     documents: int = 0
@@ -48,15 +48,18 @@ class Catalog:
 
 
 MEMBER = " » "
-"""Between the path of a file and the name of a file inside of it, such as an attachment: mail.eml » contract.pdf."""
+"""The separator between the path of a file and the name of a file inside it, such as an attachment: mail.eml »
+contract.pdf.
+"""
 
 PLACE = 9
-"""The level of a heading that only names a place in its section, such as a row of a sheet: no passage is cut at it."""
+"""The level of a heading that only names a part of a section, such as a row of a sheet; passages are not split at it.
+"""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""
+    """Hold a heading; `start` is its first code point in its text, and `level` is 1 for the outermost."""
 
     start: int
     level: int
@@ -64,9 +67,9 @@ class Heading:
 
 
 class ReadLine(NamedTuple):
-    """A line of a picture that OCR has read: code points [start, end) of its document, and where it stands.
+    """Hold a line that OCR has read in a picture: code points [start, end) of its document, and its position.
 
-    The sides are shares of the page as it is shown. `confidence` in [0, 1] is how sure OCR is of it.
+    The sides are fractions of the page as it is shown. `confidence` in [0, 1] is the confidence of OCR in the line.
     """
 
     start: int
@@ -80,12 +83,12 @@ class ReadLine(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadedDocument:
-    """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
+    """Hold the text of a file, or of one page of it; `page` counts from 1 and is None for files without pages.
 
-    `url` is where a page of the web is from. `author`, `date` and `subject` are what the file says of itself:
-    names; ISO 8601, as precise as it is known ("2023", "2023-03", "2023-03-31", for a mail with the time in UTC,
-    "2023-03-31T09:30Z"); subject and keywords. All are empty where they are not known. `lines` are those that OCR has
-    read, empty where the text is the file's own.
+    `url` is the address of a web page. `author`, `date` and `subject` are what the file states about itself: names; a
+    date in ISO 8601, as precise as it is known ("2023", "2023-03", "2023-03-31", for a mail with the time in UTC,
+    "2023-03-31T09:30Z"); subject and keywords. Each is empty if it is unknown. `lines` were read by OCR; they are empty
+    for text that was not read by OCR.
     """
 
     text: str
@@ -101,7 +104,7 @@ class LoadedDocument:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file, or pages of a file, that could not be indexed. `new`: no earlier sync reported the same."""
+    """Name a file, or pages of a file, that could not be indexed; `new`: no earlier sync reported the same."""
 
     path: str
     reason: str
@@ -110,17 +113,19 @@ class Skipped:
 
 @dataclass(frozen=True)
 class SyncReport:
-    """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
+    """Report the results of a sync; every tuple names files or folders.
 
-    `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
-    the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix; `empty` are folders
-    that were to be indexed and hold no file to index.
+    `kept` files could not be examined and stay indexed. `forgotten` are the files of `removed` that still exist, each
+    with the rule that now excludes it. `excludes` are the patterns in force by root. `ignored` counts files of
+    unsupported kinds, by suffix. `empty` are folders to index that contain no file to index.
 
-    `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
-    took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
-    `not_embedded` have none yet: the next sync goes on with them. `seconds` are those of the whole sync. OCR has read
-    `scans_read` pages without a text layer, and `scans` of the whole index wait for it; `images` were left out, and it
-    would read them. Of all `documents` of the index `dated` say when they are from.
+    `chunks` counts the passages whose text was stored; their words could be searched after `text_seconds`. `reused` of
+    them took the vector of an equal text. `embedded` counts new vectors, including those of passages from earlier
+    syncs. `not_embedded` passages have no vector yet: the next sync continues with them. `seconds` is the time of the
+    whole sync.
+
+    OCR has read `scans_read` pages without a text layer; `scans` pages of the whole index wait for it. `images` were
+    left out and could be read by OCR. `dated` of all `documents` of the index have a date.
     """
 
     new: tuple[str, ...] = ()
@@ -148,7 +153,7 @@ class SyncReport:
 
 @dataclass(frozen=True)
 class WebResults:
-    """What a web search brought, one document per page, and in one line each what to know of it."""
+    """Hold the results of a web search: one document per page, and notes of one line each for a person."""
 
     documents: tuple[Document, ...] = ()
     notes: tuple[str, ...] = ()
@@ -159,7 +164,7 @@ _FIRST = "0000-01-01"
 
 
 class Condition(NamedTuple):
-    """A condition on documents as people set it: an option of the command line, a field of the page with an example."""
+    """Describe a condition on documents: its command-line option, and its field on the page with an example."""
 
     option: str
     metavar: str
@@ -198,24 +203,24 @@ CONDITIONS = {
         "--from", "NAME", "Only documents by this author or sender; repeatable.", "Author or sender", "anybody"
     ),
 }
-"""Those that people set, by their names in a `Narrowing`."""
+"""The conditions that a person can set, by their names in `Narrowing`."""
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Which passages a search may bring. All conditions hold; of several values of a condition, any.
+    """Limit which passages a search may return; all conditions must hold, and of several values of one condition any.
 
     - `within`: files, folders, globs or URLs (see `index.filters.matching`).
-    - `after` and `before`: a date, "2023", "2023-03" or "2023-03-31", of which a partial one means its first day. A
-      document is taken from `after` on, that day included, and up to `before`, that day excluded: after "2023" and
-      before "2024" is the year 2023. What counts is the document's own date, else that of its file. A document whose
-      own date is partial is taken where any day of it is.
+    - `after` and `before`: a date, "2023", "2023-03" or "2023-03-31"; a partial date means its first day. `after`
+      includes its day, and `before` excludes its day: after "2023" and before "2024" is the year 2023. The document's
+      own date counts, else the date of its file. A document with a partial date is included if any day of that date is.
     - `types`: suffixes ("pdf") or kinds ("mail").
-    - `authors`: names of authors or senders; all words of a name occur there, in any order and case.
-    - `phrases`: words that a passage, its heading or its title holds one after the other; `without`: that it does not.
+    - `authors`: names of authors or senders; all words of a name must occur, in any order and case.
+    - `phrases`: word sequences that must occur in the passage, its heading or its title; `without`: sequences that must
+      not.
 
-    A single text in place of a sequence means itself. Raises UsageError for what is no date, and for dates between
-    which there is none.
+    A single text is accepted in place of a sequence. Raise UsageError for a text that is no date, and for two dates
+    between which there is no day.
     """
 
     within: tuple[str, ...] = ()
@@ -240,27 +245,27 @@ class Narrowing:
             )
 
     def __bool__(self) -> bool:
-        """Whether it leaves anything out."""
+        """Return whether any condition is set."""
         return bool(self.conditions)
 
     @classmethod
     def of(cls, given: Narrowing | Sequence[str] | None) -> Narrowing:
-        """What a caller gives as `within`: files alone, or a whole narrowing."""
+        """Return a narrowing for the `within` of a caller, which is a narrowing or only names of files."""
         return given if isinstance(given, Narrowing) else cls(within=given or ())  # type: ignore[arg-type]
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """The conditions that are set, as values of JSON."""
+        """Return the conditions that are set, as JSON values."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
 
     @property
     def of_documents(self) -> Narrowing:
-        """The same without the conditions on single passages."""
+        """Return this narrowing without the conditions on single passages."""
         return replace(self, phrases=(), without=())
 
     def described(self) -> str:
-        """The conditions on documents as a sentence has them: in notes of type pdf or md dated since 2023."""
+        """Return the conditions on documents as part of a sentence: in notes of type pdf or md dated since 2023."""
         dates = [f"since {self.after}"] * bool(self.after) + [f"before {self.before}"] * bool(self.before)
         conditions = {
             "in": " or ".join(self.within),
@@ -272,12 +277,12 @@ class Narrowing:
 
 
 def first_day(partial: str) -> str:
-    """The first day of a date that may lack its day or its month: 2023-03 is 2023-03-01."""
+    """Return the first day of a date that may lack its day or its month: 2023-03-01 for 2023-03."""
     return partial[:10] + _FIRST[len(partial[:10]) :]
 
 
 def _checked(name: str, given: object) -> str:
-    """A date as it is typed, or what Python has for one. Raises UsageError."""
+    """Return a date as text, from text or from a date of Python; raise UsageError for anything else."""
     text = given.isoformat()[:10] if isinstance(given, date | datetime) else given
     if text in ("", None):
         return ""
@@ -304,4 +309,4 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
 
 
 EVERYTHING = Narrowing()
-"""The narrowing that leaves nothing out."""
+"""The narrowing that excludes nothing."""

@@ -1,23 +1,23 @@
-"""Every error a user can meet.
+"""Define every error that a user can meet.
 
 LocalRagError                 exit 1
-├── UsageError                exit 2   the command or a value on it cannot be used
-│   └── NotFound              exit 2   there is nothing of that name
+├── UsageError                exit 2   the command or one of its values cannot be used
+│   └── NotFound              exit 2   nothing has that name
 ├── ConfigError               exit 2   config.yaml, models.yaml or a LOCAL_RAG_* variable is wrong
-│   └── ConfigUnreadable      exit 1   one of these files is there and cannot be read
+│   └── ConfigUnreadable      exit 1   one of these files exists and cannot be read
 ├── IndexMissing              exit 1   there is no index of that name or path
 ├── IndexMismatch             exit 1   another embedder, chunking or schema made this index
 ├── IndexBusy                 exit 1   another process is writing to it
-├── IndexDamaged              exit 1   SQLite says the file is not whole
+├── IndexDamaged              exit 1   SQLite reports that the file is damaged
 ├── DiskFull                  exit 1   nothing more can be written; what was committed is kept
 ├── ModelMissing              exit 1   the weights are not on this machine
 ├── ModelChanged              exit 1   the weights are not the ones that models.yaml names
 ├── FileSkipped               -        one file could not be read; the sync goes on
-├── NotLocal                  exit 2   a host or a model that is not on this machine, and that nobody allowed
-├── EngineError               exit 1   the engine failed to do one of its tasks
+├── NotLocal                  exit 2   a host or a model is not on this machine, and nobody allowed it
+├── EngineError               exit 1   the engine failed at one of its tasks
 │   └── ServerDown            exit 1   no Ollama server answers
 └── Stopped                   exit 130 the run was told to stop
-    └── DeadlineExceeded      -        the wall clock ran out; graphs turn it into `give_up`
+    └── DeadlineExceeded      -        the time limit was reached; graphs turn it into `give_up`
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 
 class LocalRagError(Exception):
-    """What went wrong in one line, and in `hint` the next command to type."""
+    """State in one line what went wrong, and in `hint` the next command to type."""
 
     exit_code = 1
 
@@ -63,7 +63,7 @@ class IndexMismatch(LocalRagError):
 
 
 class EarlierIndex(IndexMismatch):
-    """An index of an earlier version, in whose place a new one is made."""
+    """Report an index that an earlier version made; a new index takes its place."""
 
 
 class IndexBusy(LocalRagError):
@@ -87,10 +87,10 @@ class ModelChanged(LocalRagError):
 
 
 class FileSkipped(LocalRagError):
-    """One file cannot be indexed; the message is the reason that the report shows.
+    """Report that one file cannot be indexed; the message is the reason that the report shows.
 
-    `passing`: its content is not the only cause, so that what was indexed of it stays. `lasting`: another attempt at
-    the same content would fail, too.
+    `passing`: something other than the file's content contributed, so what was indexed of it before is kept. `lasting`:
+    another attempt at the same content would fail too.
     """
 
     def __init__(self, message: str, hint: str = "", *, passing: bool = False, lasting: bool = False) -> None:
@@ -153,7 +153,9 @@ _KINDS = {
     "missing": "a value",
     "json_invalid": "JSON",
 }
-"""By the type of an error of pydantic, or by what that begins with; https://docs.pydantic.dev/latest/errors/validation_errors"""
+"""Texts for the error types of pydantic, by whole name or first part;
+https://docs.pydantic.dev/latest/errors/validation_errors
+"""
 
 _BOUNDS = {
     "greater_than": "more than {gt}",
@@ -170,7 +172,7 @@ _BOUNDS = {
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a file cannot be read or written, or an address not be used; the caller says which."""
+    """Return why a file cannot be read or written, or an address cannot be used; the caller names the file."""
     if isinstance(error, UnicodeError):
         return "it is no text in UTF-8"
     if isinstance(error, JSONDecodeError):
@@ -186,7 +188,10 @@ def reason_of(error: BaseException) -> str:
 
 
 def mistake_of(details: Mapping[str, Any]) -> str:
-    """What is wrong with a value, by one of the `errors()` of pydantic: "expected a whole number", or our own words."""
+    """Return what is wrong with a value, for one entry of pydantic's `errors()`.
+
+    It reads "expected a whole number", or is the text of our own ValueError.
+    """
     kind, bounds = details["type"], details.get("ctx", {})
     context = {name: f"{each:g}" if isinstance(each, float) else each for name, each in bounds.items()}
     if kind in ("value_error", "assertion_error"):

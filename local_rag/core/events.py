@@ -1,4 +1,4 @@
-"""Events: what happens while a question is worked on, as it happens."""
+"""Define the events that report the work on a question as it happens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Started:
-    """A node has started; `doing` is what a person is shown meanwhile ("grading 4 passages")."""
+    """Report that a node has started; `doing` is the text to show meanwhile ("grading 4 passages")."""
 
     node: str
     doing: str
@@ -23,7 +23,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Step:
-    """A node has ended after so many seconds; `state` is that of the graph then: question, documents, decisions, …"""
+    """Report that a node has ended after `seconds`; `state` is the graph's state then: question, documents, …"""
 
     node: str
     seconds: float
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The passages that a query brought, best first: of the index, or of the web."""
+    """Report the passages that a query found in the index or on the web, best first."""
 
     query: str
     documents: tuple[Document, ...]
@@ -40,23 +40,23 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Called:
-    """A language model was asked, and what that cost."""
+    """Report a request to a language model and its cost."""
 
     call: Call
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a person should know while it happens, such as a passage that had to be left out."""
+    """Report a message for a person, such as a passage that had to be left out."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Token:
-    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1, `candidate` those of one attempt.
+    """Report a part of a draft, which can still be rejected.
 
-    `restart`: it begins anew.
+    `attempt` counts drafts from 1, `candidate` the drafts of one attempt. `restart`: the draft begins anew.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Token:
 
 @dataclass(frozen=True)
 class WebQuery:
-    """The exact words that are about to leave this machine, and to which search engine."""
+    """Report the exact words that are about to leave this machine, and the search engine that gets them."""
 
     query: str
     engine: str
@@ -82,11 +82,12 @@ Event = Started | Step | Retrieved | Graded | Called | Note | Token | WebQuery |
 
 
 SILENT = "nostream"
-"""LangGraph's tag for a model whose tokens are no message of the graph: drafts can be rejected, verdicts are JSON."""
+"""LangGraph's tag that keeps a model's tokens out of the graph's messages: drafts can be rejected, verdicts are JSON.
+"""
 
 
 def retrieval(name: str, query: str, search: Callable[[], list[Document]]) -> list[Document]:
-    """What `search` brings, with the callbacks of the node that is running told of it."""
+    """Return the documents that `search` finds, and report them to the callbacks of the running node."""
     from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
 
     config = ensure_config()

@@ -1,4 +1,4 @@
-"""Files and folders for their owner alone, whatever the umask: files of mode 0600 in folders of mode 0700."""
+"""Make files and folders that only their owner can use, whatever the umask: modes 0600 and 0700."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from local_rag.core.errors import LocalRagError
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and what is missing above it; what is there stays as it is.
+    """Make a folder and its missing parents for the owner alone; existing folders keep their mode.
 
-    mkdir gives its mode to the last folder only: those above it would be open to everybody. Raises OSError.
+    `Path.mkdir(mode, parents=True)` would apply the mode to the last folder only. Raise OSError.
     """
     missing = [above for above in (folder, *folder.parents) if not above.exists()]
     for each in reversed(missing):
@@ -25,12 +25,12 @@ def make_folder(folder: Path) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open`: a file that it makes is its owner's."""
+    """Open a file for `open`; a new file can be used only by its owner."""
     return os.open(path, flags, 0o600)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of what is there, in one step. Raises OSError."""
+    """Write a file and put it in place of the old one in one step. Raise OSError."""
     draft = path.with_name(f".{path.name}.draft")
     with open(draft, "wb", opener=opener) as out:
         out.write(data)
@@ -38,9 +38,9 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def append_line(path: Path, line: str, *, synced: bool = False) -> None:
-    """Append to a file that only its owner may read: the whole line or, where that fails (OSError), nothing.
+    """Append a whole line to a file that only its owner may read; on OSError leave the file as it was.
 
-    A last line without an end gets one first, as a crash or an editor may leave it. `synced`: on the disk on return.
+    If the last line has no end, as after a crash, end it first. `synced`: the line is on the disk on return.
     """
     data = line.encode("utf-8", "replace") + b"\n"
     with open(path, "ab+", buffering=0, opener=opener) as out:
@@ -59,14 +59,15 @@ def append_line(path: Path, line: str, *, synced: bool = False) -> None:
 
 
 class Locked(LocalRagError):
-    """Another process holds a lock."""
+    """Report that another process holds a lock."""
 
 
 @contextmanager
 def exclusive(file: Path, wait: float = 0) -> Iterator[None]:
-    """Be the one process that holds this lock, which ends with the process. Raises Locked after `wait` seconds.
+    """Hold a lock that only one process can hold; raise Locked after `wait` seconds.
 
-    SQLite locks the same way on every system. The file stays: deleting it would let two processes in.
+    The lock ends with the process, and SQLite locks the same way on every system. The file stays, because deleting it
+    would let two processes hold the lock.
     """
     with closing(sqlite3.connect(file, timeout=wait, isolation_level=None)) as db:
         file.chmod(0o600)
@@ -77,13 +78,13 @@ def exclusive(file: Path, wait: float = 0) -> Iterator[None]:
         yield
 
 
-LEAST = 65_536
-"""Bytes that must be free for a disk not to be full: SQLite needs 32 KB beside a database to read it."""
+MINIMUM_FREE = 65_536
+"""Free bytes below which a disk counts as full: SQLite needs 32 KB beside a database to read it."""
 
 
 def is_full(folder: Path) -> bool:
-    """Whether there is no room where `folder` is: SQLite calls what fails for that an I/O error, sometimes."""
+    """Return whether the disk of `folder` is full; SQLite sometimes reports a full disk as an I/O error."""
     try:
-        return shutil.disk_usage(folder).free < LEAST
+        return shutil.disk_usage(folder).free < MINIMUM_FREE
     except OSError:
         return False

@@ -1,12 +1,12 @@
-"""What is changed for a whole process, and why. It is all in this module.
+"""Change settings of a whole process; all such changes are in this module.
 
 `prepare_own_process` is for processes of our own: `cli.main` and the converter call it before they import anything
-large. `import local_rag` and `Rag` never do: in somebody's program os.environ, gc and sys.modules stay as they are.
-What it guarantees holds there by other means: models are loaded with `local_files_only`, a `Rag` runs its graphs in a
-tracing context that is off (`runtime.run`), and children get an environment of their own.
+large. `import local_rag` and `Rag` never call it: in another program os.environ, gc and sys.modules stay unchanged.
+There, other means give the same guarantees: models are loaded with `local_files_only`, `Rag` runs its graphs in a
+tracing context that is off (`runtime.run`), and child processes get an environment of their own.
 
-Two libraries act while they are imported, so the modules that import them use `hidden` and `environment`. Both undo
-what they did once the import is done.
+Two libraries have side effects when they are imported, so the modules that import them use `hidden` and `environment`,
+which undo their changes after the import.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import cast
 from local_rag.core.errors import LocalRagError, reason_of
 
 GARBAGE = 100_000
-"""New objects between two looks for garbage; Python's own number is 700."""
+"""New objects between two garbage collections; Python's default is 700."""
 
 OFFLINE: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
@@ -32,18 +32,19 @@ OFFLINE: Mapping[str, str] = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""Keeps Hugging Face's libraries from looking anything up, and from a warning when a child is started."""
+"""Keep Hugging Face's libraries from using the network, and from warning when a child process starts."""
 
 TELEMETRY = "openvino_telemetry"
-"""`import openvino` reports to its maker through this module (its own stub takes its place where it is missing)."""
+"""The module by which `import openvino` reports to its maker; where it is missing, a stub of openvino takes its place.
+"""
 
 _lock = threading.RLock()
 
 
 def prepare_own_process() -> None:
-    """Set up a process of our own: offline, without telemetry, writing for its owner alone, collecting garbage seldom.
+    """Set up a process of our own: offline, no telemetry, private files, and rare garbage collection.
 
-    What is imported makes no garbage, and looking for it takes a fifth of the time until the first answer.
+    Imports leave no garbage, and collecting takes a fifth of the time until the first answer.
     """
     gc.set_threshold(GARBAGE)
     os.umask(0o077)  # what libraries write, too, is for its owner alone
@@ -52,18 +53,18 @@ def prepare_own_process() -> None:
 
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
-"""Exit codes after Ctrl-C, and where nobody reads what is written."""
+"""Exit codes after Ctrl-C, and after the reader of stdout or stderr has gone."""
 
 
 class StreamClosed(BaseException):
-    """Whoever reads stdout or stderr of this process reads no more (`local-rag … | head`).
+    """Report that the reader of stdout or stderr has gone (`local-rag … | head`).
 
-    Not an OSError: libraries that write give other exit codes to those, or go on.
+    It is no OSError, because libraries turn those into other exit codes or ignore them.
     """
 
 
 class _Stream(io.TextIOWrapper):
-    """Stdout or stderr, where it is a pipe or a file. Raises StreamClosed, and LocalRagError for a full disk."""
+    """Wrap stdout or stderr if it is a pipe or a file; raise StreamClosed, or LocalRagError for a full disk."""
 
     def write(self, text: str, /) -> int:
         with _writing():
@@ -85,10 +86,10 @@ def _writing() -> Iterator[None]:
 
 
 def prepare_streams() -> None:
-    """Let a process of our own write to stdout and stderr whatever they are; call it first.
+    """Replace stdin, stdout and stderr by streams that a process of our own can use; call it first.
 
-    A stream that was closed from the start (`>&-`) leads to nowhere; its number would be given to the next file that is
-    opened. A pipe that nobody reads any more raises StreamClosed.
+    A stream that was closed from the start (`>&-`) is replaced by the null device, because the next file to be opened
+    would get its number. Writing to a pipe that nobody reads raises StreamClosed.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = getattr(sys, name)
@@ -106,7 +107,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def hidden(name: str) -> Iterator[None]:
-    """Let imports of a module fail inside, as where it is not installed; one that is imported already stays."""
+    """Let imports of a module fail inside the context, as if it were not installed, unless it is already imported."""
     modules = cast("dict[str, ModuleType | None]", sys.modules)
     with _lock:
         if name in modules:
@@ -121,7 +122,7 @@ def hidden(name: str) -> Iterator[None]:
 
 @contextmanager
 def environment(values: Mapping[str, str]) -> Iterator[None]:
-    """These variables inside, those of before afterwards."""
+    """Set these environment variables inside the context, and restore the earlier values afterwards."""
     with _lock:
         before = {name: os.environ.get(name) for name in values}
         os.environ.update(values)

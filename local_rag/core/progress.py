@@ -1,4 +1,4 @@
-"""Where long work says how far it is: a terminal draws it, another program may ignore it."""
+"""Define how long work reports its progress; a terminal draws it, and other programs may ignore it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 ShowProgress = Callable[[float | None, str], None]
-"""Called with the share that is done, in [0, 1] or None where it is not known, and what is said beside it."""
+"""A callback for the completed share in [0, 1], or None if it is unknown, and a text to show beside it."""
 
 
 class Display(Protocol):
-    """What a person is told while work goes on."""
+    """Show messages and progress to a person while work goes on."""
 
     def say(self, line: str) -> None:
-        """A line that stays."""
+        """Show a line that stays."""
 
     def progress(self, doing: str = "") -> AbstractContextManager[ShowProgress]:
-        """A progress bar for as long as the context lasts; `doing` is shown until the first call."""
+        """Show a progress bar while the context lasts, with `doing` beside it until the first call."""
 
 
 class Silent:
-    """A display that shows nothing."""
+    """Implement a display that shows nothing."""
 
     def say(self, line: str) -> None:
-        """Nothing."""
+        """Ignore the line."""
 
     @contextmanager
     def progress(self, doing: str = "") -> Iterator[ShowProgress]:
-        """A callback that does nothing."""
+        """Yield a callback that does nothing."""
         yield lambda share, line: None
 
 
 def time_left(seconds: float) -> str:
-    """Seconds for people: about 2:10 left, about 1:02:10 left."""
+    """Return a number of seconds as text for a person: about 2:10 left, about 1:02:10 left."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"about {hours}:{minutes:02}:{rest:02} left" if hours else f"about {minutes}:{rest:02} left"

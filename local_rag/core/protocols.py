@@ -1,4 +1,7 @@
-"""The seams: what graphs ask of an engine, an embedder, an index and a web search, and what an engine writes."""
+"""Define the protocols that graphs use, and the values of an engine's tasks.
+
+The protocols are engine, embedder, reranker, evaluator, corpus and web search.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+    """Perform the tasks of a graph; an engine keeps no state between questions and serves several threads.
 
-    `graded` are the documents that stood in the last prompt of `relevance`, in their order (see `Relevance.shown`): a
-    prompt that begins as that one did is not read again up to where it differs.
+    `graded` are the documents of the last prompt of `relevance`, in their order (see `Relevance.shown`): the server
+    need not read the beginning of a prompt again if it equals the beginning of that one.
 
     Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
     """
@@ -34,28 +37,28 @@ class Engine(Protocol):
 
     @property
     def describe(self) -> str:
-        """One line for stderr: what answers, and how."""
+        """Return one line for stderr: which engine answers, and how."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever its scores would: calibrated thresholds hold for one fingerprint."""
+        """Return a text that changes whenever the scores would; calibrated thresholds hold for one fingerprint."""
 
     @property
     def writes(self) -> bool:
-        """Whether it writes its answers; one that does not quotes the documents."""
+        """Return whether the engine writes its answers; another engine quotes the documents."""
 
     @property
     def grades_by(self) -> Literal["model", "evaluator"]:
-        """Who grades passages: a language model, or the evaluator, which gives scores."""
+        """Return who grades passages: a language model, or the evaluator, which gives scores."""
 
     def prepare(self) -> None:
-        """Start in the background what the first task would wait for; returns at once and never raises."""
+        """Start loading in the background for the first task; return at once and never raise."""
 
     def close(self) -> None:
-        """Give back what it holds; whatever it is doing ends."""
+        """End running tasks and release all resources."""
 
     def route(self, question: str, catalog: Catalog) -> Route:
-        """One of `catalog.allowed`, and `multi` only where that is on offer."""
+        """Return one of `catalog.allowed`, with `multi` only if the catalog offers it."""
 
     def needs_retrieval(
         self,
@@ -65,15 +68,17 @@ class Engine(Protocol):
         written: str = "",
         graded: Sequence[Document] = (),
     ) -> Need:
-        """What the answer needs next (Self-RAG, Retrieve). Nothing is `written` yet: whether the files should be looked
-        at; in doubt, yes. Else how the text goes on, whose last part is from `documents`; in doubt, no.
+        """Return what the answer needs next (Self-RAG, Retrieve).
+
+        If nothing is `written` yet, decide whether to search the files; if unsure, yes. Otherwise decide how the text
+        goes on, whose last part comes from `documents`; if unsure, no retrieval.
         """
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """One verdict per document, in their order."""
+        """Return one verdict per document, in their order."""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """An answer whose sentences end in marks [n] for the n-th document, or exactly `attempt.shape.refusal`."""
+        """Yield an answer whose sentences end in marks [n] of the n-th document, or exactly `attempt.shape.refusal`."""
 
     def grade(
         self,
@@ -84,20 +89,20 @@ class Engine(Protocol):
         check: Check = "both",
         graded: Sequence[Document] = (),
     ) -> Grade:
-        """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""
+        """Grade the support of every sentence by its cited passages and the usefulness of the whole, or one of both."""
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
-        """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
+        """Return the next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """Another query for the question that adds to the earlier ones, `tried`, the question itself included."""
+        """Return a new query for the question that adds to those in `tried`, which include the question itself."""
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
-        """The question as it would be asked without the chat before it."""
+        """Return the question in a form that can be understood without the chat before it."""
 
 
 class Embedder(Protocol):
-    """Text -> unit vectors. `window` is the longest text in tokens, special tokens excluded."""
+    """Turn texts into unit vectors; `window` is the longest text in tokens, special tokens excluded."""
 
     @property
     def name(self) -> str: ...
@@ -110,97 +115,102 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the vectors would."""
+        """Return a text that changes whenever the vectors would."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
+        """Return the vectors of the texts: (n, d) float32, unit rows."""
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
+        """Return the vectors of the queries: (n, d) float32, unit rows."""
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """Where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
+        """Return where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
 
 
 class OwnEmbedder(Embedder, Protocol):
-    """An embedder that the settings name: on this machine, loaded when it is needed."""
+    """Embed with a model that the settings name; it runs on this machine and is loaded when it is needed."""
 
     @property
     def ready(self) -> bool:
-        """Whether the next text is embedded in a moment, or only after some seconds of loading."""
+        """Return whether the model is loaded, so that the next text does not wait some seconds for loading."""
 
     @property
     def served_by(self) -> tuple[str, str]:
-        """What computes the vectors, or what will, and why; and what to do about it, if anything."""
+        """Return what computes the vectors and why, and a hint if something can be done about it."""
 
     def reads(self, language: str) -> bool:
-        """Whether it reads the language of this code, as far as is known."""
+        """Return whether the model reads the language of this code, as far as is known."""
 
     def load(self) -> None:
         """Load the model now."""
 
     def verify(self) -> str:
-        """Raise ModelMissing or ModelChanged, else say what was found."""
+        """Check the weights and return what was found; raise ModelMissing or ModelChanged."""
 
 
 class Reranker(Protocol):
-    """Orders passages by how well they answer a question; search, graphs and evaluation take it by this protocol."""
+    """Order passages by how well they answer a question; search, graphs and evaluation use this protocol."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the scores would."""
+        """Return a text that changes whenever the scores would."""
 
     def rerank(self, question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
-        """The documents with their scores in [0, 1], best first."""
+        """Return the documents with their scores in [0, 1], best first."""
 
 
 class Evaluator(Protocol):
-    """Reads question and passage together (a cross-encoder). It serves several threads, looks at `core.cancel` between
-    two batches, and remembers within one question what it has read (`cancel.current().memory`).
+    """Read question and passage together (a cross-encoder).
+
+    It serves several threads, calls `cancel.check()` between two batches, and remembers its readings within one
+    question (`cancel.current().memory`).
     """
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever its scores would: it follows the weights and their calibration."""
+        """Return a text that changes whenever the scores would; it depends on the weights and their calibration."""
 
     @property
     def calibration(self) -> Calibration:
-        """How its logits become probabilities, and from which probability on they are believed."""
+        """Return how logits become probabilities, and the thresholds for using them."""
 
     @property
     def language(self) -> str:
-        """The code of the language (ISO 639-1) that it was trained to read."""
+        """Return the code (ISO 639-1) of the language that the model was trained to read."""
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
-        """What each document holds for the question, in their order. The words of the file's name, the title and the
-        heading are read with it, from the metadata; a document that is too long at once is read in windows.
+        """Return the reading of each document for the question, in their order.
+
+        The words of the file's name, the title and the heading, from the metadata, are read with the text. A document
+        that is too long is read in windows.
         """
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """For each (statement, text of a passage) the probability in [0, 1] that the passage supports all of it."""
+        """Return for each (statement, passage text) the probability in [0, 1] that the passage supports all of it."""
 
     def prepare(self) -> None:
-        """Start in the background what the first reading would wait for; returns at once and never raises."""
+        """Start loading in the background for the first reading; return at once and never raise."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release all resources."""
 
 
 class Corpus(Protocol):
-    """What graphs, engines and displays may ask of an index. A corpus of one's own that inherits from this class may
-    leave out what has a body.
+    """Define what graphs, engines and displays may ask of an index.
+
+    A corpus of your own that inherits from this class may leave out the methods that have a body here.
     """
 
     @abstractmethod
     def search(
         self, query: str, k: int, *, within: Narrowing = EVERYTHING, exclude: Collection[str] = ()
     ) -> list[Document]:
-        """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves.
+        """Return the k best passages within `within`, best first, without those whose `chunk_id` is in `exclude`.
 
         Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author
-        and date (ISO 8601) are what the document says of itself, `modified` is when its file was last changed (ISO 8601
-        or ""), `named` the words of the query that name it, or ""; `sparse`, which a corpus may leave out, is BM25 as a
-        share of the highest possible.
+        and date (ISO 8601), which the document states about itself; `modified`, the time of the file's last change (ISO
+        8601 or ""); `named`, the words of the query that name the document, or ""; `sparse`, BM25 as a share of the
+        highest possible value, which a corpus may leave out.
         """
 
     @abstractmethod
@@ -208,55 +218,58 @@ class Corpus(Protocol):
 
     @abstractmethod
     def count(self) -> int:
-        """How many passages there are; a catalog costs more."""
+        """Return the number of passages, which costs less than a catalog."""
 
     @abstractmethod
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
-        """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
+        """Return the stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
-        """Of each passage the tables of its document (`index.tables`), empty where there are none."""
+        """Return for each passage the tables of its document (`index.tables`), or empty bytes."""
         return [b""] * len(documents)
 
     @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term (as the index stems it) occurs."""
+        """Return in how many chunks each term occurs, stemmed as in the index."""
 
     @property
     def narrows(self) -> bool:
-        """Whether it can look for the phrases of a narrowing."""
+        """Return whether the corpus can search for the phrases of a narrowing."""
         return False
 
     def content(self) -> str:
-        """What changes when any passage does, "" where that is not known."""
+        """Return a text that changes when any passage does, "" if it is unknown."""
         return ""
 
     def waiting_notes(self) -> list[str]:
-        """What a person should know before a search, such as passages that are not embedded yet."""
+        """Return messages for a person before a search, such as that some passages are not embedded yet."""
         return []
 
     def files(self, within: Narrowing = EVERYTHING) -> Sequence[object]:
-        """The files of which `within` leaves something, none where there are no files."""
+        """Return the files that have passages within `within`; empty for a corpus without files."""
         return ()
 
     def changed(self, sources: Collection[str]) -> Mapping[str, FileChange]:
-        """Those of these files that are not on the disk as they were indexed, by size and time."""
+        """Return how these files differ from their indexed state, by size and time; unchanged files are left out."""
         return {}
 
     def path_labels(self, here: Path | None = None) -> Callable[[str], str]:
-        """How a source is named to a person, whose current folder is `here` at a terminal."""
+        """Return a function that names a source for a person whose current folder is `here`."""
         return str
 
 
 class WebSearch(Protocol):
-    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
+    """Search the web without a key; `enabled` is False for `Off`, and then `search` is never called.
 
-    A search that fails brings notes instead of documents; it never ends a question with an error.
+    A search that fails returns notes instead of documents; it never ends a question with an error.
     """
 
     @property
     def fallback_corpus(self) -> str:
-        """The folder or index that is searched in place of the web, so that nothing leaves; empty for the web."""
+        """Return the folder or index that is searched in place of the web; empty for the web.
+
+        Nothing leaves this machine then.
+        """
 
     @property
     def enabled(self) -> bool: ...
@@ -265,25 +278,28 @@ class WebSearch(Protocol):
     def engine(self) -> str: ...
 
     def words(self, query: str) -> str:
-        """What of a query leaves this machine, exactly as a person is shown it before: no character is hidden."""
+        """Return the words of a query that leave this machine, exactly as a person is shown them.
+
+        No character is hidden.
+        """
 
     def search(self, query: str, k: int) -> WebResults:
-        """Up to k pages, best first."""
+        """Return up to k pages, best first."""
 
 
 NOT_IN_PASSAGES = "The passages do not contain the answer."
-"""The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""
+"""The fixed reply of every engine for "your files do not say"; code compares with it, and never parses prose."""
 
 
 Style = Literal["short", "list", "steps", "table"]
-"""How an answer is set out: running text, a list, numbered steps, or a table."""
+"""The layout of an answer: running text, a list, numbered steps, or a table."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What an answer is to look like: at most so many sentences (items, steps, rows), and how they are set out.
+    """Describe the form of an answer: the maximum number of sentences (items, steps, rows), and the layout.
 
-    `language` is its name in English, empty where nothing is asked for; `refusal` is the fixed reply in it.
+    `language` is its name in English, empty if any language will do; `refusal` is the fixed reply in that language.
     """
 
     sentences: int = 3
@@ -294,9 +310,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class AnswerDelta:
-    """A bit of an answer as it is written; the last one carries the usage of the whole.
+    """Hold a part of an answer as it is written; the last part carries the usage of the whole answer.
 
-    `restart`: what came before it broke off and is to be forgotten, the answer begins anew.
+    `restart`: the earlier parts broke off and must be forgotten; the answer begins anew.
     """
 
     text: str
@@ -306,7 +322,7 @@ class AnswerDelta:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Another query for a question, or the question made standalone; empty where the engine has none."""
+    """Hold another query for a question, or the standalone question; the text is empty if the engine has none."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
@@ -314,13 +330,13 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Which try at an answer this is, and what was wrong with the ones before it.
+    """Describe an attempt at an answer, and why the earlier ones were rejected.
 
-    `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
-    without documents, which only the route `direct` does. `thoughts` led to the documents, if any: sentences of
-    reasoning. `written` asks for a part of an answer alone: what comes next after this, which may be empty; None asks
-    for the whole answer. It has no marks. `shape` is what the answer is to look like, or the part: its `sentences` are
-    then those that the answer may still get. `graded` are those of `Engine`.
+    `number` counts from 1. `failed` holds (draft, reason for its rejection), oldest first. `direct` requests an answer
+    without documents, on the route `direct` only. `thoughts` are the sentences of reasoning that led to the documents.
+    `written` requests only the part of an answer, possibly empty, that follows this text without marks; None requests
+    the whole answer. `shape` is the form of the answer or part; `shape.sentences` is then the number of sentences that
+    may still be added. `graded` is explained at `Engine`.
     """
 
     number: int = 1
@@ -334,7 +350,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Turn:
-    """One question of a chat and the answer it got."""
+    """Hold one question of a chat and its answer."""
 
     question: str
     answer: str

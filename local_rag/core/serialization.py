@@ -1,4 +1,4 @@
-"""Values as what JSON knows, and back, by pydantic: dataclasses and models become objects, tuples and paths plain."""
+"""Convert dataclasses and pydantic models to JSON values and back, using pydantic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class TuplesFromLists:
-    """A frozen dataclass whose lists, as a checkpoint of LangGraph gives them back, become tuples."""
+    """Turn the lists of a frozen dataclass into tuples, because LangGraph's checkpoints return lists."""
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
@@ -22,21 +22,24 @@ class TuplesFromLists:
 
 
 def to_plain(value: Any) -> Any:
-    """The value as dicts, lists, strings, finite numbers, booleans and None; any other type as a number or a string."""
+    """Return a value as dicts, lists, strings, finite numbers, booleans and None.
+
+    Any other type becomes a number if it can (such as a number of NumPy), or else a string.
+    """
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, inf_nan_mode="null", fallback=_number_or_text)
 
 
 def _number_or_text(value: Any) -> float | str:
-    """What pydantic does not know, such as a number of NumPy."""
+    """Return a value of a type that pydantic does not know, as a number or as text."""
     return float(value) if hasattr(value, "__float__") else str(value)
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """A dataclass, or a tuple of them, as `to_plain` wrote it; what is missing has its default, what is unknown goes.
+    """Build a dataclass, or a tuple of them, from the output of `to_plain`.
 
-    Raises ValueError for a value that is none.
+    Missing fields get their defaults, and unknown fields are dropped. Raise ValueError if a value does not fit.
     """
     hashable: Any = kind
     typed: T = _adapter(hashable).validate_python(value)
@@ -51,7 +54,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """The value as JSON text; NaN and infinities are written as null."""
+    """Return the value as JSON text; NaN and infinities become null."""
     import json
 
     return json.dumps(to_plain(value), ensure_ascii=False, indent=indent)

@@ -1,4 +1,4 @@
-"""Verdicts: what routers and graders say, as labels, scores and ranks, and what a task costs."""
+"""Define the verdicts of routers and graders, and the usage of a task."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
 Support = Literal["fully", "partially", "no", "unparsed"]
 Target = Literal["vectorstore", "web"]
 Retrieve = Literal["yes", "no", "continue"]
-"""Self-RAG's decision before each part of an answer (arXiv 2310.11511, table 1): look something up; nothing more is
-needed; go on with the passages at hand."""
+"""The decision of Self-RAG before each part of an answer (arXiv 2310.11511, table 1).
+
+"yes": retrieve passages. "no": the answer is complete. "continue": go on with the passages that are there.
+"""
 Check = Literal["both", "support", "usefulness"]
-"""What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
+"""What to grade of a generation: its support (the tutorials' hallucination grader), its usefulness (their answer
+grader), or both.
+"""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request to a language model, in the server's own figures; `seconds` is wall clock here.
+    """Record one request to a language model in the server's own figures; `seconds` is measured here.
 
-    `prompt_tokens` counts the whole prompt, `prompt_seconds` what was really read, which a remembered prefix is not.
-    `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable. `role` names the prompt
-    text that it was made of, or several joined by "+", and `prompt` is their digest: the first 12 hex digits of the
-    SHA-256 of the system message and these texts, placeholders unfilled.
+    `prompt_tokens` counts the whole prompt, `prompt_seconds` only the time for the part that was read, because the
+    server may remember a prefix. `loaded`: the model had to be loaded first. `retry`: the reply before this one was
+    unusable. `role` names the prompt text, or several joined by "+". `prompt` identifies them: the first 12 hex digits
+    of the SHA-256 of the system message and these texts, with placeholders unfilled.
     """
 
     role: str
@@ -45,10 +49,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage(TuplesFromLists):
-    """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
+    """Record the cost of one task in calls, tokens and seconds of wall clock; tokens are 0 without a language model.
 
-    `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
-    `notes` is what a person should know besides: a passage that did not fit, a verdict that could not be read.
+    `unparsed` counts verdicts that were still unusable after the retry. `log` holds the calls in their order. `notes`
+    holds messages for a person, such as a passage that did not fit or a verdict that could not be read.
     """
 
     calls: int = 0
@@ -67,9 +71,9 @@ class Usage(TuplesFromLists):
 
 @dataclass(frozen=True)
 class Route:
-    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2).
+    """Name the source of the evidence for a question and the number of steps it needs (Adaptive-RAG, section 3.2).
 
-    `small_talk` has no answer in any source, so it never goes to the web, whatever the files hold.
+    `small_talk` has no answer in any source, so it is never sent to the web, whatever the files contain.
     """
 
     source: Source
@@ -81,9 +85,9 @@ class Route:
 
 @dataclass(frozen=True)
 class Need:
-    """What an answer needs next: Retrieve of Self-RAG (table 1). `continue` only where passages are at hand.
+    """State what an answer needs next: Retrieve of Self-RAG (table 1); `continue` only if there are passages.
 
-    `query` is what to look for; empty: the question with what was written last.
+    `query` is the search query; if it is empty, the question and the text written last are the query.
     """
 
     retrieve: Retrieve
@@ -94,9 +98,9 @@ class Need:
 
 @dataclass(frozen=True)
 class Thought:
-    """One sentence of reasoning towards an answer (IRCoT). `done`: the answer is there, nothing more is needed.
+    """Hold one sentence of reasoning towards an answer (IRCoT); with `done` the answer needs nothing more.
 
-    `query` is what to search for next; empty where the sentence itself is the query.
+    `query` is the next search query; if it is empty, the sentence itself is the query.
     """
 
     text: str
@@ -107,10 +111,10 @@ class Thought:
 
 @dataclass(frozen=True)
 class Relevance:
-    """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
+    """Hold the verdict on one document; `score` is in [0, 1], or None if it is unknown.
 
-    One call may grade a list: the first verdict then carries the whole usage, so that sums are right. `shown`: the
-    document stood in the last prompt of the task; in those that are, a model has read them in their order.
+    One call may grade a list; its first verdict then carries the whole usage, so that sums are right. `shown`: the
+    document was in the last prompt of the task. A model has read the documents with `shown` in their order.
     """
 
     label: RelevanceLabel
@@ -122,11 +126,11 @@ class Relevance:
 
 @dataclass(frozen=True)
 class Grade(TuplesFromLists):
-    """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
+    """Hold the verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
-    `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
-    0 where the verdict could not be parsed or was not asked for. `score` in [0, 1] is the chance that the generation
-    answers the question from the documents, None where the engine has no opinion.
+    `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or 0
+    if the verdict could not be parsed or was not requested. `score` in [0, 1] is the probability that the generation
+    answers the question from the documents, or None if the engine gives none.
     """
 
     support: Support
@@ -139,7 +143,7 @@ class Grade(TuplesFromLists):
 
 @dataclass(frozen=True)
 class Graded:
-    """A verdict: one per passage (with its `chunk_id` and file), one per check, one for the label an edge takes."""
+    """Report one verdict: on a passage (with its `chunk_id` and file), of a check, or the label of an edge."""
 
     kind: str
     verdict: str
@@ -150,17 +154,17 @@ class Graded:
 
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "no": 0.0}
-"""What a sentence's support is worth (arXiv 2310.11511, section 3.3): the weights of s(ISSUP), by the label alone."""
+"""The weight of a sentence's support in s(ISSUP), by its label (arXiv 2310.11511, section 3.3)."""
 USEFULNESS: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
 """The weights of ISUSE 1 to 5."""
 W_REL, W_SUP, W_USE = 1.0, 1.0, 0.5
-"""Weights of relevance, support and usefulness, as in the paper's experiments (appendix A.3)."""
+"""The weights of relevance, support and usefulness, as in the paper's experiments (appendix A.3)."""
 
 
 def overall(supports: Sequence[Support]) -> Support:
-    """`fully` if every sentence is, `no` if none is even in part (ISSUP of table 1).
+    """Return the support of a whole answer: `fully` if all sentences have it, `no` if no sentence has any (table 1).
 
-    Sentences that could not be checked (`unparsed`) leave at most `partially` to the others.
+    If a sentence could not be checked (`unparsed`), the result is at most `partially`.
     """
     known = [support for support in supports if support != "unparsed"]
     if supports and not known:
@@ -171,7 +175,7 @@ def overall(supports: Sequence[Support]) -> Support:
 
 
 def support_of(grade: Grade) -> float | None:
-    """s_sup in [0, 1]: the mean of its sentences' labels, else its one label; None where a label is unparsed."""
+    """Return s_sup in [0, 1]: the mean of the sentences' labels, else the one label; None if a label is unparsed."""
     labels = grade.sentences or (grade.support,)
     if any(label not in SUPPORT for label in labels):
         return None
@@ -179,19 +183,19 @@ def support_of(grade: Grade) -> float | None:
 
 
 def usefulness_or_worst(grade: Grade) -> float:
-    """s_use in [-1, 1], by its level; an unparsed one counts as the worst."""
+    """Return s_use in [-1, 1] by the level of usefulness; an unparsed level counts as the worst."""
     return USEFULNESS.get(grade.usefulness, USEFULNESS[1])
 
 
 def answered(grade: Grade) -> float | None:
-    """The score in [0, 1] that a generation answers the question from the passages: support times usefulness.
+    """Return the score in [0, 1] that a generation answers the question from the passages: support times usefulness.
 
-    None where one of the two was not graded.
+    It is None if one of the two was not graded.
     """
     supported, useful = support_of(grade), USEFULNESS.get(grade.usefulness)
     return None if supported is None or useful is None else supported * (useful + 1) / 2
 
 
 def draft_score(relevance: float, grade: Grade) -> float:
-    """w_rel·s_rel + w_sup·s_sup + w_use·s_use (eq. 3), by verdicts: the probability of the draft is left out."""
+    """Return w_rel·s_rel + w_sup·s_sup + w_use·s_use (eq. 3) from verdicts; the draft's probability is left out."""
     return W_REL * relevance + W_SUP * (support_of(grade) or 0.0) + W_USE * usefulness_or_worst(grade)
