@@ -1,1 +1,1 @@
-"""Settings with their origins, models.yaml, and calibrated thresholds."""
+"""Read settings with their origins, models.yaml, and calibrated thresholds."""

@@ -1,7 +1,7 @@
-"""Calibrated thresholds: what `calibrate` found, kept beside config.yaml with the fingerprint that they hold for.
+"""Store the thresholds that `calibrate` found beside config.yaml, each with the fingerprint it holds for.
 
-A file of its own, because a person's config.yaml has comments that writing it anew would lose, and because thresholds
-of several engines can be kept at once.
+They have their own file because rewriting config.yaml would lose a person's comments, and because thresholds of several
+engines can be kept together.
 """
 
 from __future__ import annotations
@@ -25,33 +25,32 @@ if TYPE_CHECKING:
 
 FILE = "calibration.yaml"
 WAIT = 10
-"""Seconds to wait for another process that writes the file; that takes it milliseconds."""
+"""Seconds to wait for another process that writes the file, which takes milliseconds."""
 _HEAD = """\
 # Thresholds that `local-rag calibrate` found. Each holds for one fingerprint: an engine with its models, and the
 # embedder. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry to forget it.
 """
 
 UNKNOWN = "@?"
-"""In a fingerprint: a model whose digest the server did not tell, which may be any."""
+"""The part of a fingerprint that stands for a model whose digest the server did not tell, so that it may be any model.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class VoidCalibration:
-    """Thresholds that were calibrated, and do not hold for what is asked now: why, and the command for new ones."""
+    """Explain why calibrated thresholds do not hold now, with the command that finds new ones."""
 
     reason: str
     command: str
 
     @property
     def line(self) -> str:
-        """One line with the command at its end."""
+        """Return one line that ends in the command."""
         return f"{self.reason}: {self.command}"
 
 
 def fingerprint_of(engine: Engine, embedder: Embedder | None, reranker: Reranker | None = None) -> str:
-    """What thresholds hold for: an engine with its models, the embedder that brings it its passages, and what reranks
-    them.
-    """
+    """Return the fingerprint for thresholds: of the engine with its models, the embedder and the reranker."""
     parts = [engine.fingerprint]
     if embedder is not None and embedder.fingerprint not in engine.fingerprint:
         parts.append(embedder.fingerprint)
@@ -61,9 +60,9 @@ def fingerprint_of(engine: Engine, embedder: Embedder | None, reranker: Reranker
 
 
 def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
-    """The thresholds in force for an engine: those of the settings, else what was calibrated for this fingerprint.
+    """Return the thresholds in force: those of the settings, else those calibrated for this fingerprint.
 
-    Raises ConfigError for a file that cannot be read.
+    Raise ConfigError for a file that cannot be read.
     """
     own = settings.values.thresholds
     kept = calibrated(settings).get(fingerprint)
@@ -73,9 +72,10 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
 
 
 def void_calibration(settings: Settings, fingerprint: str) -> VoidCalibration | None:
-    """The latest thresholds, of the same engine if there are any, where a fingerprint has none of its own; else None.
+    """Return why calibrated thresholds are not used, or None if none are stored or they are used.
 
-    Nothing is where both thresholds are set by hand. Raises ConfigError for a file that cannot be read.
+    Thresholds of the same engine are named first, the latest first. Return None too if both thresholds are set by hand.
+    Raise ConfigError for a file that cannot be read.
     """
     own = settings.values.thresholds
     kept = calibrated(settings)
@@ -100,7 +100,7 @@ def _engine(fingerprint: str) -> str:
 
 
 def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
-    """The command that calibrates again for what is asked now, and whether it names the files of the cases."""
+    """Return the command that calibrates again for the current settings, and whether it names the case files."""
     files = [str(path) for path in entry.get("files") or () if Path(path).exists()]
     options = [str(option) for option in entry.get("options") or ()]
     for name in ("index", "engine", "model", "profile", "embedder"):
@@ -115,7 +115,7 @@ def _entries(settings: Settings) -> dict[str, Any]:
 
 
 def calibrated(settings: Settings) -> dict[str, Thresholds]:
-    """Everything that was calibrated, by fingerprint, the latest last."""
+    """Return all calibrated thresholds by fingerprint, the latest last."""
     path = settings.config_folder / FILE
     thresholds: dict[str, Thresholds] = {}
     for fingerprint, entry in _entries(settings).items():
@@ -130,7 +130,7 @@ def calibrated(settings: Settings) -> dict[str, Thresholds]:
 
 
 def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: dict[str, Any]) -> Path:
-    """Write the thresholds of one fingerprint, with what they were found on; the others stay. The file written."""
+    """Store the thresholds of one fingerprint and the data they were found on; return the path of the file."""
     if UNKNOWN in fingerprint:
         raise EngineError(
             "the server does not say which version of the model it runs, so thresholds cannot be stored for it",

@@ -1,4 +1,4 @@
-"""models.yaml: which models and profiles there are by name, and how much memory this machine has. Data only."""
+"""Read models and profiles by name from models.yaml, and the memory size of this machine."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from local_rag.text.display import joined
 T = TypeVar("T")
 
 Role = Literal["router", "grader", "generator", "rewriter"]
-"""What a language model is asked to do; the order is that of a question's way."""
+"""The roles of a language model, in the order in which a question needs them."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _LOCATION = ("package", "path", "model")
-"""The keys by which an embedder or an evaluator says where its weights lie."""
+"""The keys that locate the weights of an embedder or an evaluator."""
 
 _MAPPINGS = ("embedders", "evaluators", "ollama", "openai", "models", "profiles", "roles")
-"""Keys that hold further ones."""
+"""The keys whose values are mappings."""
 
 OLLAMA = "ollama/"
-"""How the name of an embedder begins that an Ollama server has."""
+"""The prefix in the name of an embedder that an Ollama server runs."""
 
 _GB = 1_000_000_000
 
 FITS = 0.9
-"""Part of a profile's memory that a machine must report: firmware and graphics keep some of what it was sold with."""
+"""The share of a profile's memory that a machine must report, because firmware and graphics reserve some."""
 
 
 class _Entry(BaseModel):
-    """What models.yaml says under a name."""
+    """Hold the keys of one named entry of models.yaml."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str = ""
 
 
 class _Weights(_Entry):
-    """Where weights lie: in the folder `path`, or in the folder `path` of the importable `package`."""
+    """Locate weights: in the folder `path`, or in the folder `path` of the importable `package`."""
 
     package: str = ""
     path: str = ""
 
 
 class _Embedding(_Entry):
-    """What is known about any embedding model: the prefixes are put before every text; `download` is in GB.
+    """Describe any embedding model; a prefix is put before every text, and `download` is in GB.
 
-    `languages` are codes (ISO 639-1), "*" for very many, none where it is not known.
+    `languages` are codes (ISO 639-1), "*" for very many, empty if unknown.
     """
 
     query_prefix: str = ""
@@ -66,22 +66,22 @@ class _Embedding(_Entry):
     about: str = ""
 
     def reads(self, language: str) -> bool:
-        """Whether it reads a language, as far as is known."""
+        """Return whether the model reads a language, as far as is known."""
         return not self.languages or bool({"*", language} & {*self.languages})
 
 
 class OllamaEmbedderSpec(_Embedding):
-    """What is known about one embedding model of an Ollama server; None where the server is asked."""
+    """Describe an embedding model of an Ollama server; None means that the server is asked."""
 
     dimension: int | None = Field(None, ge=1)
     window: int | None = Field(None, ge=16)
 
 
 class EmbedderSpec(_Embedding, _Weights):
-    """One embedding model, in the layout of sentence-transformers, or as `model` in the local cache of Hugging Face.
+    """Describe an embedding model in the layout of sentence-transformers.
 
-    `window` is in tokens, special tokens excluded. `sha256` is that of model.safetensors, `install` the command that
-    brings the weights.
+    `model` names one in the local cache of Hugging Face. `window` is in tokens, special tokens excluded. `sha256` is
+    the digest of model.safetensors, and `install` is the command that fetches the weights.
     """
 
     model: str = ""
@@ -98,16 +98,17 @@ class EmbedderSpec(_Embedding, _Weights):
 
 
 class EvaluatorSpec(_Weights):
-    """One evaluator: a folder with evaluator.onnx, tokenizer.json, config.json and calibration.json."""
+    """Describe an evaluator: a folder with evaluator.onnx, tokenizer.json, config.json and calibration.json."""
 
     path: str = Field(min_length=1)
 
 
 class OllamaModelSpec(_Entry):
-    """What is known about one model of an Ollama server; None where nothing is.
+    """Describe a model of an Ollama server; None means unknown.
 
-    `think` is sent with every request; `num_ctx` tokens take the place of the profile's; it was trained for `window`
-    tokens. `download` is in GB, and so is the `memory` that is expected in RAM. It `requires` a version of Ollama.
+    `think` is sent with every request. `num_ctx` tokens replace those of the profile; the model was trained for
+    `window` tokens. `download` and the expected RAM `memory` are in GB. `requires` is the oldest version of Ollama that
+    runs the model.
     """
 
     think: bool | Literal["low", "medium", "high", "max"] = False
@@ -120,7 +121,7 @@ class OllamaModelSpec(_Entry):
 
 
 class Profile(_Entry):
-    """The models and the window for a machine with `memory` GB. `ours`: its models are those that ship."""
+    """Choose models and a context window for a machine with `memory` GB; `ours`: its models are the shipped ones."""
 
     memory: float = Field(gt=0)
     model: str = Field(min_length=1)
@@ -129,18 +130,18 @@ class Profile(_Entry):
     ours: bool = False
 
     def model_for(self, role: Role) -> str:
-        """The name of the model that does this."""
+        """Return the name of the model for this role."""
         return self.roles.get(role, self.model)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Every model that is used, once, in the order of the roles."""
+        """Return every model of the profile once, in the order of the roles."""
         return tuple(dict.fromkeys(self.model_for(role) for role in ROLES))
 
 
 @dataclass(frozen=True)
 class Models:
-    """Everything models.yaml knows, under the settings by which it was read."""
+    """Hold the contents of models.yaml, with the settings under which it was read."""
 
     embedders: Mapping[str, EmbedderSpec]
     evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
@@ -151,18 +152,18 @@ class Models:
     settings: Settings | None = None
 
     def embedder(self, name: str) -> EmbedderSpec:
-        """The embedder of that name. Raises ConfigError with the names that there are."""
+        """Return the embedder of that name; raise ConfigError with the known names."""
         return self._known("embedder", name, self.embedders, next(iter(self.embedders), "minilm"))
 
     def evaluator(self, name: str) -> EvaluatorSpec:
-        """The evaluator of that name. Raises ConfigError with the names that there are."""
+        """Return the evaluator of that name; raise ConfigError with the known names."""
         return self._known("evaluator", name, self.evaluators, min(self.evaluators, default="minilm"))
 
     def profile(self, name: str = "", memory: int | None = None) -> Profile:
-        """The profile of that name, else the one for a machine with `memory` bytes.
+        """Return the profile of that name, or else the one for a machine with `memory` bytes.
 
-        That is the largest that fits, the last named one of equals; the smallest if none fits or nothing is known.
-        Raises ConfigError with the names that there are.
+        That is the largest profile that fits, the last of several equals, or the smallest if none fits or the memory is
+        unknown. Raise ConfigError with the known names.
         """
         by_size = sorted(self.profiles.values(), key=lambda profile: profile.memory)
         if not by_size:
@@ -173,7 +174,7 @@ class Models:
         return self._known("profile", name, known, chosen.name) if name else chosen
 
     def _known(self, kind: str, name: str, known: Mapping[str, T], instead: str) -> T:
-        """The entry of that name. Raises ConfigError with the setting that names it, if one does."""
+        """Return the entry of that name; raise ConfigError, which names the setting that asked for it, if any."""
         if name in known:
             return known[name]
         message, hint = f"there is no {kind} '{name}'", f"local-rag … --{kind} {instead}"
@@ -184,18 +185,18 @@ class Models:
         raise ConfigError(f"{message}: models.yaml knows {joined(known)}{of_ollama}", hint=hint)
 
     def spec(self, name: str) -> OllamaModelSpec:
-        """What is known about a language model of Ollama."""
+        """Return the description of a language model of Ollama."""
         return OllamaModelSpec.model_validate(_known_of(name, self.ollama))
 
     def embedder_of_ollama(self, name: str) -> OllamaEmbedderSpec:
-        """What is known about an embedding model of Ollama."""
+        """Return the description of an embedding model of Ollama."""
         return OllamaEmbedderSpec.model_validate(_known_of(name, self.ollama_embedders))
 
 
 def _known_of(name: str, specs: Mapping[str, _Entry]) -> dict[str, Any]:
-    """What is known about a model, key by key: under its full name, or else under the name before the tag.
+    """Return the known keys of a model: those of its name before the tag, overridden by those of its full name.
 
-    A name without a tag is the tag `latest`, as it is for Ollama.
+    A name without a tag has the tag `latest`, as in Ollama.
     """
     head, _, tag = name.rpartition(":")
     family = head if head and "/" not in tag else name
@@ -217,7 +218,7 @@ class _OpenAISection(_Entry):
 
 
 class _Content(_Entry):
-    """What the files say together."""
+    """Hold the merged contents of all models.yaml files."""
 
     embedders: Mapping[str, EmbedderSpec] = {}
     evaluators: Mapping[str, EvaluatorSpec] = {}
@@ -230,10 +231,10 @@ _Path = tuple[str, ...]
 
 
 def load_models(settings: Settings) -> Models:
-    """Read every models.yaml in force; earlier ones win key by key, lists replace.
+    """Read every models.yaml in force; stronger files win key by key, and lists replace lists.
 
-    The order: `settings.models`, the config folder, the packaged file.
-    Raises ConfigError for a file that cannot be read and for an unknown or wrong key.
+    From strong to weak: `settings.models`, the config folder, the packaged file. Raise ConfigError for a file that
+    cannot be read and for an unknown or wrong key.
     """
     merged: dict[str, Any] = {}
     origin: dict[_Path, Path] = {}
@@ -262,14 +263,14 @@ def load_models(settings: Settings) -> Models:
 
 
 def files(settings: Settings) -> list[Path]:
-    """Every models.yaml in force, the weakest first; one that was asked for is listed though it may not be there."""
+    """Return every models.yaml in force, the weakest first, and the one that was asked for even if it is missing."""
     own = settings.config_folder / "models.yaml"
     in_force = [packaged_file(), *([own] if own.exists() or own.is_symlink() else [])]
     return [*in_force, Path(settings.models).expanduser().absolute()] if settings.models else in_force
 
 
 def packaged_file() -> Path:
-    """models.yaml as it was shipped: inside the package in a wheel, beside it in an editable install."""
+    """Return the shipped models.yaml: inside the package in a wheel, beside it in an editable install."""
     package = Path(__file__).parents[1]
     inside = package / "models.yaml"
     return inside if inside.is_file() else package.parent / "models.yaml"
@@ -279,7 +280,7 @@ Spec = TypeVar("Spec", EmbedderSpec, EvaluatorSpec)
 
 
 def _placed(spec: Spec, origin: Mapping[_Path, Path], kind: str, name: str) -> Spec:
-    """The entry with its name; outside a package its `path` is relative to the file that says it."""
+    """Return the entry with its name; outside a package, make its `path` relative to the file that contains it."""
     path = spec.path
     if path and not spec.package:
         path = str(origin[kind, name, "path"].parent / Path(path).expanduser())
@@ -287,9 +288,9 @@ def _placed(spec: Spec, origin: Mapping[_Path, Path], kind: str, name: str) -> S
 
 
 def merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
-    """Put the keys of a stronger file over those of the weaker ones; the path of each key that it sets.
+    """Put the keys of a stronger file over those of weaker ones; yield the path of each key that it sets.
 
-    A new location of a model replaces the whole old one, or a path would land in the wrong package.
+    A new location of a model replaces the whole old one, or else a path could be read in the wrong package.
     """
     if parents[:1] in (("embedders",), ("evaluators",)) and not above.keys().isdisjoint(_LOCATION):
         for key in _LOCATION:
@@ -307,7 +308,7 @@ def merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) 
 
 
 def _mistake(error: ValidationError, origin: Mapping[_Path, Path]) -> ConfigError:
-    """The first mistake, with the file that made it: the strongest that sets that key, else the entry around it."""
+    """Return an error for the first mistake that names the file: the strongest that sets the key or its entry."""
     errors = [(tuple(map(str, details["loc"])), details) for details in error.errors()]
     location, first = errors[0]
     path = next(location[:end] for end in range(len(location), 0, -1) if location[:end] in origin)
@@ -324,7 +325,7 @@ def _mistake(error: ValidationError, origin: Mapping[_Path, Path]) -> ConfigErro
 
 
 def total_memory() -> int | None:
-    """Bytes of RAM of this machine, None where the system does not tell without further libraries."""
+    """Return the bytes of RAM of this machine, None if the system does not tell without further libraries."""
     if sys.platform == "win32":
         return _windows_memory()
     try:
@@ -334,7 +335,7 @@ def total_memory() -> int | None:
 
 
 def _windows_memory() -> int | None:
-    """GlobalMemoryStatusEx of the Win32 API (learn.microsoft.com, sysinfoapi.h)."""
+    """Return the bytes of RAM from GlobalMemoryStatusEx of the Win32 API (learn.microsoft.com, sysinfoapi.h)."""
     import ctypes
 
     class Status(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""An index on a PostgreSQL server: its address, what may stand in it, and whom it may be asked from."""
+"""Parse the address of an index on a PostgreSQL server, and check that this program may connect to it."""
 
 from __future__ import annotations
 
@@ -20,27 +20,25 @@ _HOST = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+|/[\w./-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _PASSWORD = re.compile(r"(postgres(?:ql)?:/+[^/?#\s@]*?):[^/?#\s]*@|((?:ssl)?password=)[^&#\s'\"]+", re.IGNORECASE)
 _KEYS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert")
-"""What a URL or a service may say, besides the service's `password`; everything else is left to local-rag."""
+"""The parameters that a URL or a service may give, besides the service's `password`; local-rag sets all others."""
 
 _SOCKETS = Path("/var/run/postgresql")
 _REMOTE = "verify-full"
 
 
 def is_server(index: str) -> bool:
-    """Whether an index is named by the URL of a server."""
+    """Return whether the name of an index is the URL of a server."""
     return _URL.match(index) is not None
 
 
 def redacted(text: str) -> str:
-    """A text that is shown, without the passwords of URLs in it."""
+    """Return a text without the passwords of the URLs in it."""
     return _PASSWORD.sub(lambda match: f"{match[1]}:***@" if match[1] else f"{match[2]}***", text)
 
 
 @dataclass(frozen=True)
 class ServerIndex:
-    """Where an index is: the URL that names it, libpq's parameters that this gives, and its `name` there. No password
-    is among them.
-    """
+    """Hold the URL of an index, the libpq parameters from it, and the index's name; no password is among them."""
 
     url: str
     name: str
@@ -49,7 +47,7 @@ class ServerIndex:
 
     @classmethod
     def of(cls, url: str, allowed: Collection[str] = ()) -> Self:
-        """Read a URL. Raises UsageError for one of another form, and for one that holds a password."""
+        """Parse a URL; raise UsageError for another form, and for a URL that contains a password."""
         wrong = UsageError(f"an index on a server is {FORM}, not {redacted(url)}", hint="docs/scale.md has examples")
         try:
             parts = urlsplit(url)
@@ -74,19 +72,19 @@ class ServerIndex:
         return self.url
 
     def with_name(self, name: str) -> Self:
-        """Another index in the same database."""
+        """Return another index of the same database."""
         return self.of(f"{self.url.partition('#')[0]}#{name}", self.allowed)
 
     @property
     def schema(self) -> str:
-        """The schema of the database that holds the index."""
+        """Return the schema of the database that holds the index."""
         return f"local_rag_{self.name}"
 
     def connection(self) -> dict[str, Any]:
-        """What libpq connects with: nothing of it is left to the environment.
+        """Return the connection parameters for libpq, which takes none from the environment.
 
-        Raises NotLocal for another machine that is not allowed, UsageError for one without its certificate verified,
-        ConfigError for a service that is not there.
+        Raise NotLocal for another machine that is not allowed, UsageError for another machine whose certificate would
+        not be verified, ConfigError for a service that does not exist.
         """
         from local_rag.core.address import Address
 
@@ -115,13 +113,13 @@ class ServerIndex:
 
 
 IndexAddress = Path | ServerIndex
-"""Where an index is: a folder, or a server."""
+"""The address of an index: a folder, or a server."""
 
 
 def _service(name: str) -> dict[str, str]:
-    """What a service file says: https://www.postgresql.org/docs/current/libpq-pgservice.html
+    """Return the parameters of a service: https://www.postgresql.org/docs/current/libpq-pgservice.html
 
-    Raises ConfigError where there is no such service.
+    Raise ConfigError if there is no such service.
     """
     from configparser import ConfigParser, Error
 

@@ -1,4 +1,4 @@
-"""Settings: defaults < config.yaml < environment < flags, each value with where it came from. Data only."""
+"""Merge settings: defaults < config.yaml < environment < flags, and keep the origin of each value."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ ENVIRONMENT = "LOCAL_RAG_"
 CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, DEBUG = _OTHERS = tuple(
     ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "MODELS", "DEBUG")
 )
-"""Variables that are no settings of config.yaml: where things lie, and tracebacks."""
+"""Environment variables that are no settings of config.yaml: folders, models.yaml, and tracebacks."""
 
 NO_MATTER = ("runs.", "history.", "serve.", "api.", "device")
-"""How the names of settings begin that change no answer."""
+"""The prefixes of settings that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
-"""Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
+"""Ollama's own variable for the address of its server; every setting of this program is stronger."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag.
+    """Hold the settings in force, with `origin`: dotted name -> "default", a file, a variable or "flag".
 
-    What lies in `cache_folder` can be made again and may be deleted at any time. `prompts` are texts by name that a
-    program gives, stronger than those of prompts.yaml.
+    The contents of `cache_folder` can be made again and may be deleted at any time. `prompts` are texts by name that a
+    program gives; they are stronger than those of prompts.yaml.
     """
 
     values: Values
@@ -51,11 +51,11 @@ class Settings:
 
     @classmethod
     def load(cls, *, engine: str | None = None, **flags: Unpack[Flags]) -> Settings:
-        """Read every layer. `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given.
+        """Read every layer of settings and return the settings in force.
 
-        `index` may name several: the first, and those that are asked with it (`also`). An index that one layer names is
-        asked alone, whatever weaker layers add to theirs. Raises ConfigError for an unknown name or a value of the
-        wrong kind, naming the layer it came from.
+        `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given. `index` may be a list:
+        the first index, and the indexes to search with it (`also`). If one layer names an index, the `also` of weaker
+        layers is ignored. Raise ConfigError, which names the layer, for an unknown name or a value of the wrong kind.
         """
         given: dict[str, Any] = {"engine": engine, **flags}
         index, models = given.get("index"), given.pop("models", None)
@@ -93,24 +93,24 @@ class Settings:
 
     @property
     def index_path(self) -> IndexAddress:
-        """Where the index is."""
+        """Return the address of the index."""
         return self.path_of(self.values.index)
 
     @property
     def index_folder(self) -> Path:
-        """The folder of the index. Raises UsageError for one on a server."""
+        """Return the folder of the index; raise UsageError for an index on a server."""
         index = self.index_path
         if isinstance(index, Path):
             return index
         raise UsageError(f"{index} is on a server, and a bundle carries a folder", hint="local-rag copy FROM TO")
 
     def path_of(self, index: str) -> IndexAddress:
-        """Where an index of that name, path or URL lies."""
+        """Return the address of the index with this name, path or URL."""
         return index_path(index, self.data_folder, self.values.postgres.allow_hosts)
 
     @property
     def index_paths(self) -> dict[str, IndexAddress]:
-        """The folders of all indexes that are asked, each once, by what tells them apart: a name, or else the path."""
+        """Return the addresses of all indexes to search, each once, by name or else by path or URL."""
         folders: dict[str, IndexAddress] = {}
         for index in (self.values.index, *self.values.also):
             folder = self.path_of(index)
@@ -120,38 +120,38 @@ class Settings:
 
     @property
     def folders(self) -> list[str]:
-        """The folders of all indexes that are asked, as runs and chats note them."""
+        """Return the full names of all indexes to search, as runs and chats store them."""
         return [*map(full_name, self.index_paths.values())]
 
     def keeps_from_the_web(self, folder: str) -> bool:
-        """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
+        """Return whether `web.never` names the index in a folder; for an unknown folder (""), whether it names any."""
         never = [self.path_of(name) for name in self.values.web.never]
         return any(not folder or is_same(self.path_of(folder), kept) for kept in never)
 
     def how_to_set(self, name: str, value: str) -> str:
-        """What to type or to write for another value of a setting that is also an option, by where it comes from."""
+        """Return what to type or write to change a setting that is also an option, depending on its origin."""
         origin = self.origin[name]
         if origin in ("default", "flag"):
             return f"local-rag … --{name} {value}"
         return f"export {origin}={value}" if origin == variable(name) else f"write {name}: {value} in {origin}"
 
     def how_to_unset(self, name: str) -> str:
-        """What to do so that a file or a variable sets it no longer."""
+        """Return what to do so that a file or a variable no longer sets a setting."""
         origin = self.origin[name]
         return f"unset {origin}" if origin == variable(name) else f"take {name} out of {origin}"
 
     def get(self, name: str) -> Any:
-        """The value of a dotted name."""
+        """Return the value of a dotted name."""
         return attrgetter(name)(self.values)  # it interns the names, of which Python remembers thousands else
 
 
 def data_folder() -> Path:
-    """Where indexes, chats and runs lie. Raises ConfigError."""
+    """Return the folder of indexes, chats and runs; raise ConfigError if the variable names no folder."""
     return _folder(DATA_DIR, _DIRS.user_data_dir)
 
 
 def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ()) -> IndexAddress:
-    """Where an index of that name, path or URL lies. Raises UsageError for a name that is no file name."""
+    """Return the address of the index with this name, path or URL; raise UsageError if it is none of these."""
     if is_server(index):
         return ServerIndex.of(index, allow_hosts)
     if "/" in index or os.sep in index or index.startswith((".", "~")):
@@ -165,25 +165,25 @@ def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ())
 
 
 def name_of(index: IndexAddress, data_folder: Path) -> str:
-    """What tells an index from others: its name in the data folder, elsewhere its path or URL."""
+    """Return the shortest unique name of an index: its name in the data folder, else its path or URL."""
     inside = isinstance(index, Path) and index.parent == data_folder / "indexes"
     return index.name if inside else str(index)
 
 
 def full_name(index: IndexAddress) -> str:
-    """The path of an index, links followed, or its URL: what runs and chats note."""
+    """Return the URL of an index, or its path with links resolved, as runs and chats store it."""
     return str(index.resolve() if isinstance(index, Path) else index)
 
 
 def is_same(first: IndexAddress, second: IndexAddress) -> bool:
-    """Whether two indexes are one."""
+    """Return whether two addresses are those of one index."""
     if isinstance(first, Path) and isinstance(second, Path) and first.exists() and second.exists():
         return first.samefile(second)
     return full_name(first) == full_name(second)
 
 
 def _folder(variable: str, usual: str) -> Path:
-    """The folder that a variable names: ~ is the home folder, as in a shell, and quotes do not change that."""
+    """Return the folder that a variable names; ~ is the home folder as in a shell, even if it was quoted there."""
     try:
         return Path(os.environ.get(variable) or usual).expanduser().absolute()
     except RuntimeError as error:  # ~name of nobody
@@ -194,7 +194,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 @cache
 def names(section: type[BaseModel] = Values, prefix: str = "") -> Mapping[str, str]:
-    """Dotted name -> description of every setting."""
+    """Return the description of every setting by dotted name."""
     described: dict[str, str] = {}
     for name, field in section.model_fields.items():
         kind = field.annotation
@@ -206,12 +206,12 @@ def names(section: type[BaseModel] = Values, prefix: str = "") -> Mapping[str, s
 
 
 def variable(name: str) -> str:
-    """The environment variable of a dotted name."""
+    """Return the environment variable of a dotted name."""
     return ENVIRONMENT + name.upper().replace(".", "_")
 
 
 def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """(dotted name, value, where) of every value in a file."""
+    """Yield (dotted name, value, file) for every value in a file."""
     sections = {name.rpartition(".")[0] for name in names()}
     for key, value in data.items():
         if isinstance(value, Mapping):
@@ -221,7 +221,7 @@ def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tup
 
 
 def _environment() -> Iterator[tuple[str, Any, str]]:
-    """(dotted name, value, variable) of every variable that is set. Raises ConfigError for one that no setting has."""
+    """Yield (dotted name, value, variable) for every variable that is set; raise ConfigError for an unknown one."""
     variables = {variable(name): name for name in names()}
     for given in sorted(os.environ):
         if given in variables and os.environ[given]:

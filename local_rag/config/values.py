@@ -1,4 +1,4 @@
-"""The values of all settings, by section: their defaults, bounds and descriptions. Data only."""
+"""Define all settings by section, with their defaults, bounds and descriptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Section(BaseModel):
 
 
 class Limits(_Section):
-    """How often a graph may try, and how long. A question's own state counts against these."""
+    """Limit the tries and the time of a graph; the state of one question is counted against these limits."""
 
     rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
     generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
@@ -29,7 +29,7 @@ class Limits(_Section):
 
 
 class SelfRag(_Section):
-    """The parts of Self-RAG (arXiv 2310.11511) that the tutorial leaves out."""
+    """Set the parts of Self-RAG (arXiv 2310.11511) that the tutorial leaves out."""
 
     final_grade: Literal["together", "separate"] = Field(
         "together", description="together: support and usefulness in one check; separate: two, with a node between"
@@ -53,7 +53,7 @@ class SelfRag(_Section):
 
 
 class Crag(_Section):
-    """The parts of CRAG (arXiv 2401.15884) that the tutorial leaves out."""
+    """Set the parts of CRAG (arXiv 2401.15884) that the tutorial leaves out."""
 
     trigger: Literal["any_irrelevant", "thresholds"] = Field(
         "any_irrelevant",
@@ -75,7 +75,7 @@ class Crag(_Section):
 
 
 class Adaptive(_Section):
-    """What follows where a source gives nothing, and questions in several steps (arXiv 2403.14403, section 3.2)."""
+    """Set what follows if a source has no answer, and questions in several steps (arXiv 2403.14403, section 3.2)."""
 
     fallback: Literal["web", "rewrite"] = Field(
         "web",
@@ -89,7 +89,7 @@ class Adaptive(_Section):
 
 
 class AnswerShape(_Section):
-    """What an answer is to look like. A generator is asked for it; quotes keep the language of the files."""
+    """Set the form of an answer; a generator is asked for it, and quotes keep the language of the files."""
 
     sentences: int = Field(3, ge=1, le=20, description="how many sentences, items, steps or rows an answer may have")
     style: Style = Field("short", description="short: running text; list, steps (numbered) or table")
@@ -102,7 +102,7 @@ class AnswerShape(_Section):
 
 
 class Thresholds(_Section):
-    """Scores in [0, 1] from which something counts; empty: what `calibrate` found for the engine, or its own."""
+    """Set thresholds in [0, 1]; an empty one is the value that `calibrate` found for the engine, or its own."""
 
     relevance: float | None = Field(None, ge=0, le=1, description="score from which a passage is relevant")
     answer: float | None = Field(None, ge=0, le=1, description="score below which an answer is not given")
@@ -114,7 +114,7 @@ class Chunks(_Section):
 
 
 def _listed(value: object) -> object:
-    """A variable or a flag holds a list as one string with commas."""
+    """Split a list that a variable or a flag gives as one string with commas."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -122,12 +122,16 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 Grading = Literal["auto", "packed", "each", "evaluator"]
-"""Who grades: the trained evaluator and code, passages and answers; a language model with as many passages in a call as
-fit, or one in each, and the answer; or the evaluator the passages, and a language model the answer."""
+"""Who grades passages and answers.
+
+"auto": the trained evaluator and code grade both. "packed" and "each": a language model grades both, with as many
+passages in a call as fit, or one passage in each call. "evaluator": the evaluator grades the passages and a language
+model the answer.
+"""
 
 
 class Ollama(_Section):
-    """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
+    """Set the connection to the Ollama server; models.yaml says which models it runs."""
 
     host: str = Field("127.0.0.1:11434", description="where Ollama listens: host, host:port or a URL")
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
@@ -152,12 +156,12 @@ class Ollama(_Section):
 
     @property
     def by_model(self) -> Ollama:
-        """The same, graded by the model where the evaluator would grade."""
+        """Return these settings with grading by the model if the evaluator would grade."""
         return self.model_copy(update={"grading": "packed"}) if self.grading in ("auto", "evaluator") else self
 
 
 class OpenAI(_Section):
-    """Another server of models, for `engine: openai`. Grading and patience are those of `ollama`."""
+    """Set another model server, for `engine: openai`; grading and time limits are those of `ollama`."""
 
     base_url: str = Field(
         "http://127.0.0.1:8080/v1", description="where a server speaks OpenAI's API: llama.cpp, LM Studio, Jan, vLLM"
@@ -166,17 +170,17 @@ class OpenAI(_Section):
 
 
 ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")
-"""What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
+"""The text search engines of ddgs 9.16, checked here because ddgs silently searches all of them for an unknown name."""
 
 
 def _switch(value: object) -> str:
-    """YAML and people say yes in many ways."""
+    """Return "on" or "off" for the many ways in which YAML and people write them."""
     word = str(value).strip().lower()
     return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(word, word)
 
 
 class Web(_Section):
-    """Whether, where and for how long the web is searched. What leaves is the query, after it was shown and logged."""
+    """Set whether, where and how long the web is searched; a query is shown and logged before it leaves."""
 
     enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
         "off", description="off, on, or ask: each query must be allowed in the terminal"
@@ -232,7 +236,7 @@ class Ocr(_Section):
 
 
 class Runs(_Section):
-    """What is kept of a question that was answered: see `runtime.recording`."""
+    """Set how many runs of answered questions are kept: see `runtime.recording`."""
 
     keep: int = Field(200, ge=0, le=100_000, description="questions whose run is recorded, the last ones; 0: none")
 
@@ -244,7 +248,7 @@ class History(_Section):
 
 
 class Values(_Section):
-    """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
+    """Hold every setting; a dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
     index: str = Field(
         "default", min_length=1, description="the index to use: a name, a folder, or postgresql://HOST/DB#NAME"
@@ -288,9 +292,9 @@ class Values(_Section):
 # mypy reads no types from `Values`: a TypedDict made from its fields would take any name and any value. A test holds
 # that both have the same names.
 class Flags(TypedDict, total=False):
-    """The settings as keywords, with __ for the dot; None means not given. A list may be one string with commas.
+    """Type the settings as keywords, with __ for the dot; None means not given.
 
-    `engine` is not among them: a program may also give an engine of its own.
+    A list may be one string with commas. `engine` is missing because a program may also give an engine of its own.
     """
 
     models: str | None  # a models.yaml of one's own
