@@ -1,4 +1,4 @@
-"""The command line: one module per command. `main` is the program `local-rag`."""
+"""Implement the command line, one module per command; `main` is the program `local-rag`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from local_rag.core.errors import LocalRagError
 
 
 def main() -> None:
-    """Run the command that the process was started with; it leaves the process with the exit code.
+    """Run the command that the process was started with, and end the process with its exit code.
 
-    It leaves without taking the interpreter down module by module: with PyTorch loaded that takes over a second, and
-    there is nothing left to do once `run` has closed what it opened.
+    It skips the interpreter's own shutdown, which takes over a second with PyTorch loaded; `run` has closed everything
+    that it opened.
     """
     process.prepare_streams()
     process.prepare_own_process()  # before the imports of `run`, which make no garbage

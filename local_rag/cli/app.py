@@ -1,7 +1,7 @@
-"""The program: its commands, its errors as one line and a hint, and its exit codes.
+"""Assemble the commands of the program, its one-line errors with hints, and its exit codes.
 
-Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 error, 2 usage, 3 abstained,
-4 partial, ungrounded or direct, 130 Ctrl-C, 141 nobody reads what is written.
+Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 error, 2 usage, 3 abstained, 4 partial,
+ungrounded or direct, 130 Ctrl-C, 141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ GROUPS = {
     "bundle": bundle_app,
     "config": config_app,
 }
-"""In the order of --help."""
+"""The groups of commands, in the order of --help."""
 _NAMES = {*(command.__name__ for command in COMMANDS), *GROUPS}
 
 app = typer.Typer(
@@ -64,7 +64,10 @@ for name, group in GROUPS.items():
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; the exit code. An error is one line and a hint on stderr, a traceback only with --debug."""
+    """Run one command and return the exit code.
+
+    An error is one line and a hint on stderr; --debug adds the traceback.
+    """
     arguments = list(arguments)
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in words or bool(os.environ.get("LOCAL_RAG_DEBUG"))
@@ -93,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _in_plain_words(error: TyperException) -> str:
-    """What the parser says, without the wording of what checks values for it."""
+    """Return the message of a usage error, with our own wording for values of the wrong kind."""
     errors = getattr(error.__cause__, "errors", None)
     if errors is not None:
         details = errors()[0]
@@ -102,7 +105,7 @@ def _in_plain_words(error: TyperException) -> str:
 
 
 def _command_of(error: TyperException, arguments: Sequence[str]) -> str:
-    """The command that an error is about; the parser says nothing of it where an option lacks its value."""
+    """Return the command that an error is about, from the arguments if the parser does not tell it."""
     context = getattr(error, "ctx", None)
     if context is not None and context.parent is not None:
         return str(context.command_path)
@@ -117,7 +120,7 @@ def _must_be_somewhere() -> None:
 
 
 def say(line: str, hint: str, code: int, traced: Exception | None = None) -> int:
-    """Write an error and its hint to stderr, with the cursor that a progress bar hides; the exit code."""
+    """Show the cursor, write an error and its hint to stderr, and return the exit code."""
     from local_rag.terminal.console import stderr, write_error, write_traceback
 
     stderr().show_cursor()
@@ -142,4 +145,4 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Options before the command; --debug may stand anywhere."""
+    """Take the options before the command; --debug may stand anywhere."""

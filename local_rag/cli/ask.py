@@ -1,4 +1,4 @@
-"""`local-rag ask`, `chat` and `search`: questions, and the passages that fit a query."""
+"""Implement `local-rag ask`, `chat` and `search`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
     options: QuestionOptions,
 ) -> int:
-    """Answer a question from your files, with citations, or say that the files do not answer it."""
+    """Answer a question from your files.
+
+    The answer has citations. If the files do not answer the question, the program says so.
+    """
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write_result
@@ -58,15 +61,16 @@ def ask(
 
 
 def exit_code(answer: Answer) -> int:
-    """That of a command that answers a question."""
+    """Return the exit code for the status of an answer."""
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)
 
 
 @with_options
 def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: LinesOption = False) -> int:
-    """Ask questions that follow each other; a follow-up is understood from those before. /help lists the commands.
+    """Ask questions that follow each other.
 
-    Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
+    A follow-up is understood from the questions before it; /help lists the commands. Chats are stored and can be
+    continued. In a pipe, each line is a question, and the exit code is 1 if one failed.
     """
     from local_rag.runtime.kept import thread_name
     from local_rag.runtime.rag import Rag
@@ -102,9 +106,10 @@ def search(
     embedder: EmbedderOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Show the passages that fit best; no answer is written.
+    """Show the passages that fit a query best.
 
-    A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
+    No answer is written. A passage must contain each "exact phrase" and no -word. Put single quotes around such a
+    query, because the shell removes double quotes.
     """
     from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question, open_embedder, open_indexes

@@ -1,4 +1,4 @@
-"""`local-rag bundle`: carry local-rag to a machine without a network."""
+"""Implement `local-rag bundle`, which takes local-rag to a machine without a network."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from local_rag.bundle.create import CreatedBundle
     from local_rag.bundle.install import Bundle
 
-bundle_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Carry local-rag to a machine without a network."
-)
+bundle_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take local-rag to an offline machine.")
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the bundle.")]
 SumOption = Annotated[
@@ -62,16 +60,17 @@ def create(
         ),
     ] = None,
     only_find_links: Annotated[
-        bool, typer.Option("--only-find-links", help="Look for wheels only there, as pip with --no-index.")
+        bool, typer.Option("--only-find-links", help="Look for wheels only in --find-links, as pip with --no-index.")
     ] = False,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Also with an index of which not all is embedded; README.txt says so.")
+        bool, typer.Option("--partial", help="Also include an index that is not fully embedded.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Collect wheels, embedding model, models.yaml and, if named, an index and Ollama models, with SHA-256 sums.
+    """Collect everything an offline machine needs.
 
-    It is for this platform and Python unless you name others. Ctrl-C loses nothing: the same command continues.
+    A bundle has wheels, the embedding model, models.yaml and, if named, an index and Ollama models, with SHA-256 sums.
+    It is for this platform and Python unless you name others. After Ctrl-C, the same command continues.
     """
     from local_rag.bundle.create import create as make
     from local_rag.bundle.resolve import Target
@@ -107,7 +106,10 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
 
 @bundle_app.command()
 def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
-    """Compare every file of a bundle with its manifest. Each difference is a line and makes the exit code 1."""
+    """Compare a bundle's files with its manifest.
+
+    Each difference is a line, and any difference makes the exit code 1.
+    """
     from local_rag.bundle.install import AGAIN, problems
     from local_rag.terminal.console import write_result
 
@@ -133,9 +135,10 @@ def install(
         bool, typer.Option("--dry-run", help="Check the bundle and show what would be installed.")
     ] = False,
 ) -> int:
-    """Put index, models and settings of a bundle where local-rag looks for them; its install.py ends with this.
+    """Install the index and models of a bundle.
 
-    Packages are for install.py, which makes an environment for them.
+    Settings are installed too, each file where local-rag looks for it. The packages are installed by the bundle's
+    install.py, which makes an environment for them and then runs this command.
     """
     from local_rag.bundle.place import place
     from local_rag.terminal.console import write
@@ -161,7 +164,7 @@ def _read(folder: Path, sum: str, *, whole: bool = False) -> Bundle:
 
 
 def _next(bundle: Bundle, index: str | None) -> Iterator[str]:
-    """What can be asked now, and how. Raises LocalRagError for an index that cannot be read."""
+    """Yield the commands that can be typed now; raise LocalRagError for an index that cannot be read."""
     import sys
 
     from local_rag.bundle.install import program, quoted

@@ -1,4 +1,4 @@
-"""`local-rag calibrate`: thresholds for answering and refusing, from labelled cases."""
+"""Implement `local-rag calibrate`, which fits the thresholds for answering and refusing to labelled cases."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def calibrate(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Labelled cases, as for eval.")],
     *,
     options: EngineOptions,
-    corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Index and search the set's own documents.")] = False,
     k: KOption = None,
     keep: Annotated[
         float | None,
-        typer.Option("--keep", metavar="SHARE", help="Answer at least this share of the answerable: 0.95."),
+        typer.Option("--keep", metavar="SHARE", help="Answer at least this share of answerable cases: 0.95."),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
@@ -40,9 +40,10 @@ def calibrate(
     format: FormatOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Fit the thresholds for relevance and answers to labelled cases; store them for this engine and embedder.
+    """Fit answer thresholds to labelled cases.
 
-    The cases must include questions that the index answers and questions that it does not. The web is off.
+    The thresholds for relevance and answers are stored for this engine and embedder. The cases must include questions
+    that the index answers and questions that it does not answer. The web is off.
     """
     from local_rag.evaluation.calibrate import CalibrationRequest
     from local_rag.evaluation.calibrate import calibrate as fit

@@ -1,4 +1,4 @@
-"""`local-rag config`: the settings in force; `local-rag graph`: how they wire a graph."""
+"""Implement `local-rag config`, which shows the settings, and `local-rag graph`, which draws a graph under them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
-SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
-"""The nodes that search the web, or the fallback corpus of the settings."""
+SEARCH_NODES = {"crag": "web_search_node", "adaptive": "web_search"}
+"""The node of each graph that searches the web, or the settings' replacement for the web."""
 
 
 @config_app.command("show")
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
-    """Show every setting, its value, and where the value comes from."""
+    """Show every setting, its value and its origin."""
     from rich.text import Text
 
     from local_rag.config.settings import names, variable
@@ -49,7 +49,7 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
 
 
 def _sources(settings: Settings) -> PlainTable:
-    """The files and folders that are read, each with the variable that names another."""
+    """Return a table of the files and folders in use, each with the variable that sets another one."""
     from rich.text import Text
 
     from local_rag.config.calibrated import calibrated
@@ -81,7 +81,10 @@ def graph(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
     ascii_: Annotated[bool, typer.Option("--ascii", help="Print an ASCII drawing, also in a pipe.")] = False,
 ) -> int:
-    """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
+    """Draw a graph as the settings wire it.
+
+    The drawing is ASCII in a terminal and Mermaid in a pipe.
+    """
     from local_rag.graphs.deps import Options
     from local_rag.graphs.drawing import drawing
     from local_rag.terminal.console import stdout
@@ -92,6 +95,6 @@ def graph(
     drawn = drawing(name, options)
     shown = drawn.ascii() if as_ascii else drawn.mermaid()
     stdout().print(shown, soft_wrap=True)
-    if settings.values.web.source and name in SEARCHING:
-        stderr_display().say(f"{SEARCHING[name]} searches {settings.values.web.source} in place of the web")
+    if settings.values.web.source and name in SEARCH_NODES:
+        stderr_display().say(f"{SEARCH_NODES[name]} searches {settings.values.web.source} in place of the web")
     return 0

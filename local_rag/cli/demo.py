@@ -1,4 +1,4 @@
-"""`local-rag demo`: index the handbook that ships with the package, and ask it; then ask what only saved pages say."""
+"""Implement `local-rag demo`, which asks a sample handbook, and then saved pages in place of the web."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from local_rag.cli.options import settings_of, stderr_display
 
 
 def demo() -> int:
-    """Index the handbook that ships with local-rag and ask three questions."""
+    """Try three questions on a sample handbook.
+
+    The handbook ships with local-rag and is indexed first.
+    """
     from rich.text import Text
 
     from local_rag.diagnostics import demo as handbook

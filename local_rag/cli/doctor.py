@@ -1,4 +1,4 @@
-"""`local-rag doctor`: checks of this machine, and a record of whom a question contacts."""
+"""Implement `local-rag doctor`: check this machine, and record which hosts a question contacts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def doctor(
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Check this machine, the model and the index; each problem comes with the command that fixes it."""
+    """Check machine, model and index for problems.
+
+    Each problem comes with the command that fixes it.
+    """
     from local_rag.diagnostics.doctor import run_checks
     from local_rag.diagnostics.network import record_question
     from local_rag.terminal.console import write_result

@@ -1,4 +1,4 @@
-"""`local-rag eval`: run cases, `compare` two runs, `make` cases from one's own index."""
+"""Implement `local-rag eval`: run cases, compare two runs, and make cases from your own index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Cases(TyperGroup):
-    """`local-rag eval CASES` is `local-rag eval run CASES`: what is no command is the first of the cases."""
+    """Read `local-rag eval CASES` as `local-rag eval run CASES`: a first word that is no command is a file of cases."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "--debug"):
@@ -44,13 +44,13 @@ eval_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     subcommand_metavar="CASES | COMMAND [ARGS]...",
-    help="Measure the answers on your own files: local-rag eval CASES.jsonl, or --demo. See local-rag eval run --help.",
+    help="Measure answers on your own files. Type local-rag eval CASES.jsonl or --demo; see eval run --help.",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(EngineOptions):
-    """Which indexes, asked as one, and who grades and answers."""
+    """Choose the indexes to search together, and the engine that grades and answers."""
 
     index: IndexesOption = None
 
@@ -69,8 +69,8 @@ ModesOption = Annotated[
     list[str] | None,
     typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
 ]
-DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
-CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
+DemoOption = Annotated[bool, typer.Option("--demo", help="Use the cases and documents that ship with local-rag.")]
+CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index and search the set's own documents.")]
 LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
 ]
@@ -103,10 +103,10 @@ def run_(
     out: OutOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask every case with each graph and report the figures. The same command continues a stopped run.
+    """Ask every case and report the figures.
 
-    Without --out the run is stored in the data folder. The web is off; --web-from measures what crag and adaptive do
-    with it.
+    Each graph answers every case. The same command continues a stopped run. Without --out, the run is stored in the
+    data folder. The web is off; --web-from measures crag and adaptive with saved pages in place of the web.
     """
     from local_rag.config.values import GraphName
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
@@ -133,14 +133,17 @@ def run_(
 
 
 def _chosen(option: str, names: list[str] | None, known: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The names that were given, each once, or all. Raises UsageError for an unknown one."""
+    """Return the given names, each once, or all known ones; raise UsageError for an unknown name."""
     if unknown := set(names or ()) - set(known):
         raise UsageError(f"{option} is one of {', '.join(known)}, not {unknown.pop()!r}", hint=f"{option} {known[0]}")
     return tuple(dict.fromkeys(names or known))
 
 
 def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) -> int:
-    """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
+    """Run the cases, show the figures, and return 1 if every question failed, else 0.
+
+    Raise the error that ended the run early, if any.
+    """
     from local_rag.evaluation.evaluate import evaluate
     from local_rag.evaluation.folder import REPORT
     from local_rag.terminal.console import write_result
@@ -159,7 +162,7 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) 
 
 
 def _demo_cases(settings: Settings) -> CaseSet:
-    """The cases that ship with local-rag, once their documents are indexed."""
+    """Index the documents of the shipped cases, and return the cases."""
     from dataclasses import replace
 
     from local_rag.diagnostics.demo import CASES, index_demo
@@ -170,7 +173,7 @@ def _demo_cases(settings: Settings) -> CaseSet:
 
 
 def _check_cases(cases: list[Path] | None, index: list[str] | None, *, demo: bool, corpus: bool) -> None:
-    """Raises UsageError where the options name no cases, or two sources of cases or documents."""
+    """Raise UsageError if the options name no cases, or two sources of cases or documents."""
     if cases and demo:
         raise UsageError("--demo has cases of its own, so no others can be named", hint="leave one of them out")
     if not cases and not demo:
@@ -182,7 +185,7 @@ def _check_cases(cases: list[Path] | None, index: list[str] | None, *, demo: boo
 
 
 def _check_ranking(retrieval_only: bool, **given: object) -> None:
-    """Raises UsageError for the options that only answers have, where only passages are ranked."""
+    """Raise UsageError for options of answers when only passages are ranked."""
     for name, value in given.items():
         if retrieval_only and value:
             option = name.replace("_", "-")
@@ -204,7 +207,10 @@ def compare(
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the samples of intervals and tests.")] = 0,
     json: JsonOption = False,
 ) -> int:
-    """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
+    """Compare two runs case by case.
+
+    The output has the differences, their intervals, and whether they may be chance.
+    """
     from local_rag.evaluation.compare import compare as compare_runs
     from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import comparison_parts
@@ -215,7 +221,7 @@ def compare(
 
 
 def _run_folder(path: Path) -> Path:
-    """A folder, or the name of a run in the data folder."""
+    """Return the folder itself, or the run of that name in the data folder."""
     from local_rag.evaluation.folder import FOLDER
 
     kept = settings_of(None).data_folder / FOLDER / path
@@ -240,10 +246,11 @@ def make(
         bool, typer.Option("--from-feedback", help="Take the answers that you judged on the page instead.")
     ] = False,
 ) -> int:
-    """Propose questions from your own index: a language model's, or without one questions from headings.
+    """Propose cases from your own index.
 
-    They are written with "keep": false, which eval leaves out: read them in an editor, mend them, and set true. The
-    same command proposes further ones. With --from-feedback each answer of this index that you judged becomes a case.
+    A language model writes the questions; without one, they come from headings. They are written with "keep": false,
+    and eval leaves them out: read and correct them in an editor, and set true. The same command proposes more. With
+    --from-feedback, each answer of this index that you judged becomes a case.
     """
     from local_rag.evaluation.labels import keep_feedback
     from local_rag.evaluation.make import make_cases

@@ -1,4 +1,4 @@
-"""`local-rag index`, `status`, `files` and `remove`: what is indexed, and what is forgotten."""
+"""Implement `local-rag index`, `copy`, `status`, `files` and `remove`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def index(
     embedder: EmbedderOption = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore, from now on."),
+        typer.Option("--exclude", metavar="PATTERN", help="From now on, leave out what matches, as in .gitignore."),
     ] = None,
     no_exclude: Annotated[
-        list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Take an --exclude back.")
+        list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Undo an earlier --exclude.")
     ] = None,
     include_secrets: Annotated[
         bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
@@ -48,23 +48,23 @@ def index(
         bool | None,
         typer.Option(
             "--follow-links/--no-follow-links",
-            help="Also index what links out of a folder lead to, from now on.",
+            help="From now on, also index targets of links that leave a folder.",
             show_default=False,
         ),
     ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be reached now.")] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
+        bool, typer.Option("--retry", help="Read unreadable files again, though they are unchanged.")
     ] = False,
     ocr: Annotated[
         bool | None,
         typer.Option("--ocr/--no-ocr", help="Also read images, and pages without a text layer.", show_default=False),
     ] = None,
     reembed: Annotated[
-        bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")
+        bool, typer.Option("--reembed", help="Make vectors and word index anew from stored text.")
     ] = False,
     no_embed: Annotated[
-        bool, typer.Option("--no-embed", help="Bring the text up to date and make no vectors: search by words.")
+        bool, typer.Option("--no-embed", help="Update the text without vectors: search by words.")
     ] = False,
     embed_only: Annotated[
         bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
@@ -74,7 +74,7 @@ def index(
         typer.Option(
             "--about",
             metavar="TEXT",
-            help='What the files are about, for the router of adaptive; "" goes back to a summary.',
+            help='What the files are about, for the router of adaptive; "" restores a summary.',
             show_default=False,
         ),
     ] = None,
@@ -85,14 +85,14 @@ def index(
         int | None, typer.Option("--chunk-overlap", metavar="TOKENS", help="Tokens that neighbouring passages share.")
     ] = None,
     all_warnings: Annotated[
-        bool, typer.Option("--all-warnings", help="Also name what was skipped before for the same reason.")
+        bool, typer.Option("--all-warnings", help="Also list files that an earlier run skipped alike.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Index files, folders and web pages; without any, update all files that were indexed before.
+    """Index files, folders and web pages.
 
-    Texts come first and are searched by their words at once, then their vectors are made; Ctrl-C loses nothing. A web
-    page is fetched only when you name it.
+    Without any, all files that were indexed before are updated. Texts come first, and their words can be searched at
+    once; then the vectors are made. Ctrl-C loses nothing. A web page is fetched only if you name it.
     """
     from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.index import Index
@@ -134,9 +134,9 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a name, a folder or a URL.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Where to: a name, a folder or a URL.")],
 ) -> int:
-    """Copy an index between a folder and a PostgreSQL server, vectors included; the same command goes on after a stop.
+    """Copy an index to or from PostgreSQL.
 
-    Both have the same `status --digest` then.
+    Vectors are copied too. After a stop, the same command continues. Both indexes then have the same `status --digest`.
     """
     from local_rag.core import cancel
     from local_rag.index.copying import copy as copied
@@ -157,11 +157,14 @@ def copy(
 def status(
     index: IndexOption = None,
     digest: Annotated[
-        bool, typer.Option("--digest", help="Show only what tells the passages of two indexes apart.")
+        bool, typer.Option("--digest", help="Show only a digest of all passages, to compare two indexes.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Show what is indexed, where the index lies, how big it is, and which model made it."""
+    """Show an index's contents, size and model.
+
+    The folder or server of the index is shown too.
+    """
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import command_of
     from local_rag.runtime.opening import existing_index, served_by
@@ -190,7 +193,10 @@ def files(
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List the indexed files with size, passages, title, author, date and what could not be read of them."""
+    """List the indexed files.
+
+    Each file comes with its size, passages, title, author and date, and with the parts that could not be read.
+    """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
     from local_rag.terminal.console import write_result
@@ -217,7 +223,10 @@ def remove(
         ),
     ] = None,
 ) -> int:
-    """Remove files, folders or pages from the index; with --index and no PATH, delete it. Your files are untouched."""
+    """Remove files or pages from the index.
+
+    With --index and no PATH, the index is deleted. Your files are not changed.
+    """
     from local_rag.terminal.console import write
 
     settings = settings_of(index)
@@ -250,7 +259,10 @@ def _remove_index(settings: Settings) -> int:
 
 
 def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
-    """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    """Remove files and pages, and return lines that tell what was done.
+
+    With --keep-out, a file may be missing from the index already.
+    """
     from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.sync.roots import real_path
     from local_rag.runtime.dropped import delete_copies
@@ -298,5 +310,5 @@ def _question(paths: Sequence[Path]) -> str:
 
 
 def _is_below(path: Path | str, roots: Set[str]) -> bool:
-    """Whether it lies in an indexed folder."""
+    """Return whether a path lies in an indexed folder."""
     return not {str(above) for above in Path(path).resolve().parents}.isdisjoint(roots)

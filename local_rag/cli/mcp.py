@@ -1,4 +1,4 @@
-"""`local-rag mcp`: the tools by which another program's model searches, asks and reads your files."""
+"""Implement `local-rag mcp`: tools with which another program's model searches, asks and reads your files."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ PLACES = {
     "vscode": ".vscode/mcp.json in a workspace, or the command MCP: Open User Configuration",
     "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
 }
-"""Where each client reads its servers, as their documentation says in November 2026."""
+"""The file from which each client reads its servers, according to its documentation in November 2026."""
 
 
 def mcp(
     index: IndexesOption = None,
     config: Annotated[
         Literal["claude", "vscode", "cursor"] | None,
-        typer.Option("--config", metavar="claude|vscode|cursor", help="Print what to paste into this client instead."),
+        typer.Option("--config", metavar="claude|vscode|cursor", help="Print the settings to paste into this client."),
     ] = None,
 ) -> int:
-    """Serve tools of the Model Context Protocol over stdin and stdout, for a client that starts this command.
+    """Let other programs' models use your files.
 
-    Its model can search, ask, read and list your files, and change nothing. What it reads goes wherever it runs.
+    A client starts this command and speaks the Model Context Protocol over stdin and stdout. Its model can search, ask,
+    read and list your files, and change nothing. What it reads goes to wherever that model runs.
     """
     from local_rag.terminal.console import stderr, write_json
 
@@ -53,9 +54,9 @@ def mcp(
 
 
 def _block(client: str, indexes: Iterable[str]) -> dict[str, Any]:
-    """The entry of a client's file: what runs this program wherever the client starts it, under the same variables.
+    """Return the entry for a client's file, with which the client starts this program from any folder.
 
-    With -P nothing in the folder where a client starts it is taken for a module.
+    The entry keeps the current variables. With -P, Python ignores modules in the folder where the client starts.
     """
     options = [word for name in indexes for word in ("--index", name)]
     server: dict[str, Any] = {"command": sys.executable, "args": ["-P", "-m", "local_rag", "mcp", *options]}

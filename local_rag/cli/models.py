@@ -1,4 +1,4 @@
-"""`local-rag models`: which language models there are, `pull` them through Ollama, and `try` them."""
+"""Implement `local-rag models`: list language models, download them with `pull`, and test them with `try`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from local_rag.cli.options import (
 )
 from local_rag.core.errors import UsageError
 
-models_app = typer.Typer(rich_markup_mode=None, help="List language models, download them (pull), try them out (try).")
+models_app = typer.Typer(rich_markup_mode=None, help="List, download and try language models.")
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="A model as Ollama names it; by default those of the profile.")
+    str | None, typer.Argument(metavar="NAME", help="A model of Ollama; the profile's if left out.")
 ]
 
 
@@ -73,7 +73,7 @@ def try_(
 ) -> int:
     """Give a model each of the eight tasks once.
 
-    Shows verdicts, seconds and tokens on a small fixed example. The exit code is 0 if each verdict had the
+    The verdicts, seconds and tokens for a small fixed example are shown. The exit code is 0 if each verdict had the
     required form at the first try, else 1.
     """
     from contextlib import closing

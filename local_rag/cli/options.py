@@ -1,4 +1,4 @@
-"""The options that several commands share, and the settings that they make."""
+"""Define the options that several commands share, and load the settings that they set."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use.")]
 IndexesOption = Annotated[
     list[str] | None,
-    typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use; several are asked as one: repeatable."),
+    typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use; repeatable, to search several."),
 ]
 EmbedderOption = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 _LEFT_OUT = re.compile(r"-[^\W\d_]{2}|-[\"“„«]")
-"""How a word begins that a query leaves out; options of local-rag have two hyphens, and -k is a slip for --k."""
+"""How a word begins that a query excludes; options of local-rag have two hyphens, and -k is a typing error for --k."""
 
 EngineOption = Annotated[
     str | None,
     typer.Option("--engine", metavar="auto|ollama|openai|extractive", help="Which engine grades and answers."),
 ]
-ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The Ollama model for all roles.")]
+ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model for all roles.")]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of models.yaml, such as 16gb.")
 ]
@@ -64,7 +64,7 @@ FormatOption = Annotated[
 
 
 class Listing(TyperGroup):
-    """A group of commands that alone, or with options, is its command `list`."""
+    """Run the command `list` of a group if none, or only options, are given."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
@@ -73,22 +73,22 @@ class Listing(TyperGroup):
 
 
 def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **flags: Any) -> Settings:
-    """The settings in force under these options; None means not given.
+    """Return the settings in force under these options; None means not given.
 
-    Raises UsageError for more than one index where not `several` can be used.
+    Raise UsageError for more than one index unless the command takes `several`.
     """
     from local_rag.config.settings import Settings
 
     if index and not isinstance(index, str) and len(index) > 1 and not several:
         raise UsageError(
-            f"this command takes one --index, not {len(index)}; ask, chat, search and eval take several",
+            f"this command takes one --index, not {len(index)}; ask, chat, search, eval, serve and mcp take several",
             hint=f"the same command with --index {shlex.quote(index[0])} alone",
         )
     return Settings.load(index=index or None, **flags)
 
 
 def history_of(settings: Settings) -> History:
-    """What is kept of questions; what is older than the settings keep it is deleted first, by default nothing is."""
+    """Open the history after deleting entries older than the settings allow; by default nothing is deleted."""
     from local_rag.runtime.history import History
     from local_rag.runtime.history_file import earlier_history
     from local_rag.text.display import joined, plural
@@ -110,13 +110,13 @@ def history_of(settings: Settings) -> History:
 
 
 def delete_old(settings: Settings) -> None:
-    """Delete what is older than the settings keep it."""
+    """Delete entries of the history that are older than the settings allow."""
     if settings.values.history.keep_days:
         history_of(settings).close()
 
 
 def write_notes(lines: Iterable[str]) -> None:
-    """Lines beside a result, on stderr."""
+    """Write lines about a result to stderr."""
     from local_rag.terminal.console import stderr
 
     for line in lines:
@@ -124,7 +124,7 @@ def write_notes(lines: Iterable[str]) -> None:
 
 
 def stderr_display() -> TerminalDisplay:
-    """What long work shows its progress on."""
+    """Return a display on stderr for progress."""
     from local_rag.terminal.console import TerminalDisplay, stderr
 
     return TerminalDisplay(stderr())
@@ -132,7 +132,7 @@ def stderr_display() -> TerminalDisplay:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """Which index, and who grades and answers."""
+    """Choose the index, and the engine that grades and answers."""
 
     index: IndexOption = None
     embedder: EmbedderOption = None
@@ -141,14 +141,14 @@ class EngineOptions:
     profile: ProfileOption = None
 
     def settings(self, **flags: Any) -> Settings:
-        """The settings under these options and further `flags`."""
+        """Return the settings under these options and further `flags`."""
         given = {field.name: getattr(self, field.name) for field in fields(self)} | flags
         return settings_of(given.pop("index"), **given)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
-    """The options of `ask` and `chat`, in the order of their --help."""
+    """Hold the options of `ask` and `chat`, in the order of their --help."""
 
     graph: Annotated[
         str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
@@ -178,7 +178,7 @@ class QuestionOptions:
         typer.Option("--sentences", metavar="N", help="How many sentences, items or rows an answer has at most."),
     ] = None
     style: Annotated[
-        str | None, typer.Option("--style", metavar="short|list|steps|table", help="How an answer is set out.")
+        str | None, typer.Option("--style", metavar="short|list|steps|table", help="The layout of answers.")
     ] = None
     language: Annotated[
         str | None,
@@ -198,7 +198,7 @@ class QuestionOptions:
     ] = None
     json: JsonOption = False
     trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False
-    no_record: Annotated[bool, typer.Option("--no-record", help="Leave no run behind: see local-rag runs.")] = False
+    no_record: Annotated[bool, typer.Option("--no-record", help="Record no run (see local-rag runs).")] = False
     embedder: EmbedderOption = None
 
     def settings(self) -> Settings:
@@ -211,10 +211,10 @@ class QuestionOptions:
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with options of the command line in place of each parameter that is a dataclass: one for each field.
+    """Return the command with one option per field in place of each parameter that is a dataclass.
 
-    They stand where the parameter stands; those of a `Narrowing` are the `CONDITIONS`. A parameter of the command
-    stands in for the option of the same name.
+    The options stand at the parameter's position; those of a `Narrowing` are the `CONDITIONS`. A parameter of the
+    command replaces the option of the same name.
     """
     own = inspect.signature(command, eval_str=True).parameters
     made = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
@@ -233,7 +233,7 @@ def with_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
-    """The options that make a value of a dataclass."""
+    """Yield the options for the fields of a dataclass."""
     types = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         if types[field.name] is Narrowing:
@@ -250,7 +250,7 @@ def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 def _made(kind: Any, values: Mapping[str, Any]) -> Any:
-    """The dataclass that the options make. Raises UsageError for what is no date."""
+    """Build the dataclass from the options' values; raise UsageError for a text that is no date."""
     if kind is Narrowing:
         return Narrowing(**{name: values[name] for name in CONDITIONS if values[name]})
     types = get_type_hints(kind)
@@ -263,7 +263,7 @@ def _made(kind: Any, values: Mapping[str, Any]) -> Any:
 
 
 def with_web(arguments: Sequence[str]) -> list[str]:
-    """--web may stand alone, which means on; the word after it is its value only if it is on, ask or off."""
+    """Give --web the value on if no value follows it; the next word is its value only if it is on, ask or off."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     expanded = list(arguments)
     for position in reversed(range(end)):
@@ -274,7 +274,7 @@ def with_web(arguments: Sequence[str]) -> list[str]:
 
 
 def with_query(arguments: Sequence[str]) -> list[str]:
-    """-word, and a query that begins with it, are no options of `search`: they go behind all of those."""
+    """Move the words of `search` that begin with a hyphen behind its options, because -word excludes a word."""
     if arguments[:1] != ["search"] or "--" in arguments:
         return list(arguments)
     of_query = [word for word in arguments if _LEFT_OUT.match(word)]

@@ -1,4 +1,4 @@
-"""`local-rag prompts`: what a language model is told, and whether texts of one's own can be used."""
+"""Implement `local-rag prompts`: show the prompts of a language model, and check replacements for them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from local_rag.cli.options import JsonOption, settings_of
 
 MISTAKE = 2
 
-prompts_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Show and check the prompts: what a language model is told."
-)
+prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show and check the texts sent to a model.")
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; by default each.")]
+NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; all if left out.")]
 
 
 @prompts_app.command("show")
@@ -25,10 +23,11 @@ def prompts_show(
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Show each text in force, where it comes from, its digest and its placeholders.
+    """Show each prompt text and its origin.
 
-    To replace one, write it under its name into prompts.yaml in the folder of config.yaml. A text says what is wanted;
-    the passages and their fences, their order and the form of the reply are added to it.
+    The digest and the placeholders are shown too. To replace a text, write it under its name into prompts.yaml in the
+    folder of config.yaml. A text states the task; the program adds the passages with their fences and order, and the
+    form of the reply.
     """
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
     from local_rag.terminal.console import write_result
@@ -44,9 +43,10 @@ def prompts_check(
     name: NameArgument = None,
     json: JsonOption = False,
 ) -> int:
-    """Check prompts.yaml, and show what a model is told with each text, filled with an example.
+    """Check prompts.yaml and show filled prompts.
 
-    The exit code is 2 if a text cannot be used. local-rag models try shows what a model makes of them.
+    Each text is shown as a model receives it, filled with an example. The exit code is 2 if a text cannot be used.
+    local-rag models try shows how a model responds to the texts.
     """
     from local_rag.diagnostics.prompts import check_prompts
     from local_rag.terminal.console import write_result

@@ -1,4 +1,4 @@
-"""`local-rag runs`: what is recorded of questions: list, show, ask again, keep as a case, delete."""
+"""Implement `local-rag runs`: list, show, repeat and delete recorded questions, and make cases of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 runs_app = typer.Typer(
     cls=Listing,
     rich_markup_mode=None,
-    help="Look into the last questions: what was retrieved, each verdict, the answer; ask them again.",
+    help="Inspect, repeat or delete past questions.",
 )
 
 RunArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="A run, as local-rag runs lists it, or the beginning of its ID; last.")
+    str, typer.Argument(metavar="ID", help="The ID of a run in local-rag runs, its beginning, or: last.")
 ]
 
 
@@ -36,9 +36,9 @@ RunArgument = Annotated[
 def list_(
     index: IndexOption = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help="Only those that ended so: abstained, failed, …")
+        str | None, typer.Option("--status", metavar="STATUS", help="Only runs with this status: abstained, failed, …")
     ] = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N.")] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N runs.")] = None,
     json: JsonOption = False,
 ) -> int:
     """List the runs, the last one first."""
@@ -61,9 +61,10 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Show passages and rejected drafts in full.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """Show a run: the way through the graph, passages, verdicts, drafts, calls and the answer.
+    """Show the steps, passages and answer of a run.
 
-    Passages are read again from the index; where one is gone or its file has changed, that is said.
+    Verdicts, drafts and calls are shown too. Passages are read again from the index; a note says if one is gone or its
+    file has changed.
     """
     from local_rag.runtime.kept import RunPassages
     from local_rag.terminal.console import write_result
@@ -83,9 +84,10 @@ def again(
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask the question of a run again: the same indexes, graph, k and files, with the settings of today.
+    """Ask the question of a run again.
 
-    A question that followed others of a chat is asked as it was understood then, without the web and a record.
+    It is asked of the same indexes, graph, k and files, with today's settings. A question that followed others of a
+    chat is asked as it was understood then, without the web and without a record.
     """
     from local_rag.cli.ask import exit_code
     from local_rag.runtime.rag import Rag
@@ -119,14 +121,15 @@ def case(
     ] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option("--source", metavar="FILE[:PAGE]", help="Where a right answer stands; repeatable."),
+        typer.Option("--source", metavar="FILE[:PAGE]", help="A source of a right answer; repeatable."),
     ] = None,
     unanswerable: Annotated[bool, typer.Option("--unanswerable", help="The files do not answer it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="The run was right: take its sources, or its abstention.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="The run was right: use its sources or its abstention.")] = False,
 ) -> int:
-    """Make a case for local-rag eval of a run: say what a right answer says, where it stands, or that there is none.
+    """Make a case for local-rag eval from a run.
 
-    Beside --answer the verified citations of the run that hold it are its sources.
+    State the text of a right answer, or its source, or that there is none. With --answer, the run's verified citations
+    that contain the answer are its sources.
     """
     from local_rag.evaluation.labels import keep_case
     from local_rag.terminal.console import write
@@ -149,13 +152,16 @@ def case(
 @runs_app.command()
 def delete(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The runs to delete.")] = None,
-    all: Annotated[bool, typer.Option("--all", help="Delete all of them.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Delete all runs.")] = False,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="YYYY-MM-DD", help="Delete those of before this day (UTC).")
+        str | None, typer.Option("--before", metavar="YYYY-MM-DD", help="Delete runs from before this day (UTC).")
     ] = None,
     index: IndexOption = None,
 ) -> int:
-    """Delete runs permanently; asks first in a terminal. With --index all of that index."""
+    """Delete runs permanently.
+
+    In a terminal, you are asked first. With --index, all runs of that index are deleted.
+    """
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
@@ -178,7 +184,7 @@ def delete(
 
 
 def _index_of(run: KeptRun) -> str:
-    """The name of the index that a run asked, or its path where another index has that name by now."""
+    """Return the name of the index that a run asked, or its path if another index has that name now."""
     from local_rag.config.settings import full_name, index_path
 
     name = str(run.conditions["index"]["name"])

@@ -1,4 +1,4 @@
-"""`local-rag serve`: the page and its API."""
+"""Implement `local-rag serve`, the page and its API."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def serve(
     print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False,
     print_url: Annotated[bool, typer.Option("--print-url", help="Print the address of the server that runs.")] = False,
 ) -> int:
-    """Open a page in the browser to ask, search and manage your files, and serve the API beneath it.
+    """Ask, search and manage files in a browser.
 
-    Only this machine can reach it, and only who has the address that is printed: keep that to yourself.
+    The page uses an API that other programs can use too. Only this machine can reach it, and only with the printed
+    address: keep it to yourself.
     """
     from local_rag.config.settings import Settings
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES, index_demo
@@ -65,7 +66,7 @@ def serve(
 
 
 def _folders(given: Sequence[Path]) -> list[Path]:
-    """The folders of --root as they are on disk, links followed. Raises UsageError."""
+    """Return the folders of --root with links resolved; raise UsageError for a path that is no folder."""
     for path in given:
         if not path.expanduser().is_dir():
             raise UsageError(f"--root takes a folder, and {path} is none", hint="local-rag serve --root ~/Documents")

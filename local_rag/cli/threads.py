@@ -1,4 +1,4 @@
-"""`local-rag threads`: the chats that are kept; `local-rag kept`: all that quotes files besides their indexes."""
+"""Implement `local-rag threads`, the stored chats, and `local-rag kept`, all that quotes files outside the indexes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from local_rag.core.errors import UsageError, reason_of
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels
 
-threads_app = typer.Typer(
-    cls=Listing, rich_markup_mode=None, help="List, show, export, rename or delete the chats that are stored."
-)
+threads_app = typer.Typer(cls=Listing, rich_markup_mode=None, help="List, show, export or delete stored chats.")
 
 VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
 TurnOption = Annotated[
@@ -28,7 +26,10 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a
 
 @threads_app.command("list")
 def list_(json: JsonOption = False) -> int:
-    """List every chat with its first question and when it was last used."""
+    """List every chat with its first question.
+
+    The list also shows when each chat was last used.
+    """
     from local_rag.terminal.answers import threads_table
     from local_rag.terminal.console import write_result
 
@@ -43,7 +44,10 @@ def list_(json: JsonOption = False) -> int:
 def show(
     name: NameArgument, turn: TurnOption = None, verdicts: VerdictsOption = False, json: JsonOption = False
 ) -> int:
-    """Show the questions and answers of a chat, each with the way to it."""
+    """Show the questions and answers of a chat.
+
+    Each answer comes with its path through the graph.
+    """
     from local_rag.terminal.answers import turns_table
     from local_rag.terminal.console import write_result
 
@@ -61,7 +65,10 @@ def export(
     ] = None,
     verdicts: VerdictsOption = False,
 ) -> int:
-    """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
+    """Write a chat as Markdown.
+
+    The file contains the questions and answers, and their sources with file, page and quote.
+    """
     from local_rag.runtime.export import chat_markdown
     from local_rag.runtime.written import enter
     from local_rag.terminal.console import write
@@ -91,9 +98,12 @@ def export(
 @threads_app.command()
 def rename(
     name: NameArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name, on a line.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name, one line.")],
 ) -> int:
-    """Give a chat another name; the runs of its questions go with it."""
+    """Give a chat another name.
+
+    The runs of its questions go with it.
+    """
     from local_rag.terminal.console import write
 
     with history_of(settings_of(None)) as history:
@@ -103,7 +113,10 @@ def rename(
 
 @threads_app.command()
 def delete(name: NameArgument) -> int:
-    """Delete a chat permanently, with the runs of its questions; asks first in a terminal."""
+    """Delete a chat permanently.
+
+    The runs of its questions are deleted too. In a terminal, you are asked first.
+    """
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
@@ -118,7 +131,7 @@ def delete(name: NameArgument) -> int:
 
 
 def _labels() -> PathLabels:
-    """Short names for the files of the index in force, which is the one that most threads are about."""
+    """Return short names for files of the index in force, which most chats are about."""
     from local_rag.core.errors import IndexMissing
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
@@ -140,9 +153,10 @@ def kept(
     delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """List the chats, runs, exports and cases that quote your files; with --delete, delete them.
+    """List or delete what quotes your files.
 
-    The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
+    These are chats, runs, exports, cases, and the index that --web-from makes of a folder. --delete deletes what is
+    listed. With --index, only what was asked of that index is listed.
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.diagnostics.kept import counted, locations

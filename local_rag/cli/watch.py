@@ -1,4 +1,4 @@
-"""`local-rag watch`: the index follows its files."""
+"""Implement `local-rag watch`, which updates the index when its files change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from local_rag.core.progress import Silent
 
 
 def watch(index: IndexOption = None) -> int:
-    """Keep the index up to date while its files change, until Ctrl-C. It watches what local-rag index has indexed.
+    """Keep the index up to date until Ctrl-C.
 
-    A line is written for each change. What changes is read once it is quiet for three seconds, and every folder is
-    looked at every 15 minutes, because disks on a network tell of no change.
+    It watches everything that local-rag index has indexed, and writes a line for each change. A changed file is read
+    after three seconds without further changes. Every folder is checked every 15 minutes too, because network disks
+    report no changes.
     """
     from local_rag.runtime.indexing import Request, index_files
     from local_rag.runtime.opening import existing_index

@@ -188,7 +188,7 @@ CONDITIONS = {
     "before": Condition(
         "--before",
         "DATE",
-        "Only documents before this day; --after 2023 --before 2024: of 2023.",
+        "Only documents before this day; --after 2023 --before 2024 means 2023.",
         "Dated before",
         several=False,
     ),

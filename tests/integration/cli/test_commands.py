@@ -241,3 +241,10 @@ def test_an_index_says_what_it_is_about(here, said):
     assert "The notes of [a keeper]" in said("status")
     said("index --about ''")
     assert "(from the catalog)" in " ".join(said("status").split())
+
+
+@pytest.mark.parametrize("group", ["", "threads", "runs", "models", "prompts", "eval", "bundle", "config"])
+def test_help_says_in_45_characters_what_a_person_gets_of_each_command(said, group):
+    commands = said(f"{group} --help").partition("Commands:")[2].split("\n")
+    summaries = [line.split(maxsplit=1)[1] for line in commands if line.strip()]
+    assert summaries and all(len(text) <= 45 and text.endswith(".") and "..." not in text for text in summaries)
