@@ -1,1 +1,1 @@
-"""What a person sees in a terminal: answers, reports, tables, progress and the chat."""
+"""Show answers, reports, tables, progress and the chat in a terminal."""

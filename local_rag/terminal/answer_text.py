@@ -1,4 +1,4 @@
-"""A written text in a terminal, drawn from the nodes of `text.nodes`: no markup of a model or a file is left."""
+"""Draw the text of an answer in a terminal from the nodes of `text.nodes`, without markup of a model or a file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ STYLES = {"strong": "bold", "mark": "bold", "h": "bold", "em": "italic", "th": "
 
 
 def drawn(nodes: Sequence[Node]) -> Iterator[RenderableType]:
-    """Draw each node that is a block, and what stands in a line without any.
+    """Draw each block, and the nodes between blocks as lines.
 
-    Answering words are bold, and what the passages do not carry in full is marked behind its sentence.
+    Answering words are bold, and a remark follows each sentence that the passages do not fully support.
     """
     line: list[Node] = []
     for node in nodes:
@@ -54,7 +54,7 @@ def _block(node: Node) -> RenderableType:
 
 
 def _text(nodes: Sequence[Node], style: str = "") -> Text:
-    """What stands in a line."""
+    """Return the text of nodes that are no blocks."""
     text = Text(style=style)
     for node in nodes:
         kind = node["t"]
@@ -77,7 +77,7 @@ def _text(nodes: Sequence[Node], style: str = "") -> Text:
 
 
 class AnswerTable:
-    """The rows of a table, its headings first: in columns in a terminal, with bars between the cells in a pipe."""
+    """Draw the rows of a table, headings first: in columns in a terminal, with bars between cells in a pipe."""
 
     def __init__(self, rows: Sequence[Sequence[Text]]) -> None:
         self.rows = rows

@@ -1,4 +1,4 @@
-"""Answers in a terminal: text, citations, and what there is to doubt; passages of a search; chats."""
+"""Show answers in a terminal with citations and doubts, the passages of a search, and chats."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from local_rag.runtime.kept import AnsweredTurn, Thread
 
 Quoted = set[tuple[int, str]]
-"""The quotes of an answer by number and words."""
+"""The quotes of an answer by number and text."""
 
 QUOTE_WIDTH = 160
-"""Characters of a quote behind a citation; the whole quote is in --json."""
-LONGEST = 300
-"""Characters of a verdict, such as a rewritten query, and of its reason; of a draft and of a note."""
+"""The maximum characters of a quote after a citation; --json has the whole quote."""
+TEXT_WIDTH = 300
+"""The maximum characters of a verdict, such as a rewritten query, of its reason, of a draft and of a note."""
 
 COLOURS = {
     "grounded": "green",
@@ -61,11 +61,11 @@ COLOURS = {
     "failed": "red",
     "refused": "red",
 }
-"""Of the status of an answer, and of a verdict."""
+"""The colour of each status of an answer, and of each verdict."""
 
 
 def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[RenderableType]:
-    """The blocks of an answer, an empty line before each that is no sentence of the program's own."""
+    """Yield the blocks of an answer, with an empty line before each block except notes of the program."""
     quoted = {(citation.number, citation.quote) for citation in answer.citations}
     begun = False
     for block in blocks(answer, label):
@@ -92,7 +92,7 @@ def _written(part: Written, _: Quoted) -> Iterator[RenderableType]:
 
 
 def _sides(part: Written, _: Quoted) -> Iterator[RenderableType]:
-    """Each side below its name, an empty line between two."""
+    """Yield each side below its name, with an empty line between two sides."""
     for number, line in enumerate(drawn(part.nodes)):
         if number and number % 2 == 0:
             yield ""
@@ -100,7 +100,7 @@ def _sides(part: Written, _: Quoted) -> Iterator[RenderableType]:
 
 
 def _disagreement(block: Disagreement, quoted: Quoted) -> Iterator[RenderableType]:
-    """What each side says, since when, and where; with its quote, unless that stands among the quotes below."""
+    """Yield the answer, date and source of each side, with its quote unless the quotes below contain it."""
     yield Text(block.title, "yellow")
     table = PlainTable()
     for side in block.sides:
@@ -119,7 +119,7 @@ def _disagreement(block: Disagreement, quoted: Quoted) -> Iterator[RenderableTyp
 
 
 def _quotes(block: Quotes, _: Quoted) -> Iterator[RenderableType]:
-    """A row per passage; further quotes from it stand below."""
+    """Yield a row per passage, with further quotes of the passage below it."""
     table, last = PlainTable(gap=1), None
     for source in block.sources:
         number = source.citation.number
@@ -161,7 +161,7 @@ def _quote(source: Source, *, doubts: bool = True) -> Text:
 
 
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
-    """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
+    """Return every citation of an answer and its conflicts: its source, how it was found, and the whole quote."""
     table = PlainTable(gap=1)
     for source in sources_of(answer, label):
         of = source.citation
@@ -172,7 +172,7 @@ def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
 
 
 def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
-    """A row per thread; the one that goes on is marked."""
+    """Return a row per chat, with a star for the current one."""
     table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
     for thread in threads:
         marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
@@ -181,7 +181,7 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
 
 
 def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
-    """The questions and answers of a thread, each with the way to it in a line, or with every verdict on it."""
+    """Return the questions and answers of a chat, with one line on the path to each or with every verdict."""
     table = PlainTable(gap=1)
     for number, turn in enumerate(turns, start=1):
         if number > 1:
@@ -198,15 +198,15 @@ def turns_table(turns: Sequence[AnsweredTurn], label: PathLabel = short_path, *,
 
 
 ALSO_IN = 5
-"""Files that hold the same text as a passage which are named."""
+"""The maximum number of other files with the same text to name."""
 
 
 def passages_table(
     passages: list[Document], label: PathLabel = short_path, also_in: Mapping[str, Sequence[str]] | None = None
 ) -> PlainTable:
-    """The passages of a search: where each stands, its scores, the words that name its document, how it begins.
+    """Return the passages of a search: source, scores, words that name the document, and beginning of the text.
 
-    `also_in` are the other files that hold the same text, by `chunk_id`.
+    `also_in` maps `chunk_id` to the other files that contain the same text.
     """
     table = PlainTable(gap=1)
     for rank, passage in enumerate(passages, start=1):
@@ -222,20 +222,20 @@ def passages_table(
 
 
 def citation_of(metadata: Mapping[str, Any]) -> Citation:
-    """A whole passage as a citation, without its text."""
+    """Return a whole passage as a citation, without its text."""
     known = {name: metadata[name] for name in ("source", "page", "heading", "start", "end")}
     known |= {name: metadata.get(name) or "" for name in ("url", "fallback_corpus", "index")}
     return Citation(number=0, quote="", verified=True, **known)
 
 
 def location(source: Source) -> Text:
-    """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
+    """Return file, page or heading, and one of several indexes: notes/plan.pdf, p. 4. A click opens the file."""
     rest = replace(source, where=shorten(source.where, 80)).place.removeprefix(source.label)
     return link(source.label, _address(source.citation)).append(rest)
 
 
 def _address(citation: Citation) -> str:
-    """What a click opens: of a fallback corpus the saved page, for which no network is needed."""
+    """Return what a click opens; for a fallback corpus the saved page, which needs no network."""
     if citation.url and not (citation.fallback_corpus and Path(citation.source).is_absolute()):
         return citation.url
     page = f"#page={citation.page}" if citation.page is not None else ""
@@ -244,7 +244,7 @@ def _address(citation: Citation) -> str:
 
 
 def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -> PlainTable:
-    """A row for each: its kind; label, score, passage and reason."""
+    """Return a row per verdict: its kind; label, score, passage and reason."""
     table = PlainTable()
     for graded in decisions:
         table.add_row(Text(graded.kind, "dim"), verdict_text(graded, label))
@@ -252,8 +252,8 @@ def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -
 
 
 def verdict_text(graded: Graded, label: PathLabel = short_path, where: str = "") -> Text:
-    """Label, score, passage and reason: relevant 0.83 notes/plan.pdf, p. 4 (it names the price)."""
-    text = Text(shorten(graded.verdict, LONGEST), COLOURS.get(graded.verdict, ""))
+    """Return label, score, passage and reason: relevant 0.83 notes/plan.pdf, p. 4 (it names the price)."""
+    text = Text(shorten(graded.verdict, TEXT_WIDTH), COLOURS.get(graded.verdict, ""))
     if graded.kind == "usefulness" and graded.verdict.isdigit():
         text.append(" of 5")
     if graded.score is not None:
@@ -261,5 +261,5 @@ def verdict_text(graded: Graded, label: PathLabel = short_path, where: str = "")
     if graded.source:
         text.append(f"  {label(graded.source)}{where}")
     if graded.why:
-        text.append(f" ({shorten(as_read(graded.why), LONGEST)})", "dim")
+        text.append(f" ({shorten(as_read(graded.why), TEXT_WIDTH)})", "dim")
     return text

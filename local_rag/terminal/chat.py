@@ -1,4 +1,4 @@
-"""The chat: each line is a question or a /command; a question that fails does not end it."""
+"""Run a chat: each line is a question or a /command, and a question that fails does not end the chat."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 KEYS = {condition.option.removeprefix("--"): name for name, condition in CONDITIONS.items()}
-"""A key as it is typed -> the condition that it sets."""
+"""The conditions by the keys that a person types."""
 EXAMPLE = "/only in:notes after:2023 type:pdf from:ann"
 
 
 @dataclass
 class Chat:
-    """Questions of one thread after another. `thread` is empty until a first answer names it; `graph` answers.
+    """Ask the questions of one thread; `thread` is empty until the first answer names it.
 
-    Answers go to stdout, with `as_json` as one line of JSON each; everything else to stderr then.
+    Answers go to stdout. With `as_json`, each is one line of JSON, and everything else goes to stderr.
     """
 
     runner: QuestionRunner
@@ -48,7 +48,7 @@ class Chat:
     _terminal: bool = field(default_factory=lambda: sys.stdin.isatty())
 
     def run(self) -> int:
-        """Read lines until the last; 0, or 1 where a question of a script failed.
+        """Read lines to the end; return 1 if a question of a script failed, else 0.
 
         Ctrl-C ends a script; in a terminal it only stops the question.
         """
@@ -72,7 +72,7 @@ class Chat:
         return 1 if self.failures and not self._terminal else 0
 
     def _take(self, line: str) -> bool:
-        """Do what a line says; False for the last one."""
+        """Do what a line says, and return False for the line that ends the chat."""
         line = line.strip()
         command, _, argument = line.partition(" ")
         try:
@@ -139,7 +139,7 @@ class Chat:
         self._go_on(self.runner.rag.history.fork(self.thread, int(turn)))
 
     def _go_on(self, name: str) -> None:
-        """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
+        """Continue a thread, with its questions behind the arrow keys and the sources of its last answer."""
         history = self.runner.rag.history
         turns = history.turns(name) if name in history.names() else []
         self.thread, self.last = name, turns[-1].answer if turns else None
@@ -159,7 +159,7 @@ class Chat:
         self._show(sources_table(self.last, self.runner.label) if cited else "The last answer cites nothing.")
 
     def _only(self, argument: str) -> None:
-        """Conditions take the place of all that held before, those of the command line included."""
+        """Replace all conditions, including those of the command line."""
         if argument == "off":
             self.runner.within = Narrowing()
         elif argument:
@@ -215,11 +215,11 @@ COMMANDS: dict[str, tuple[str, str, Callable[[Chat, str], None]]] = {
     "/graph": ("[NAME]", "show which graph answers, or take another", Chat._graph),
     "/help": ("", "this list", Chat._help),
 }
-"""What may be typed behind each command, and what it does."""
+"""The argument of each command, its meaning, and its function."""
 
 
 def read_line(terminal: bool) -> str:
-    """The next line of stdin. Raises EOFError behind the last one."""
+    """Return the next line of stdin; raise EOFError at the end."""
     if terminal and sys.stdout.isatty():
         with suppress(ImportError):
             import readline  # noqa: F401  # input() edits and remembers lines once this is there
@@ -233,7 +233,7 @@ def read_line(terminal: bool) -> str:
 
 
 def typed_conditions(argument: str) -> Narrowing:
-    """The conditions that a person types. Raises UsageError for a key that there is not, and for what is no date."""
+    """Return the conditions that a person typed; raise UsageError for an unknown key or a text that is no date."""
     try:
         parts = shlex.split(argument)
     except ValueError as error:
@@ -259,7 +259,7 @@ def typed_conditions(argument: str) -> Narrowing:
 
 
 def shown_conditions(narrowing: Narrowing) -> str:
-    """The conditions as they are typed."""
+    """Return the conditions as a person types them."""
     key_of = {name: key for key, name in KEYS.items()}
     return " ".join(
         f"{key_of[name]}:{shlex.quote(text)}"

@@ -1,4 +1,4 @@
-"""The consoles: results go to stdout, progress and all else to stderr. Nothing that is shown drives the terminal."""
+"""Write results to stdout, and progress and notes to stderr, without control characters from any text."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from local_rag.core.serialization import to_json
 from local_rag.text.display import for_terminal, safe_json
 
 UNLIMITED = 100_000
-"""Columns of a pipe or a file, where no line is wrapped."""
+"""The columns of a pipe or a file, where no line is wrapped."""
 
 
 LINKED = ("https://", "http://", "file://")
-"""Beginnings of the addresses that a click may open."""
+"""The beginnings of addresses that a click may open."""
 
 LINE_EVERY = 5.0
-"""Seconds between two lines of progress where there is no terminal to draw a bar in."""
+"""Seconds between two lines of progress if there is no terminal for a bar."""
 
 
 class SafeConsole(Console):
-    """A console that takes control characters out of all text, and text for text, never for markup.
+    """Remove control characters from all text, and never read text as markup.
 
-    Colours, links and line breaks need a terminal; NO_COLOR or TERM=dumb make it plain text there, too.
+    Colours, links and line breaks need a terminal; NO_COLOR or TERM=dumb turn them off there too.
     """
 
     def __init__(self, file: TextIO, **options: Any) -> None:
@@ -68,32 +68,32 @@ def _safe(renderable: ConsoleRenderable | RichCast | str) -> ConsoleRenderable |
 
 
 def stdout() -> SafeConsole:
-    """Where results go; a character that it cannot show is replaced."""
+    """Return the console for results, which replaces characters that it cannot show."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     return SafeConsole(sys.stdout)
 
 
 def stderr() -> SafeConsole:
-    """Where progress, notes and errors go."""
+    """Return the console for progress, notes and errors."""
     return SafeConsole(sys.stderr)
 
 
 def write(*parts: RenderableType) -> None:
-    """Each part on lines of its own on stdout; an empty line if there is none."""
+    """Write each part on its own lines to stdout, or an empty line if there is no part."""
     console = stdout()
     for part in parts or ("",):
         console.print(part)
 
 
 def write_json(value: object, indent: int | None = 2) -> None:
-    """One JSON value on stdout, for programs."""
+    """Write one JSON value to stdout, for programs."""
     stdout().file.write(safe_json(to_json(value, indent)) + "\n")
     sys.stdout.flush()
 
 
 def write_result(value: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    """A result on stdout: `value` as JSON for programs, or the `parts` that show it to people."""
+    """Write a result to stdout: `value` as JSON for programs, or the `parts` that show it to people."""
     if as_json:
         write_json(value)
     else:
@@ -101,7 +101,7 @@ def write_result(value: object, parts: Iterable[RenderableType], *, as_json: boo
 
 
 def write_error(message: str, hint: str = "") -> None:
-    """An error on stderr: what is wrong on one line, and the next command to type."""
+    """Write an error to stderr: its message on one line, and the next command to type."""
     console = stderr()
     kind, colon, rest = " ".join(message.split()).partition(": ")
     console.print(Text.assemble((kind, "bold red"), colon, rest) if kind == "error" else Text(kind + colon + rest))
@@ -110,19 +110,19 @@ def write_error(message: str, hint: str = "") -> None:
 
 
 def write_traceback(error: BaseException) -> None:
-    """Where an error comes from, on stderr."""
+    """Write the traceback of an error to stderr."""
     import traceback
 
     stderr().print(Text("".join(traceback.format_exception(error)).rstrip()), soft_wrap=True)
 
 
 def confirm(question: str) -> bool:
-    """Whether a person says yes on the terminal; without a terminal nobody is asked, and it is yes."""
+    """Ask for a yes in a terminal; without a terminal return True and ask nobody."""
     return not sys.stdin.isatty() or says_yes(question, stderr())
 
 
 def says_yes(question: str, console: Console) -> bool:
-    """Whether a person types yes; the end of the input is a no."""
+    """Return whether a person types yes; the end of the input means no."""
     try:
         reply = console.input(f"{question} [y/N] ", markup=False, emoji=False)
     except EOFError:
@@ -131,15 +131,15 @@ def says_yes(question: str, console: Console) -> bool:
 
 
 def link(text: str, address: str) -> Text:
-    """Text that opens a page or a file on a click (OSC 8) where the terminal can."""
+    """Return text that opens a page or a file on a click (OSC 8) if the terminal supports it."""
     address = for_terminal(address).replace("\n", "")
     return Text.assemble((text, Style(link=address) if address.startswith(LINKED) else ""))
 
 
 class PlainTable(Table):
-    """Columns without lines between them. In a terminal the last column is wrapped where there is too little room.
+    """Draw columns without lines between them; in a terminal a last column that is too wide is wrapped.
 
-    With fewer than `least` columns of room for it, the last column is left out.
+    The last column is left out if fewer than `least` columns of the terminal remain for it.
     """
 
     def __init__(self, *head: str, gap: int = 2, least: int = 0) -> None:
@@ -170,7 +170,7 @@ class PlainTable(Table):
 
 @dataclass(frozen=True)
 class NumberTable:
-    """Names to the left, numbers to the right; columns that find no room go on below, with the names again."""
+    """Draw names on the left and numbers on the right; columns that do not fit go on below, with the names again."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -193,14 +193,14 @@ class NumberTable:
 
 
 def indented(text: str) -> PlainTable:
-    """A paragraph that begins two columns further in, with all its lines."""
+    """Return a paragraph with all its lines indented by two columns."""
     table = PlainTable(gap=1)
     table.add_row(" ", text)
     return table
 
 
 class TerminalDisplay:
-    """A `Display` on a console, which is usually that of stderr."""
+    """Implement `Display` on a console, usually that of stderr."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -221,7 +221,10 @@ class TerminalDisplay:
             )
 
     def _lines(self) -> ShowProgress:
-        """A line for each new stage, which is one of unknown share; otherwise one now and then."""
+        """Return a callback that writes a line for each new stage, and otherwise a line every few seconds.
+
+        A call without a share begins a stage.
+        """
         last, stages = time.monotonic(), set[str]()
 
         def show(share: float | None, line: str) -> None:

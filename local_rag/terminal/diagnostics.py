@@ -1,4 +1,4 @@
-"""What `doctor`, `models` and `prompts` show: checks, models and their trial, the texts of prompts."""
+"""Show the results of `doctor`, `models` and `prompts` in a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIGNS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold
 
 
 def checks_table(checks: Iterable[Check]) -> PlainTable:
-    """A row per check, and below what is not well the command that mends it, or several to choose from."""
+    """Return a row per check; below a problem stand the command that fixes it, or several to choose from."""
     table = PlainTable()
     for check in checks:
         table.add_row(Text(*SIGNS[check.state]), f"{check.name}: {check.found}")
@@ -37,7 +37,7 @@ def checks_table(checks: Iterable[Check]) -> PlainTable:
 
 
 def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterator[Text]:
-    """The finding first; then hosts, connections on this machine, what the method cannot see, and `ollama`."""
+    """Yield the finding, then hosts, connections on this machine, the method's blind spots, and notes on Ollama."""
     first, *others = _finding(recording)
     yield Text(first, "green" if recording.code == 0 else "red")
     yield from map(Text, others)
@@ -70,13 +70,13 @@ def _finding(recording: Recording) -> list[str]:
 UNKNOWN = "-"
 FITS = {"yes": ("yes", "green"), "tight": ("tight", "yellow"), "no": ("NO", "red"), "unknown": (UNKNOWN, "dim")}
 ABOUT_WIDTH = 30
-"""Columns below which the remarks about the models are left out."""
+"""The minimum columns for the remarks about the models; with less room they are left out."""
 REPLY_WIDTH = 60
-"""Characters of a reply in the table."""
+"""The maximum characters of a reply in the table."""
 
 
 def model_parts(report: ModelReport) -> Iterator[RenderableType]:
-    """The models for answers, the embedders with a star at what is in use, and what to type next."""
+    """Yield the models for answers, the embedders with a star for the one in use, and the next command."""
     if report.profile:
         yield from _language_models(report)
     elif report.problem:
@@ -101,7 +101,7 @@ def model_parts(report: ModelReport) -> Iterator[RenderableType]:
 
 
 def _language_models(report: ModelReport) -> Iterator[RenderableType]:
-    """The profile, the server, and a row per model."""
+    """Yield the profile, the server, and a table with a row per model."""
     yield f"profile {report.profile}: {joined(report.in_use)}, window {report.num_ctx:,} tokens"
     yield indented(f"({report.why}; for another: --profile NAME)")
     if report.problem:
@@ -151,7 +151,7 @@ def _next(report: ModelReport) -> Iterator[RenderableType]:
 
 
 def trial_parts(trial: Trial) -> Iterator[RenderableType]:
-    """A row for each task, the sum, and below the table what went wrong."""
+    """Yield a row for each task, the total, and below the table what went wrong."""
     seconds = sum(task.seconds for task in trial.tried)
     table = PlainTable("task", "as expected", "seconds", "tokens", "schema", "reply")
     for task in trial.tried:
@@ -185,7 +185,7 @@ def _costs(usage: Usage, seconds: float) -> tuple[str, str]:
 
 
 def prompt_parts(shown: Iterable[ShownPrompt]) -> Iterator[RenderableType]:
-    """Each text: its name, what it is for, where it comes from, its digest, what its placeholders stand for."""
+    """Yield each prompt text with its name, purpose, origin and digest, and the meaning of its placeholders."""
     for number, prompt in enumerate(shown):
         if number:
             yield ""
@@ -201,7 +201,7 @@ def prompt_parts(shown: Iterable[ShownPrompt]) -> Iterator[RenderableType]:
 
 
 def check_parts(check: PromptCheck) -> Iterator[RenderableType]:
-    """What is wrong, then each prompt as a model is told it."""
+    """Yield each prompt as a model receives it, then the mistakes."""
     for name, messages in check.examples.items():
         yield Text(f"--- {name}", "bold")
         for role, content in messages:

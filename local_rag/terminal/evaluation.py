@@ -1,4 +1,4 @@
-"""Evaluations: what becomes a case, the figures, the comparison of two, and a calibration."""
+"""Show evaluations in a terminal: new cases, the figures of a run, comparisons, and calibrations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from local_rag.evaluation.thresholds import Point
     from local_rag.runtime.kept import KeptRun
 
-LONGEST = 300
-"""Characters of a question."""
+QUESTION_WIDTH = 300
+"""The maximum characters of a question."""
 
 
 def made_parts(made: Made, index: str, wanted: int, *, keep: bool) -> Iterator[str]:
-    """What was proposed, why there are not more, and the next step."""
+    """Yield what was proposed, why there are no more proposals, and the next command."""
     for why, times in made.thrown.items():
         yield f"{plural(times, 'reply', 'replies')} of the model not used: {why}"
     yield f"{plural(len(made.cases), 'question')} proposed in {_file(made.file)}"
@@ -48,9 +48,9 @@ def made_parts(made: Made, index: str, wanted: int, *, keep: bool) -> Iterator[s
 
 
 def feedback_parts(made: FeedbackCases, index: str) -> Iterator[str]:
-    """What the judged answers have become, and what was left out."""
+    """Yield the cases made of judged answers, and which answers were left out."""
     for case in made.kept:
-        yield f"{shorten(case.question, LONGEST)}: {case_labels(case)}"
+        yield f"{shorten(case.question, QUESTION_WIDTH)}: {case_labels(case)}"
     yield f"{plural(len(made.kept), 'case')} of feedback kept in {_file(made.file)}"
     if made.known:
         yield f"{plural(made.known, 'question')} {'was' if made.known == 1 else 'were'} there already"
@@ -63,7 +63,7 @@ def feedback_parts(made: FeedbackCases, index: str) -> Iterator[str]:
 
 
 def run_case_parts(run: KeptRun, case: Case, file: CaseFile) -> Iterator[str]:
-    """What a run has become, and the command that asks it."""
+    """Yield the case made of a run, and the command that asks it."""
     yield f"kept in {_file(file)}: {case_labels(case)}"
     source = run.conditions["settings"].get("web.source")
     web_from = f" --web-from {shlex.quote(source)}" if source else ""
@@ -71,7 +71,7 @@ def run_case_parts(run: KeptRun, case: Case, file: CaseFile) -> Iterator[str]:
 
 
 def case_labels(case: Case) -> str:
-    """What a case knows of a right answer."""
+    """Return which kinds of right answers a case states."""
     if case.answerable is False:
         return "a question that the files do not answer"
     answers = [plural(len(case.answers), "expected answer")] if case.answers else []
@@ -89,16 +89,16 @@ def _next(file: CaseFile, index: str) -> str:
 
 
 FAILURES = 3
-"""Failures that are named; the others stand in report.html."""
+"""The maximum number of failures to show; report.html has the others."""
 
 MOST_DIFFERENCES = 12
-"""Differences in how two runs were made that are shown; the others are only counted."""
+"""The maximum number of differences between two runs' settings to show; the others are counted."""
 
 
 def evaluation_parts(
     manifest: Mapping[str, Any], summary: Mapping[str, Any], cases: Sequence[Case]
 ) -> Iterator[RenderableType]:
-    """What is to be known of the run and its cases, every table with what it is over, and the failures."""
+    """Yield warnings about the run and its cases, every table with what it covers, and the failures."""
     for note in warnings(manifest, cases):
         yield Text(note, "yellow")
     for table in tables(summary):
@@ -111,7 +111,7 @@ def evaluation_parts(
 
 
 def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
-    """What was compared, what was made differently, each pair of graphs or modes, and how it was tested."""
+    """Yield the two runs, the differences in their settings, each pair of graphs or modes, and the test used."""
     yield f"A  {short_path(comparison.a)}"
     yield f"B  {short_path(comparison.b)}"
     yield ""
@@ -145,11 +145,11 @@ COLUMNS = {
     "precision": "of the questions that get none, for how many that is right",
     "balanced": "the mean of answered and refused",
 }
-"""The columns of the trade-off behind the threshold, and what each means."""
+"""The columns of the trade-off behind the threshold, and their meanings."""
 
 
 def calibration_parts(calibration: Calibration, settings: Settings | None = None) -> Iterator[RenderableType]:
-    """The figures of a calibration; `settings` say which thresholds are set by hand."""
+    """Yield the figures of a calibration; `settings` tell which thresholds are set by hand."""
     answer, before = calibration.answer, calibration.before
     unanswerable = calibration.cases - calibration.answerable
     cases = plural(calibration.cases, "case")
@@ -202,7 +202,7 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
 
 
 def percent(value: float | None) -> str:
-    """A share in whole percent: 64%."""
+    """Return a share in whole per cent: 64%."""
     return "none" if value is None else f"{value:.0%}"
 
 

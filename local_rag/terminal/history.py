@@ -1,4 +1,4 @@
-"""The history in a terminal: runs, one with all that led to its answer, and what quotes a person's files."""
+"""Show the history in a terminal: runs, one run in detail, and what quotes a person's files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from local_rag.runtime.kept import Kept, KeptRun, Line, RunPassages, RunSummary
 from local_rag.runtime.trace_lines import call_line, usage_line
 from local_rag.terminal.answers import (
     COLOURS,
-    LONGEST,
     QUOTE_WIDTH,
+    TEXT_WIDTH,
     answer_parts,
     citation_of,
     location,
@@ -32,7 +32,7 @@ from local_rag.text.metadata import short_id
 
 
 def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
-    """A row per run, its question cut to the width of the terminal; the index only where there are several."""
+    """Return a row per run, with its question cut to the terminal's width, and its index if there are several."""
     several = len({run.index for run in runs}) > 1
     head = ["id", "when (UTC)", "status", "seconds", "graph", *(["index"] if several else []), "question"]
     table = PlainTable(*head)
@@ -46,7 +46,7 @@ def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
 
 
 def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> Iterator[RenderableType]:
-    """Everything that a run did, node by node, and its answer; `whole` shows passages and drafts in full."""
+    """Yield everything that a run did, node by node, and its answer; `whole` shows passages and drafts in full."""
     then, label = run.conditions, passages.label
     chat = f", in the chat {run.thread}" if run.thread else ""
     yield Text.assemble(
@@ -65,9 +65,9 @@ def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> It
 
 
 def plain_run(run: KeptRun, passages: RunPassages) -> dict[str, Any]:
-    """A run for programs: in short, its lines as they were recorded, and its passages with their texts of today.
+    """Return a run for programs: a summary, the recorded lines, and its passages with their texts of today.
 
-    The text of a passage is None where there is none any more, and `why` says why.
+    The text of a passage is None if it is gone, and `why` tells the reason.
     """
     texts = [(passage, *passages.text(passage)) for passage in run.passages]
     return {
@@ -82,7 +82,7 @@ def plain_run(run: KeptRun, passages: RunPassages) -> dict[str, Any]:
 
 
 def ending_parts(run: KeptRun, label: PathLabel = short_path) -> Iterator[RenderableType]:
-    """The answer of a run with its costs, or why it has none."""
+    """Yield the answer of a run with its costs, or the reason that it has none."""
     if run.answer:
         yield Text(run.status, COLOURS.get(run.status, ""))
         yield from answer_parts(run.answer, label)
@@ -111,8 +111,8 @@ def _nodes(run: KeptRun, passages: RunPassages, whole: bool) -> Iterator[Rendera
                 drafts = line["state"].get("drafts", [])[rejected:]
                 rejected += len(drafts)
                 for draft in drafts:
-                    said = unmarked(draft["text"]) if whole else shorten(as_read(draft["text"]), LONGEST)
-                    why = (f" ({shorten(draft['why'], LONGEST)})", "dim")
+                    said = unmarked(draft["text"]) if whole else shorten(as_read(draft["text"]), TEXT_WIDTH)
+                    why = (f" ({shorten(draft['why'], TEXT_WIDTH)})", "dim")
                     rows.add_row("", Text("rejected", "red"), Text.assemble(f'"{said}"', why))
             else:
                 for kind, text in _rows(line, passages, whole):
@@ -125,7 +125,7 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
     event = line["event"]
     if event == "retrieved":
         count = plural(len(line["documents"]), "passage")
-        yield "retrieved", Text(f'{count} for "{shorten(line["query"], LONGEST)}"')
+        yield "retrieved", Text(f'{count} for "{shorten(line["query"], TEXT_WIDTH)}"')
         for passage in line["documents"]:
             yield "", _passage(passage, passages, whole)
     elif event == "graded":
@@ -136,13 +136,13 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
         digest = f", prompt {call.prompt}" if call.prompt else ""
         yield "call", Text(call_line(call) + digest, "dim")
     elif event == "note":
-        yield "note", Text(shorten(line["text"], LONGEST), "yellow")
+        yield "note", Text(shorten(line["text"], TEXT_WIDTH), "yellow")
     elif event == "web_query":
         yield "web", Text(f"asked {line['engine']}: {line['query']}")
 
 
 def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
-    """Where a passage stands, its ID, similarity and text: notes/plan.md, p. 4 (a1b2c3) 0.71  "It costs…"."""
+    """Return a passage's source, ID, similarity and text: notes/plan.md, p. 4 (a1b2c3) 0.71  "It costs…"."""
     text, score = location(source_of(citation_of(passage), ENGLISH, passages.label)), passage.get("score")
     similarity = f" {score:.2f}" if isinstance(score, float) else ""
     text.append(f" ({short_id(passage['chunk_id'])}){similarity}", "dim").append("  ")
@@ -153,16 +153,16 @@ def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
 
 
 def setting_text(value: object) -> str:
-    """A setting, or a part of an answer, in a line."""
+    """Return the value of a setting, or of a part of an answer, on one line."""
     if value is None or value in ("", [], ()):
         return "none"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else shorten(str(value), LONGEST)
+    return str(value).lower() if isinstance(value, bool) else shorten(str(value), TEXT_WIDTH)
 
 
 def kept_table(everything: Iterable[Kept]) -> PlainTable:
-    """A row for each, the oldest first."""
+    """Return a row for each chat, run, export or file that quotes files, in the given order."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
         name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)

@@ -1,4 +1,4 @@
-"""What a sync changed, what an index holds, and its files as a list."""
+"""Show the report of a sync, the contents of an index, and the list of its files in a terminal."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from local_rag.text.display import (
 )
 
 _SHOWN = 10
-"""Paths that are listed under one reason; beyond that folders are, or a count."""
+"""The maximum number of paths to list under one reason; more are shown as folders or a count."""
 
 _AT_ONCE = 500
-"""Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
+"""The lines to print together, because one table of ten thousand rows would be slow."""
 
 
 def report_parts(
@@ -45,10 +45,10 @@ def report_parts(
     all_warnings: bool = False,
     command: str = "local-rag index",
 ) -> Iterator[RenderableType]:
-    """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then what is left out, what went, and each reason.
+    """Yield 12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then files left out or removed, with reasons.
 
-    What earlier reports said of skipped files is only counted, unless `all_warnings`. `command` makes the vectors that
-    are missing.
+    Files that earlier reports named as skipped are only counted, unless `all_warnings`. `command` makes the missing
+    vectors.
     """
     counts = {
         "new": len(report.new),
@@ -81,7 +81,7 @@ def report_parts(
 
 
 def _passages(report: SyncReport, command: str) -> str:
-    """What both phases did: "7,629 passages of text, 7,200 embedded; 31 of 40 documents with a date"."""
+    """Return the results of both phases: "7,629 passages of text, 7,200 embedded; 31 of 40 documents with a date"."""
     parts = [f"{report.embedded:,} embedded"] if report.embedded else []
     parts += [f"{report.reused:,} with a vector of before"] if report.reused else []
     parts += [f"{report.not_embedded:,} without a vector yet ({command})"] if report.not_embedded else []
@@ -91,7 +91,7 @@ def _passages(report: SyncReport, command: str) -> str:
 
 
 def _scans(report: SyncReport, command: str, label: PathLabel) -> Iterator[str]:
-    """What OCR has read, and the command that reads what it has not: pages without a text layer, and images."""
+    """Yield what OCR has read, and the command that reads the other pages without a text layer and images."""
     if report.scans_read:
         yield f"{plural(report.scans_read, 'page')} read by OCR"
     if report.scans or report.images:
@@ -106,7 +106,7 @@ def _patterns(patterns: Iterable[str]) -> str:
 
 
 def _reasons(title: str, files: Iterable[Skipped], label: PathLabel, whole: bool = False) -> Iterator[RenderableType]:
-    """The files under their reasons; many are counted by folder unless all of them are wanted."""
+    """Yield the files under their reasons; many files are counted by folder, unless `whole`."""
     groups: dict[str, list[str]] = {}
     for file in files:
         groups.setdefault(on_one_line(file.reason), []).append(file.path)
@@ -124,7 +124,7 @@ def _reasons(title: str, files: Iterable[Skipped], label: PathLabel, whole: bool
 
 
 def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
-    """Each path, or each folder with its count where there are too many."""
+    """Return each path, or if there are too many each folder with its count."""
     if len(paths) <= shown:
         return [label(path) for path in paths]
     folders = Counter(label(path).rpartition("/")[0] or "." for path in paths)
@@ -134,9 +134,9 @@ def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
 
 
 def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index", changed: int = 0) -> PlainTable:
-    """What `local-rag status` says of an index, and of what computes the vectors of questions.
+    """Return the contents of an index, and what computes the vectors of questions, for `local-rag status`.
 
-    `command` makes the vectors that are missing, and reads the files that are `changed` or gone since.
+    `command` makes the missing vectors, and updates the files that are `changed` or gone.
     """
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
@@ -186,7 +186,7 @@ def _pace(pace: float) -> str:
 
 
 def _root(root: Root) -> str:
-    """A root and what is remembered of how to walk it."""
+    """Return a root with the options that the index remembers for it."""
     options = [f"without {_patterns(root.excludes)}"] if root.excludes else []
     options += ["with secrets"] if root.secrets else []
     options += ["following links out of it"] if root.follow_links else []
@@ -194,9 +194,9 @@ def _root(root: Root) -> str:
 
 
 def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]:
-    """Size, change, passages, path, title, author and date of each file, one per line.
+    """Yield size, change, passages, path, title, author and date of each file, one file per line.
 
-    Below it stand what could not be read of it, and how much of it is not embedded yet.
+    Below a file stand the parts that could not be read, and how much of it is not embedded yet.
     """
     if not files:
         yield Text("nothing is indexed")
@@ -224,5 +224,5 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The first three columns to the right, the last to the left."""
+    """Return a line with the first three columns aligned to the right and the last to the left."""
     return "  ".join([*(cell.rjust(width) for cell, width in zip(cells[:3], widths, strict=False)), cells[3]])

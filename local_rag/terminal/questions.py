@@ -1,4 +1,4 @@
-"""The questions of a command: the conditions they are answered under, and each while it is worked on."""
+"""Show the questions of a command in a terminal: their conditions, and the work on each question."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
 
 DRAFT = 1200
-"""Characters of a draft that are shown, its last ones."""
+"""The maximum characters of a draft to show, taken from its end."""
 POLL = 0.1
-"""Seconds between two looks whether a question that waits for a consent was stopped."""
+"""Seconds between two checks whether a question that waits for consent was stopped."""
 
 
 @dataclass
 class QuestionRunner:
-    """What the questions of a command have in common: the files that are asked, what is shown and written down.
+    """Answer the questions of a command, with the same files, display and trace for all of them.
 
-    `announce`: say which engine answers, once nothing is wrong with the question itself.
+    `announce`: show which engine answers, once the question itself is known to be valid.
     """
 
     rag: Rag
@@ -52,11 +52,11 @@ class QuestionRunner:
 
     @cached_property
     def label(self) -> PathLabel:
-        """How the files of the index are named."""
+        """Return the function that names the files of the index."""
         return self.rag.corpus.path_labels(Path.cwd())
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
-        """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""
+        """Answer a question and show the work on it; any exception, including Ctrl-C, stops the question."""
         asks = self.rag.settings.values.web.enabled == "ask"
         shown = QuestionDisplay(self.display.console, trace=self.trace, label=self.label, ask=asks)
         stream = self.rag.stream(question, graph=graph, within=self.within, thread=thread, may_search=shown.may_search)
@@ -71,13 +71,13 @@ class QuestionRunner:
 
 
 def condition_lines(rag: Rag) -> list[str]:
-    """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
+    """Return notes on the engine, calibrated thresholds, the index, and options without effect."""
     idle = idle_lines(rag.settings.values, writes=rag.engine.writes)
     return [*rag.choice.lines, *_calibrated(rag), *_fallback_corpus(rag), *rag.corpus.waiting_notes(), *idle]
 
 
 def _fallback_corpus(rag: Rag) -> list[str]:
-    """What is searched in place of the web, and that a web which is on is not searched then."""
+    """Return notes on what is searched in place of the web, and that the web is not searched then."""
     source = rag.fallback_corpus_of(rag.settings.values.graph)
     if source is None:
         return []
@@ -104,7 +104,7 @@ def _calibrated(rag: Rag) -> list[str]:
 
 
 def idle_lines(values: Values, *, writes: bool) -> list[str]:
-    """A note for each option that was set and changes nothing with this graph, and an engine that writes or quotes."""
+    """Return a note for each option that was set and has no effect with this graph and engine."""
     retrieve = values.self_rag.retrieve if values.graph == "self-rag" else "always"
     notes = []
     if not writes:
@@ -127,9 +127,9 @@ def idle_lines(values: Values, *, writes: bool) -> list[str]:
 
 
 class QuestionDisplay:
-    """Stages and the live draft on stderr: a region that is wiped in a terminal, a line per stage elsewhere.
+    """Show stages and the draft on stderr: a live region in a terminal, a line per stage elsewhere.
 
-    With `ask` a person says of each web query whether it may leave.
+    With `ask`, a person decides for each web query whether it may leave.
     """
 
     def __init__(
@@ -160,10 +160,10 @@ class QuestionDisplay:
         raise AssertionError("a stream ends with Done")
 
     def may_search(self, query: WebQuery) -> bool:
-        """Whether these words may leave: what `show` has found out about them, which is the event before.
+        """Return whether a query may leave, once `show` has handled the event of this query.
 
-        The search waits here on a thread of its own; a person is asked where the events are shown, because Ctrl-C ends
-        a wait for a line on the main thread alone.
+        The search waits here on a thread of its own. The person is asked on the main thread, because only there can
+        Ctrl-C end the wait for a line.
         """
         while True:
             with suppress(queue.Empty):
@@ -171,7 +171,10 @@ class QuestionDisplay:
             cancel.check()
 
     def _ask_for(self, query: WebQuery) -> bool:
-        """Show the words that are about to leave, before they do; where a person is asked only a yes lets them."""
+        """Show the words that are about to leave, and return whether they may.
+
+        If a person is asked, only yes allows it.
+        """
         line = f"asking {query.engine}: {query.query}"
         if not self.ask:
             self._say(line)
