@@ -1,1 +1,1 @@
-"""Rag: the index, an engine and a graph wired together, and one run of a question."""
+"""Connect index, engine and graph in a Rag, and run questions."""

@@ -1,4 +1,4 @@
-"""Copies of files that a person dropped on the page: a folder of the data folder for each index."""
+"""Keep copies of files that a person dropped on the page, in one folder of the data folder per index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = "dropped"
 
 
 def dropped_files(settings: Settings) -> Path:
-    """Where the copies for the configured index lie, whether or not there are any: no other index has the folder."""
+    """Return the folder of the copies for the configured index, even if it does not exist yet."""
     index = settings.index_path
     name = name_of(index, settings.data_folder)
     if name != index.name:  # an index elsewhere may have the same name
@@ -23,7 +23,7 @@ def dropped_files(settings: Settings) -> Path:
 
 
 def delete_copies(settings: Settings, names: Iterable[str | Path] | None = None) -> None:
-    """Delete those of these files and folders that are copies, by default all: the person has the files themselves."""
+    """Delete the given files and folders if they are copies, by default all copies; the originals stay."""
     folder = dropped_files(settings)
     for path in [folder] if names is None else map(Path, names):
         if path == folder:

@@ -1,4 +1,4 @@
-"""Which engine answers. What a person named is never replaced; `auto` takes Ollama where it can, and says so."""
+"""Choose the engine: never replace one that a person named, and let `auto` take Ollama if it can."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from local_rag.engines.openai.engine import OpenAIEngine
 
 QUICK = 2.0
-"""Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
+"""Seconds that `auto` waits for a server's first reply; a server that was asked for gets more."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
+    """Hold an engine, and for `auto` the reason for it and what to type for another.
 
-    `note` is what a person should know of it besides. `evaluator` reads passages, for the engine and for the graphs;
-    `reranker` orders what a search brings them.
+    `why` and `change` are empty if the engine was named. `note` has further messages for a person. `evaluator` reads
+    passages for the engine and the graphs; `reranker` orders the results of a search for them.
     """
 
     engine: Engine
@@ -45,7 +45,7 @@ class Choice:
     reranker: Reranker | None = None
 
     def close(self, *, engine: bool = True) -> None:
-        """Close the evaluator, and the engine unless it belongs to somebody else."""
+        """Close the evaluator, and with `engine` the engine too, unless a caller owns it."""
         try:
             if engine:
                 self.engine.close()
@@ -55,7 +55,7 @@ class Choice:
 
     @property
     def lines(self) -> list[str]:
-        """What stderr is told before a question is answered."""
+        """Return the lines for stderr before a question is answered."""
         quotes = f"{self.engine.name}, quotes only{f' ({self.why})' if self.why else ''}"
         first = f"engine: {self.engine.describe if self.engine.writes else quotes}"
         change = [f"  to change that: {self.change}"] if self.change else []
@@ -68,10 +68,9 @@ def choose_engine(
     corpus: Corpus,
     reranker: Reranker | None = None,
 ) -> Choice:
-    """The engine that the settings ask for, and the evaluator; `reranker` orders what a search brings it.
+    """Return the engine of the settings with the evaluator; `reranker` orders the results of its searches.
 
-    Raises ServerDown, ModelMissing, NotLocal or EngineError where
-    something that was named cannot be had.
+    Raise ServerDown, ModelMissing, NotLocal or EngineError if something that was named is not available.
     """
     evaluator, lacking = open_evaluator(settings)
 
@@ -109,7 +108,7 @@ def _with_evaluator(
 
 
 def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | None) -> None:
-    """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
+    """Raise an error if the evaluator is to grade and is not available, because nothing else replaces it."""
     if settings.values.crag.trigger == "thresholds" and engine.grades_by == "model":
         raise UsageError(
             f"crag.trigger is thresholds ({settings.origin['crag.trigger']}), and a language model gives no scores",
@@ -123,7 +122,7 @@ def _check_grading(engine: Engine, settings: Settings, lacking: LocalRagError | 
 
 
 def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -> ExtractiveEngine | None:
-    """What grades for a language model: the evaluator, and what code sees."""
+    """Return what grades for a language model, the evaluator and code, or None without an evaluator."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
     return ExtractiveEngine(embedder, evaluator, corpus) if evaluator else None
@@ -132,7 +131,7 @@ def _assessor(embedder: Embedder, evaluator: Evaluator | None, corpus: Corpus) -
 def _with_ollama(
     settings: Settings, evaluator: Evaluator | None, quoting: Callable[[], Engine], assessor: ExtractiveEngine | None
 ) -> Choice:
-    """Ollama, or quotes where it cannot be had and nobody named it."""
+    """Return an engine of Ollama, or one that quotes if Ollama is not available and nobody named it."""
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         engine = open_ollama(settings, None if must else QUICK, evaluator, assessor)
@@ -155,10 +154,11 @@ def _own_prompts(engine: LanguageModelEngine) -> str:
 def own_engine(
     settings: Settings, engine: Engine, embedder: Embedder, corpus: Corpus, reranker: Reranker | None = None
 ) -> Choice:
-    """An engine that the calling program made; one of a chat model is told the prompts in force, and has the evaluator.
+    """Return the choice of an engine that the calling program made.
 
-    Raises UsageError for what is no engine and for prompts where the engine has none to replace; why the evaluator
-    cannot be had, where it is to grade.
+    An engine of a chat model gets the prompts in force and the evaluator. Raise UsageError for an object that is no
+    engine, and for prompts that the engine cannot use; raise the reason if the evaluator is to grade and is not
+    available.
     """
     from local_rag.core import protocols
     from local_rag.engines.chat_model import ChatModelEngine
@@ -184,7 +184,7 @@ def own_engine(
 
 
 def check_parts(corpus: object, reranker: object, prompts: object) -> None:
-    """Raises UsageError for what cannot take the place of such a part."""
+    """Raise UsageError for a corpus, reranker or prompts of the wrong kind."""
     from local_rag.core import protocols
 
     if not (prompts is None or isinstance(prompts, Mapping)):
@@ -196,12 +196,12 @@ def check_parts(corpus: object, reranker: object, prompts: object) -> None:
 
 
 def missing_of(protocol: type, part: object) -> list[str]:
-    """What an object lacks of a protocol."""
+    """Return the names of a protocol that an object lacks."""
     return [name for name in vars(protocol) if not name.startswith("_") and not hasattr(part, name)]
 
 
 def check_named(settings: Settings) -> None:
-    """Raises what `choose_engine` would for the model that a person named; nothing stays open."""
+    """Raise what `choose_engine` would raise for the model that a person named; nothing stays open."""
     if settings.values.engine == "extractive":
         _no_model_named(settings)
     else:
@@ -209,7 +209,10 @@ def check_named(settings: Settings) -> None:
 
 
 def named(settings: Settings) -> str:
-    """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
+    """Return the setting with which a person named a model or a server, or "".
+
+    OLLAMA_HOST does not count, because it is Ollama's own.
+    """
     for name in ("model", "profile", "ollama.host"):
         if settings.origin[name] not in ("default", OLLAMA_HOST):
             return name
@@ -217,7 +220,7 @@ def named(settings: Settings) -> str:
 
 
 def needed_by(settings: Settings, error: LocalRagError) -> LocalRagError:
-    """The error; that no server answers with the setting that needs one, and how to do without."""
+    """Return the error; if no server answers, add the setting that needs one and how to unset it."""
     name = named(settings)
     if not isinstance(error, ServerDown) or not name:
         return error
@@ -240,7 +243,7 @@ def _no_model_named(settings: Settings) -> None:
 
 
 def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
-    """The profile in force, and the model of each role."""
+    """Return the profile in force, and the model of each role."""
     from local_rag.config.models import ROLES, load_models, total_memory
 
     models = load_models(settings)
@@ -256,9 +259,9 @@ def open_ollama(
     *,
     trial: bool = False,
 ) -> OllamaEngine:
-    """The engine on the configured server and models; for a `trial` the model grades passages, whoever else does.
+    """Return the engine on the configured server and models; for a `trial` the model always grades passages.
 
-    Raises as `choose_engine` does, whoever named them.
+    Raise as `choose_engine` does for named models.
     """
     from local_rag.core.address import address, probe
 
@@ -286,7 +289,7 @@ def open_openai(
     *,
     trial: bool = False,
 ) -> OpenAIEngine:
-    """The engine on the server of `openai.base_url`. Raises as `choose_engine` does."""
+    """Return the engine on the server of `openai.base_url`; raise as `choose_engine` does."""
     from local_rag.config.models import OllamaModelSpec, load_models
     from local_rag.engines.openai.engine import OpenAIEngine
     from local_rag.engines.openai.server import OpenAIApi
@@ -306,14 +309,14 @@ def open_openai(
 def open_language_model(
     settings: Settings, *, trial: bool = False, patience: float | None = None
 ) -> OllamaEngine | OpenAIEngine:
-    """The engine of the server that the settings name. Raises as `choose_engine` does."""
+    """Return the engine on the server that the settings name; raise as `choose_engine` does."""
     if settings.values.engine == "openai":
         return open_openai(settings, trial=trial)
     return open_ollama(settings, patience, trial=trial)
 
 
 def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:
-    """The error, and what the server has instead."""
+    """Return the error, with the models that the server has instead."""
     others = [model.name for model in server.installed() if not model.remote_host]
     if not others:
         return error
@@ -322,19 +325,19 @@ def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:
 
 FILE = "prompts.yaml"
 ARGUMENT = "prompts"
-"""Where a text comes from that a program gives to `Rag.open`."""
+"""The origin of a text that a program gives to `Rag.open`."""
 
 
 def prompt_file(settings: Settings) -> Path:
-    """Where a person's own texts lie, whether or not there are any."""
+    """Return the path of a person's own prompt texts, even if the file does not exist."""
     return settings.config_folder / FILE
 
 
 def prompt_texts(settings: Settings) -> PromptTexts:
-    """The texts in force.
+    """Return the prompt texts in force.
 
-    Raises ConfigError for a file that is not YAML, an unknown name and a text that cannot stand in a prompt,
-    ConfigUnreadable for what is no file that can be read.
+    Raise ConfigError for a file that is not YAML, an unknown name, and a text that a prompt cannot contain; raise
+    ConfigUnreadable for a file that cannot be read.
     """
     path = prompt_file(settings)
     kept = of_person(read_yaml(path), str(path)) if path.exists() or path.is_symlink() else PromptTexts()

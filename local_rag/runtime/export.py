@@ -1,4 +1,4 @@
-"""A chat as a file of Markdown, and the messages of a chat program as turns."""
+"""Export a chat as Markdown, and turn the messages of a chat program into turns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from local_rag.text.blocks import blocks
 from local_rag.text.display import plural
 
 SOURCES = "\n\n- ["
-"""How the list of sources begins, which is no part of an answer when it comes back as a turn."""
+"""The beginning of the list of sources, which is removed when an answer comes back as a turn."""
 
 
 def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
-    """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it.
+    """Return a page with questions, answers, and numbered sources with file, page and quote.
 
-    Below each answer stands the way to it in a line, with `verdicts` each of them in a list.
+    Text from files is escaped. Below each answer stands its path in a line; with `verdicts` a list of all verdicts too.
     """
     first, last = when(turns[0].at), when(turns[-1].at)
     time = f"{first} UTC" if first == last else f"{first} UTC to {last} UTC"
@@ -34,12 +34,15 @@ def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = 
 
 
 def when(moment: str) -> str:
-    """A moment (ISO 8601, UTC) for people."""
+    """Return a time (ISO 8601, UTC) in a form for people."""
     return moment[:16].replace("T", " ")
 
 
 def turns_of(messages: Iterable[tuple[bool, str]]) -> list[Turn]:
-    """What was asked, each with its answer, without the sources in its text; (it is a person's, its text) for each."""
+    """Return questions with their answers, without the sources in the text of an answer.
+
+    Each message is (whether a person wrote it, its text).
+    """
     turns: list[Turn] = []
     for asks, text in messages:
         if asks:

@@ -1,7 +1,6 @@
-"""The fallback corpus that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
+"""Open the fallback corpus of the settings, which is an index, or a folder that gets an index in the data folder.
 
-The index of a folder lies in the data folder, as all that quotes files. It is brought up to date whenever the source is
-opened, and knows nothing but what lies in the folder now: a file that is gone is gone from it.
+The index of a folder is brought up to date whenever it is opened, and contains only what is in the folder now.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ if TYPE_CHECKING:
     from local_rag.web.search import FallbackCorpus
 
 FOLDER = "fallback-corpora"
-"""Below the data folder: an index for each folder that was ever a source."""
+"""The folder below the data folder with an index for each folder that was ever a fallback corpus."""
 
 
 def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Display) -> FallbackCorpus:
-    """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
+    """Open the corpus of `web.source`; a folder is first indexed as far as needed, and progress is shown.
 
-    Raises UsageError for what is neither a folder nor an index, is empty, or is the index that is asked, IndexMismatch
-    for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
+    Raise UsageError for a source that is neither a folder nor an index, is empty, or is the index that the question
+    searches, IndexMismatch for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt. What is indexed
+    by then is kept.
     """
     path, is_index = place(settings)
     if is_index or not isinstance(path, Path):
@@ -43,9 +43,9 @@ def open_fallback_corpus(settings: Settings, embedder: Embedder, display: Displa
 
 
 def place(settings: Settings) -> tuple[IndexAddress, bool]:
-    """Where the source lies, and whether it is an index; a bare name is an index, else a folder where the person is.
+    """Return the address of the source, and whether it is an index; a name without a path is an index if there is one.
 
-    Raises UsageError for what is neither.
+    Raise UsageError for a source that is neither an index nor a folder.
     """
     source = settings.values.web.source
     folder = Path(source).expanduser().absolute()
@@ -111,6 +111,6 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
 
 
 def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Path:
-    """Where the index of a folder lies; another embedder has another one."""
+    """Return the address of a folder's index, which depends on the embedder."""
     key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return settings.data_folder / FOLDER / key

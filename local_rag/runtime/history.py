@@ -1,8 +1,8 @@
-"""The history: every question that is asked, in one database of the data folder.
+"""Store every question that is asked in one database of the data folder.
 
-A question is written when it starts, with its state. Chats are turns that name questions, so that a fork shares them;
-a record is what happened while a question was answered, a judgement what a person says of its answer. All of it quotes
-files: `cited` names them.
+A question is written when it starts, with its state. A chat is a list of turns that refer to questions, so that a fork
+shares them. A record holds the events of a question, and a judgement a person's opinion of its answer. All of these
+quote files; the table `cited` names the files.
 """
 
 from __future__ import annotations
@@ -43,21 +43,24 @@ from local_rag.runtime.kept import (
 from local_rag.text.display import joined, plural, those_there
 
 LAST = "last"
-"""In the place of an ID: the run that began last."""
+"""The name, in place of an ID, for the run that began last."""
 FIRST_WORDS = 6
-"""Words of the first question in the name of a thread that nobody named."""
-LONGEST = 2000
-"""Characters of a note and of an expected answer."""
+"""The number of words of the first question in the default name of a chat."""
+LONGEST_NOTE = 2000
+"""The maximum characters of a note and of an expected answer."""
 LETTERS = "23456789bcdfghjkmnpqrstvwxz"
-"""Of an ID: no vowels, so that it is no word, and nothing that looks like another letter."""
+"""The characters of an ID: no vowels, so that it is no word, and no characters that look alike."""
 
 _UNUSED = """DELETE FROM questions WHERE conditions IS NULL AND state <> 'running'
     AND id NOT IN (SELECT question FROM turns) AND id NOT IN (SELECT question FROM judgements)"""
-"""What no chat, record or judgement needs any more."""
+"""Delete the questions that no chat, record or judgement needs any more."""
 
 
 class History(HistoryFile):
-    """The history in a data folder. Serves several threads and processes; close it, or use it in a `with`."""
+    """Store and read the history of a data folder.
+
+    It serves several threads and processes; close it, or use it in a `with`.
+    """
 
     # --- a question as it is asked
 
@@ -73,10 +76,10 @@ class History(HistoryFile):
         keep: int = 0,
         state: Literal["waiting", "running"] = "running",
     ) -> str:
-        """Write a question that starts, at the end of its thread if it is in one; its ID.
+        """Write a question that starts, at the end of its thread if it has one, and return its ID.
 
-        One that was `waiting` in the thread is this one: it gets another ID and stays as old as it is.
-        With `conditions` it is recorded, and the oldest records go, so that there are at most `keep`.
+        If this question is `waiting` in the thread, it takes its place: it gets a new ID and keeps its time. With
+        `conditions` the question is recorded, and the oldest records are deleted until at most `keep` remain.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._writing():
@@ -99,10 +102,9 @@ class History(HistoryFile):
         return id_
 
     def add(self, run: str, line: Line | None, sources: Collection[str] = ()) -> None:
-        """Add a line to the record of a question, and the files that it names; it is there after a kill, too. A draft
-        takes the place of the one before.
+        """Add a line to the record of a question, and the files that it names; a new draft replaces the old one.
 
-        A question that was deleted meanwhile stays deleted.
+        The line is stored even if the process is killed. A question that was deleted meanwhile stays deleted.
         """
         with self._writing(), suppress(sqlite3.IntegrityError):
             if line is not None:
@@ -123,9 +125,9 @@ class History(HistoryFile):
         error: str = "",
         hint: str = "",
     ) -> None:
-        """Write how a question ended; the one that is answered last comes last in its thread.
+        """Write how a question ended; an answered question moves to the end of its thread.
 
-        What nobody asked to record and is in no chat leaves nothing; of an answered one no draft is left.
+        A question without record and chat is deleted. After an answer, the draft is deleted.
         """
         with self._writing():
             kept = answer and to_json(replace(answer, run="", thread=""), None)
@@ -140,12 +142,12 @@ class History(HistoryFile):
             self._run(f"DELETE FROM questions WHERE id = ? AND conditions IS NULL AND {unused}", run)
 
     def forget_record(self, run: str) -> None:
-        """Take the record of a question back, which could not be written to its end."""
+        """Delete the record of a question that could not be written to its end."""
         with self._writing():
             self._forget_records([run])
 
     def before(self, thread: str) -> list[dict[str, Any]]:
-        """The turns of a thread as its next question needs them: the input of a graph that understands follow-ups."""
+        """Return the turns of a thread as the input of a graph, which needs them to understand the next question."""
         sql = """json_object('question', questions.question, 'asked', json_extract(answer, '$.asked'), 'answer',
             json_extract(answer, '$.text'), 'language', json_extract(answer, '$.language'), 'shown', json(shown),
             'indexes', json(indexes), 'web_never', web_never)"""
@@ -154,7 +156,7 @@ class History(HistoryFile):
     # --- chats
 
     def threads(self, *, begun: bool = False) -> Sequence[Thread]:
-        """Every chat, the one that was used last first; with `begun` also those of which no question was answered."""
+        """Return every chat, the last used first; with `begun` also chats without any answered question."""
         first = """SELECT questions.question FROM turns AS each JOIN questions ON id = each.question
             WHERE each.thread = turns.thread ORDER BY position LIMIT 1"""
         sql = f"""SELECT thread, sum(state = 'done') AS answered, ({first}), max(at) AS last
@@ -163,7 +165,7 @@ class History(HistoryFile):
         return [Thread(*row) for row in self._rows(sql, begun)]
 
     def thread(self, name: str) -> Thread:
-        """One chat. Raises UsageError for one that is not there."""
+        """Return one chat; raise UsageError if there is none of that name."""
         name = unicodedata.normalize("NFC", name)
         for thread in self.threads(begun=True):
             if thread.name == name:
@@ -171,20 +173,20 @@ class History(HistoryFile):
         raise NotFound(f"there is no thread {name!r}; {those_there(self.names())}", hint="local-rag threads")
 
     def unanswered(self) -> dict[str, list[Unanswered]]:
-        """By chat the questions that have no answer and were not asked again, the oldest first."""
+        """Return, by chat, the questions that have no answer and were not asked again, the oldest first."""
         found: dict[str, list[Unanswered]] = {}
         for thread, *about in self._rows(UNANSWERED):
             found.setdefault(thread, []).append(Unanswered(*about))
         return found
 
     def names(self) -> Sequence[str]:
-        """The names of all chats, sorted."""
+        """Return the names of all chats, sorted."""
         return [row[0] for row in self._rows("SELECT DISTINCT thread FROM turns ORDER BY thread")]
 
     def turns(self, name: str, upto: int | None = None) -> Sequence[AnsweredTurn]:
-        """The answered questions of a chat, oldest first, or the first `upto`.
+        """Return the answered questions of a chat, oldest first, or only the first `upto`.
 
-        Raises UsageError for a chat, or a turn, that is not there.
+        Raise UsageError for a chat or a turn that does not exist.
         """
         name = thread_name(name)
         rows = self._answered(name, "id, at, answer, indexes, conditions IS NOT NULL")
@@ -201,9 +203,9 @@ class History(HistoryFile):
         ]
 
     def fork(self, name: str, upto: int) -> str:
-        """The name of a new chat that begins with the first `upto` turns of this one, which stays as it is.
+        """Copy the first `upto` turns of a chat into a new chat, and return its name.
 
-        Raises UsageError as `turns` does.
+        Raise UsageError as `turns` does.
         """
         turns = self.turns(name, upto)
         with self._writing():
@@ -213,9 +215,9 @@ class History(HistoryFile):
         return fork
 
     def rename(self, name: str, new: str) -> str:
-        """Give a chat another name, and say how it is stored.
+        """Give a chat another name, and return the name in the form in which it is stored.
 
-        Raises UsageError for one that is not there, and for a name that cannot be typed or that another one has.
+        Raise UsageError for a chat that does not exist, and for a name that is invalid or taken.
         """
         name, new = thread_name(name), thread_name(new)
         self.thread(name)
@@ -227,7 +229,7 @@ class History(HistoryFile):
         return new
 
     def fresh(self, question: str) -> str:
-        """A name that no chat has yet, for one that begins with this question: the date and its first words."""
+        """Return an unused name for a chat that begins with this question: the date and the question's first words."""
         text = "".join(ch if in_words(ch) else " " for ch in unicodedata.normalize("NFC", question))
         base = f"{datetime.now():%Y-%m-%d} {' '.join(text.split()[:FIRST_WORDS])}"[: LONGEST_NAME - 5].strip()
         return thread_name(self._free(base))
@@ -237,10 +239,9 @@ class History(HistoryFile):
     def runs(
         self, *, index: IndexAddress | None = None, status: str = "", last: int | None = None
     ) -> Sequence[RunSummary]:
-        """The recorded questions, the last one first: those that asked an index, with a status, only so
-        many.
+        """Return the recorded questions, the last one first.
 
-        Raises UsageError for a status that there is none of.
+        `index` and `status` select runs, and `last` limits their number. Raise UsageError for an unknown status.
         """
         if status and status not in STATUSES:
             raise UsageError(
@@ -259,7 +260,7 @@ class History(HistoryFile):
         return [RunSummary(*row) for row in rows]
 
     def run(self, name: str) -> KeptRun:
-        """The run with an ID, or one that begins so and no other does; `last` is the last one. Raises UsageError."""
+        """Return the run with this ID or unique beginning of an ID, or with `last` the last run; raise UsageError."""
         (id_,) = self.ids([name])
         summary = {run.id: run for run in self.runs()}[id_]
         ((conditions, answer, hint),) = self._rows("SELECT conditions, answer, hint FROM questions WHERE id = ?", id_)
@@ -269,7 +270,7 @@ class History(HistoryFile):
         return KeptRun(**vars(summary), conditions=json.loads(conditions), lines=record, answer=kept, hint=hint)
 
     def ids(self, names: Collection[str]) -> Sequence[str]:
-        """The IDs of the runs that a person names, as for `run`, each once. Raises UsageError."""
+        """Return the IDs of the runs that a person names, as for `run`, each once; raise UsageError."""
         known = [run.id for run in self.runs()]
         if not known:
             raise NotFound("there are no runs yet", hint='local-rag ask "What does the contract say about notice?"')
@@ -280,15 +281,15 @@ class History(HistoryFile):
     def judge(
         self, run: str, good: bool, note: str = "", *, expected: str = "", unanswerable: bool = False
     ) -> Judgement:
-        """Keep a judgement of the answer of a run, named as `run` takes it; it replaces an earlier one.
+        """Store a judgement of the answer of a run, in place of an earlier one; `run` names it as in `run()`.
 
-        Raises UsageError for a run that is not there or has no answer, for a note that is too long, and for an
+        Raise UsageError for a run that does not exist or has no answer, for a note that is too long, and for an
         expected answer to a question that the files do not answer.
         """
         note, expected = (text.encode("utf-8", "replace").decode().strip() for text in (note, expected))
         for name, text in (("note", note), ("expected answer", expected)):
-            if len(text) > LONGEST:
-                raise UsageError(f"the {name} has {len(text):,} characters, and at most {LONGEST:,} are kept")
+            if len(text) > LONGEST_NOTE:
+                raise UsageError(f"the {name} has {len(text):,} characters, and at most {LONGEST_NOTE:,} are kept")
         if expected and unanswerable:
             raise UsageError("what the files do not answer has no expected answer", hint="leave one of them out")
         kept = self.run(run)
@@ -303,7 +304,7 @@ class History(HistoryFile):
         return judged
 
     def judgements(self, run: str = "") -> Sequence[Judgement]:
-        """All of them, that on the last question first, or that on one run."""
+        """Return all judgements, those on the latest questions first, or the one on one run."""
         sql = """SELECT id, judgements.at, good, note, expected, unanswerable, questions.question, indexes, answer,
             index_name FROM judgements
             JOIN questions ON questions.id = judgements.question WHERE ? IN ('', id)
@@ -316,13 +317,13 @@ class History(HistoryFile):
         return judged
 
     def judgement(self, run: str) -> Judgement | None:
-        """The judgement of the answer of a run, by its whole ID; None where there is none."""
+        """Return the judgement of the answer of the run with this ID, or None."""
         return next(iter(self.judgements(run)), None)
 
     # --- what quotes files, and how it goes
 
     def quoting(self) -> Iterator[Kept]:
-        """All chats, recorded questions and judgements, with the indexes that they asked and the files they name."""
+        """Yield all chats, recorded questions and judgements, with the indexes they asked and the files they name."""
         sql = """WITH kept(kind, name, at, question) AS (
             SELECT 'chat', thread, at, id FROM turns JOIN questions ON id = turns.question
             UNION ALL SELECT 'question', id, at, id FROM questions WHERE conditions IS NOT NULL
@@ -337,10 +338,10 @@ class History(HistoryFile):
     def delete(
         self, *, threads: Collection[str] = (), runs: Collection[str] = (), judgements: Collection[str] = ()
     ) -> Sequence[str]:
-        """Delete chats with the records of their questions, records by their IDs, and judgements; in one transaction.
+        """Delete chats with the records of their questions, records by ID, and judgements, in one transaction.
 
-        The IDs of the runs that are gone. What a chat, a record or a judgement still needs stays. Nothing is left of
-        the rest in the file. Raises UsageError for a chat that is not there, before anything is deleted.
+        Return the IDs of the deleted runs. What a chat, a record or a judgement still needs is kept; nothing of the
+        rest remains in the file. Raise UsageError for a chat that does not exist, before anything is deleted.
         """
         threads = [self.thread(name).name for name in threads]
         with self._writing():
@@ -358,7 +359,7 @@ class History(HistoryFile):
         return sorted(recorded - left)
 
     def delete_of_index(self, index: IndexAddress) -> int:
-        """Delete the records of the questions that asked an index, and judgements; how many records."""
+        """Delete records and judgements of the questions that asked an index; return the number of deleted records."""
         sql = "SELECT id FROM questions WHERE ? IN (SELECT value FROM json_each(indexes))"
         ids = [row[0] for row in self._rows(sql, full_name(index))]
         return len(self.delete(runs=ids, judgements=ids))
@@ -366,7 +367,7 @@ class History(HistoryFile):
     # --- rows
 
     def _answered(self, thread: str, columns: str) -> list[tuple[Any, ...]]:
-        """Columns of the answered questions of a thread, in their order."""
+        """Return columns of the answered questions of a thread, in their order."""
         sql = f"SELECT {columns} FROM turns JOIN questions ON id = turns.question WHERE thread = ? AND state = 'done'"
         return self._rows(f"{sql} ORDER BY position", thread)
 
@@ -383,13 +384,13 @@ class History(HistoryFile):
             raise not_ours(self.path, f"an answer in it cannot be read: {reason_of(error)}") from error
 
     def _free(self, base: str) -> str:
-        """The name itself, or with the first number behind it that no chat has."""
+        """Return the name itself, or the name with the first number that makes it unused."""
         taken, names = self.names(), (base if number == 1 else f"{base} {number}" for number in count(1))
         return next(name for name in names if name not in taken)
 
 
 def _matching(name: str, ids: Sequence[str]) -> str:
-    """The ID that a person means; the first is that of the last run."""
+    """Return the ID that a person means; `ids` begin with the last run."""
     if name == LAST:
         return ids[0]
     matching = [id_ for id_ in ids if name and id_.startswith(name.lower())]

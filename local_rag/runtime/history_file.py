@@ -1,4 +1,4 @@
-"""The database of the history: its tables, its transactions, and what it says where it cannot be read or written."""
+"""Open the database of the history: its tables, its transactions, and its errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from local_rag.core.private_files import is_full, make_folder
 
 FILE = "history.sqlite"
 FORMAT = 1
-"""Of the database, its `user_version`; another number is another version's."""
+"""The database's `user_version`; another number means another version's database."""
 EARLIER = ("threads.sqlite", "runs", "feedback")
-"""Where earlier versions kept chats, runs and feedback, in the data folder."""
+"""The files of the data folder in which earlier versions kept chats, runs and feedback."""
 
 BUSY_SECONDS = 30.0
-"""How long another process may write before we give up."""
+"""Seconds to wait while another process writes."""
 
 SCHEMA = f"""
 BEGIN;
@@ -53,7 +53,7 @@ COMMIT;
 
 WAITING = """SELECT id, at FROM turns JOIN questions ON id = turns.question
     WHERE state = 'waiting' AND questions.question = ? AND thread = ? ORDER BY position LIMIT 1"""
-"""The first question with these words that waits in a chat."""
+"""Select the first question with these words that waits in a chat."""
 
 _IS_DRAFT = "json_extract(line, '$.event') = 'draft'"
 NO_DRAFT = f"DELETE FROM records WHERE question = ? AND {_IS_DRAFT}"
@@ -65,13 +65,13 @@ UNANSWERED = f"""SELECT thread, questions.question, at, state,
     coalesce(json_extract(answer, '$.reason'), error), hint, coalesce(({_DRAFT}), '')
     FROM turns JOIN questions ON id = turns.question
     WHERE state <> 'done' AND NOT EXISTS ({_ASKED_LATER}) ORDER BY at"""
-"""The questions of chats that have no answer and were not asked again."""
+"""Select the questions of chats that have no answer and were not asked again."""
 
 
 class HistoryFile:
-    """A database that several threads and processes read and write; close it, or use it in a `with`.
+    """Share a database between several threads and processes; close it, or use it in a `with`.
 
-    It closes when nobody holds it any more, too.
+    It also closes when nothing refers to it any more.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -82,11 +82,11 @@ class HistoryFile:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> Self:
-        """Open, or make, the history of a data folder, by default that of the settings; its owner alone may read it.
+        """Open or make the history of a data folder, by default that of the settings, for its owner alone.
 
-        Only SQLite opens a file that is there: whoever else closes it ends the locks that other connections of this
-        process have on it (https://sqlite.org/howtocorrupt.html, 2.2). Raises LocalRagError for a file that is none,
-        or that cannot be written.
+        Only SQLite may open an existing file: closing it in another way would end the locks that other connections of
+        this process hold (https://sqlite.org/howtocorrupt.html, 2.2). Raise LocalRagError for a file that is no history
+        or cannot be written.
         """
         if folder is None:
             from local_rag.config.settings import Settings
@@ -112,7 +112,7 @@ class HistoryFile:
         return cls(path, connection)
 
     def close(self) -> None:
-        """Close the database once nobody is in the middle of a transaction."""
+        """Close the database after any transaction that is under way."""
         with self._lock:
             self._connection.close()
 
@@ -131,7 +131,7 @@ class HistoryFile:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction; what is inside sees what other processes have written by then."""
+        """Run one transaction, which sees everything that other processes have written before it."""
         with self._lock, translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -144,14 +144,14 @@ class HistoryFile:
 
 
 def earlier_history(folder: Path) -> str:
-    """A line on what an earlier version has kept in a data folder, which is not read; empty where there is nothing."""
+    """Return a line on what an earlier version has kept in a data folder, which is not read, or ""."""
     if there := [str(folder / name) for name in EARLIER if (folder / name).exists()]:
         return f"what an earlier version kept is not read, and still quotes your files: rm -r {shlex.join(there)}"
     return ""
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of an empty file, and look whether they are there in any other. Raises LocalRagError."""
+    """Make the tables of an empty file, or check those of an existing one; raise LocalRagError."""
     connection.execute("PRAGMA trusted_schema = OFF")
     ((version,),) = connection.execute("PRAGMA user_version")
     ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
@@ -174,7 +174,7 @@ def not_ours(path: Path, why: str) -> LocalRagError:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """What SQLite raises, as one line and a hint."""
+    """Turn an error of SQLite into one line and a hint."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""What a program does to the index that a Rag asks: bring it up to date, add documents, remove what is in it."""
+"""Let a program change the index of a Rag: bring it up to date, add and remove documents."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class IndexUpdates:
-    """The part of a Rag that changes its index; questions go on meanwhile, and the next one knows what changed.
+    """Change the index of a Rag; questions go on meanwhile, and the next one uses the changed index.
 
-    Every method raises UsageError where several indexes or a corpus are asked, IndexBusy while another one writes,
-    DiskFull.
+    Every method raises UsageError for a Rag of several indexes or of a corpus, IndexBusy while another process writes,
+    and DiskFull.
     """
 
     settings: Settings
@@ -35,7 +35,7 @@ class IndexUpdates:
 
     @property
     def index(self) -> Index | JointIndex:
-        """The index that is asked, or several as one. Raises UsageError for a corpus of a program."""
+        """Return the index of the Rag, or several as one; raise UsageError for a corpus of a program."""
         from local_rag.index.index import Index
         from local_rag.index.joint import JointIndex
 
@@ -44,18 +44,18 @@ class IndexUpdates:
         raise UsageError("a corpus of a program is asked, and no index", hint="rag.corpus is what was given")
 
     def sync(self, *paths: str | Path, display: Display | None = None) -> SyncReport:
-        """Take in what is new or changed in the indexed files and folders, or in these, which are indexed from now on.
+        """Update the index with new and changed files of the indexed folders, or of `paths`.
 
-        Documents of `add` stay. Raises UsageError for a path that is not there.
+        `paths` are indexed from now on. Documents of `add` stay. Raise UsageError for a path that does not exist.
         """
         self._check_own()
         return index_files(self.settings, Request([*map(Path, paths)]), display or Silent())[0]
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
-        """Take in documents of LangChain, each in place of what was added under its `id` before.
+        """Add LangChain documents; each replaces the document that was added under its `id` before.
 
-        It is cited as `document://ID`, or as its id where that is a URL. `title`, `author`, `date` and `keywords` of
-        its metadata are read. Raises UsageError for one without an id or without text.
+        A document is cited as `document://ID`, or as its id if that is a URL. `title`, `author`, `date` and `keywords`
+        of its metadata are used. Raise UsageError for a document without an id or without text.
         """
         from local_rag.index.langchain import text_of
 
@@ -64,9 +64,10 @@ class IndexUpdates:
             return index.sync_texts([*texts.items()])
 
     def remove(self, *names: str | Path) -> tuple[str, ...]:
-        """Forget documents by their ids, and files and folders, which no later `sync` takes in again; what was there.
+        """Remove documents by id, and files and folders, which no later `sync` adds again; return the removed ones.
 
-        An indexed folder that is named in `sync` is indexed again. Raises UsageError for what is not in the index.
+        An indexed folder that is named in `sync` is indexed again. Raise UsageError for something that is not in the
+        index.
         """
         from local_rag.index.langchain import source_of
         from local_rag.index.sync.roots import real_path

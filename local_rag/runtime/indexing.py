@@ -1,4 +1,4 @@
-"""Indexing with its progress told: files, folders and named pages. Behind `local-rag index`, the demo and `eval`."""
+"""Index files, folders and named pages, and show the progress, for `local-rag index`, the demo and `eval`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What to index: files and folders, and pages that were named; with neither, all files that are known.
+    """Describe what to index: files, folders and pages, or without any all files of the index.
 
-    `excludes` are patterns as in .gitignore, which stay until `no_excludes` takes them back;
-    `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
-    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
-    new vectors from the stored text. `no_embed` brings text up to date and makes no vectors, `embed_only` does only
-    that. `about` says what the index holds; empty: its catalog says it again. `loaders` of a program read files by
-    their suffix, see `Index.sync`.
+    `excludes` are patterns as in .gitignore, which stay in force until `no_excludes` removes them. `secrets` includes
+    private keys and .env files. `follow_links` includes targets of links that leave a folder (None: as before). `prune`
+    removes files that cannot be reached now. `retry` tries unreadable files again. `reembed` makes new vectors from the
+    stored text. `no_embed` updates the text and makes no vectors; `embed_only` makes only vectors. `about` describes
+    the contents of the index; an empty text restores the catalog's summary. `loaders` of a program read files by their
+    suffix, see `Index.sync`.
     """
 
     paths: Sequence[Path] = ()
@@ -59,13 +59,13 @@ class Request:
 
     @property
     def roots(self) -> list[Path]:
-        """The paths, absolute and without links. Raises UsageError for what is no path."""
+        """Return the paths, absolute and with links resolved; raise UsageError for an invalid path."""
         from local_rag.index.sync.roots import real_path
 
         return [real_path(path) for path in self.paths]
 
     def check(self) -> None:
-        """Raises UsageError for two options of which each forbids what the other asks for."""
+        """Raise UsageError for two options that exclude each other."""
         for other, makes in (("--embed-only", self.embed_only), ("--reembed", self.reembed)):
             if self.no_embed and makes:
                 raise UsageError(
@@ -91,7 +91,7 @@ class Request:
 
 
 _OF_BOTH = {each.name for each in fields(SyncReport)} - {"ignored", "excludes", "not_embedded", "scans"}
-"""What is of files and of pages: only files are ignored and excluded, and what comes last says what has no vector."""
+"""The figures that files and pages add up; only files are ignored and excluded, and the last report counts vectors."""
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
@@ -101,12 +101,11 @@ def index_files(
     display: Display,
     read_page: ReadPage | None = None,
 ) -> tuple[SyncReport, int]:
-    """Bring the index up to date; what changed, and how many pages were left as they are.
+    """Bring the index up to date; return the report, and the number of pages that were left as they are.
 
-    Pages are fetched only when they are named; `read_page` gets them, by default from the public web. Ctrl-C is
-    answered at once, and nothing new begins; what is in hand may end. Raises UsageError for options that exclude each
-    other, for a path that does not exist and is not indexed either, for URLs where the settings keep this index from
-    the web.
+    Pages are fetched only if they are named; `read_page` fetches them, by default from the public web. Ctrl-C is
+    answered at once: nothing new begins, and work in progress may end. Raise UsageError for options that exclude each
+    other, for a path that neither exists nor is indexed, and for URLs if the settings keep this index from the web.
     """
 
     def stopping() -> None:
@@ -124,7 +123,7 @@ def index_files(
 
 
 def command_of(settings: Settings) -> str:
-    """The command that brings the configured index up to date."""
+    """Return the command that brings the configured index up to date."""
     index = settings.values.index
     return "local-rag index" if index == "default" else f"local-rag index --index {shlex.quote(index)}"
 
@@ -167,7 +166,7 @@ def _index_files(
 
 
 class NothingToIndex(UsageError):
-    """No folder that was named holds a file to index."""
+    """Report that no named folder contains a file to index."""
 
     def __init__(self, report: SyncReport) -> None:
         others = sum(report.ignored.values())
@@ -181,7 +180,7 @@ class NothingToIndex(UsageError):
 
 
 def _searchable(index: Index, report: SyncReport) -> str:
-    """searchable: 509 files, 12,345 passages (9.2 s)"""
+    """Return a line such as: searchable: 509 files, 12,345 passages (9.2 s)"""
     status = index.status()
     pages = [plural(status.pages, "web page")] if status.pages else []
     counts = [plural(status.files, "file"), *pages, plural(status.chunks, "passage")]
@@ -196,7 +195,7 @@ def _say_unread(index: Index, embedder: OwnEmbedder, display: Display) -> None:
 
 
 def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: bool = True) -> SyncReport:
-    """The report once every passage has a vector. Raises IndexBusy unless it `gives_way` to another process."""
+    """Embed all passages and return the report; raise IndexBusy unless it `gives_way` to another process."""
     began, count = time.monotonic(), 0
     try:
         with sync_progress(display) as progress:
@@ -212,11 +211,11 @@ def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: 
 
 
 MEASURED = 3
-"""Pages after which it is said how long the others take."""
+"""The number of pages after which the time for the others is estimated."""
 
 
 def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *, embed: bool) -> SyncReport:
-    """The report once OCR, if it is wanted, has read the pages that wait, as far as it can; `embed`: with vectors."""
+    """Read waiting pages by OCR if it is enabled, and return the report; `embed` makes their vectors too."""
     if not (ocr.enabled and report.scans):
         return report
     shown = f"; the first {MEASURED} show how long that takes" if report.scans > MEASURED else ""
@@ -238,7 +237,7 @@ def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *,
 
 @contextmanager
 def _opened(settings: Settings, request: Request, display: Display) -> Iterator[tuple[Index, OwnEmbedder]]:
-    """The index that is asked for and its embedder, once nothing is wrong with the request."""
+    """Check the request, and open the index and its embedder."""
     from local_rag.index.index import Index
     from local_rag.index.sync.roots import check_patterns
 
@@ -275,9 +274,9 @@ def _no_such_path(path: Path) -> UsageError:
 
 
 def named(words: Sequence[str], listed: Path | None = None) -> tuple[list[Path], list[str]]:
-    """The paths and the URLs that a person named, those in the file `listed` included.
+    """Return the paths and the URLs that a person named, including those in the file `listed`.
 
-    Raises UsageError for a list that cannot be used.
+    Raise UsageError for a list that cannot be used.
     """
     from local_rag.text.display import is_url
 
@@ -287,9 +286,9 @@ def named(words: Sequence[str], listed: Path | None = None) -> tuple[list[Path],
 
 
 def listed_urls(file: Path) -> list[str]:
-    """The URLs in a file, one per line; # begins a comment where a line or a word begins.
+    """Return the URLs in a file, one per line; # begins a comment at the beginning of a line or a word.
 
-    Raises UsageError for a file that cannot be read, lists nothing, or has a line that is no URL.
+    Raise UsageError for a file that cannot be read, lists nothing, or has a line that is no URL.
     """
     from local_rag.text.display import is_page
 
@@ -326,7 +325,7 @@ def _synced(index: Index, request: Request, display: Display) -> SyncReport:
 
 @contextmanager
 def sync_progress(display: Display) -> Iterator[Callable[[Progress], None]]:
-    """What a sync calls to say how far it is."""
+    """Give the function that a sync calls to report its progress."""
     with display.progress("reading the folders…") as show:
         yield lambda progress: show(
             progress.share, f"{progress_line(progress)}; {shorten(Path(progress.path).name, 40)}"
@@ -334,9 +333,10 @@ def sync_progress(display: Display) -> Iterator[Callable[[Progress], None]]:
 
 
 def progress_line(progress: Progress) -> str:
-    """12 of 51 files, 340 passages, 410/s, about 0:10 left; then 340 of 1,345 passages embedded, 18/s, about 0:56 left.
+    """Return the progress of a phase: 12 of 51 files, 340 passages, 410/s, about 0:10 left.
 
-    Pace and time left are of this phase alone, and are said once they are known.
+    The phase of the vectors reads: 340 of 1,345 passages embedded, 18/s, about 0:56 left. Pace and remaining time
+    belong to this phase alone, and are shown once they are known.
     """
     if progress.phase == "vectors":
         line = f"{progress.done:,} of {plural(progress.total, 'passage')} embedded"

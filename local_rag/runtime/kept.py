@@ -1,4 +1,4 @@
-"""What the history gives back: chats with their turns, runs with their records, judgements, and what quotes files."""
+"""Define what the history returns: chats with turns, runs with records, judgements, and what quotes files."""
 
 from __future__ import annotations
 
@@ -23,22 +23,25 @@ if TYPE_CHECKING:
     from local_rag.index.store.values import Stored
 
 Line = dict[str, Any]
-"""Of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
+"""A line of a record: `event` is its kind, `at` the seconds since the question was asked; see `recording`."""
 
 QuestionState = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
-"""Of a question. `waiting` and `running` are also what a process left that was ended; `refused` is one that cannot be
-asked so; `stopped` has a person or the clock, `failed` everything else."""
+"""The state of a question.
+
+A process that was killed also leaves `waiting` and `running`. `refused`: the question cannot be asked in this form.
+`stopped`: a person or the time limit stopped it. `failed`: anything else ended it.
+"""
 
 STATUSES: tuple[str, ...] = (*get_args(Status), "running", "refused", "failed", "stopped")
-"""The status of the answer, or where there is none the state."""
+"""The status of the answer, or without an answer the state of the question."""
 
 LONGEST_NAME = 80
-"""Characters of a thread's name."""
+"""The maximum characters of a chat's name."""
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A chat as a list shows it: how many questions were answered, its first question, and when the last was asked."""
+    """Hold a chat for a list: its number of answered questions, its first question, and the time of the last one."""
 
     name: str
     turns: int
@@ -48,7 +51,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A question of a chat that has no answer: when it was asked, how it ended and why, and the draft that it left."""
+    """Hold a question of a chat without an answer: its time, how and why it ended, and the draft that it left."""
 
     question: str
     at: str
@@ -60,9 +63,9 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class AnsweredTurn:
-    """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
+    """Hold an answered question of a chat; `run` is its ID, `at` its time (ISO 8601, UTC).
 
-    `indexes` are the folders of what was asked, empty texts for a corpus of a program.
+    `indexes` are the folders that it searched, with empty texts for a corpus of a program.
     """
 
     run: str
@@ -73,10 +76,10 @@ class AnsweredTurn:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether an answer was good, and why. `run` is the ID of its question, `at` when it was judged (ISO 8601, UTC).
+    """Hold a person's judgement of an answer; `run` is the ID of its question, `at` its time (ISO 8601, UTC).
 
-    `question` is the standalone one. `expected` is what a right answer says, empty where nobody said; `unanswerable`
-    says that the files do not answer the question. `index` is the name that was asked, `folder` where it lies.
+    `question` is the standalone question. `expected` is the right answer if the person stated one. `unanswerable`: the
+    files do not answer the question. `index` is the name of the index, `folder` its address.
     """
 
     run: str
@@ -93,10 +96,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Kept:
-    """What quotes files: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
+    """Name something that quotes files: a chat by name, a question and feedback by run ID, anything else by path.
 
-    `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
-    of a fallback corpus was made of.
+    `indexes` are folders, empty if unknown. A `run` is a run of an evaluation; `folder` is the folder that a fallback
+    corpus was made of.
     """
 
     kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
@@ -108,7 +111,10 @@ class Kept:
 
 
 def thread_name(name: str) -> str:
-    """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
+    """Return a chat's name in its stored form.
+
+    Raise UsageError for a name that cannot be typed and shown everywhere.
+    """
     normal = unicodedata.normalize("NFC", name)
     seen = for_terminal(normal) == normal  # nothing drives a terminal, turns text around, or is not seen
     allowed = all(ch == " " or unicodedata.category(ch)[0] in "LMNPS" for ch in normal) and any(map(in_words, normal))
@@ -122,16 +128,16 @@ def thread_name(name: str) -> str:
 
 
 def in_words(character: str) -> bool:
-    """A letter, one of its marks (as in Hindi), or a digit, of any script."""
+    """Return whether a character is a letter, a mark of one (as in Hindi), or a digit, of any script."""
     return unicodedata.category(character)[0] in "LMN"
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run in a list. `index` is the name that was asked; `thread` is empty outside of a chat.
+    """Hold a run for a list; `index` is the name that was asked, and `thread` is empty outside of a chat.
 
-    `status` is that of the answer, or how the run ended without one: one of `STATUSES`; `reason` says in a line why,
-    empty where there is nothing to say. `certainty` is that of its answer, empty where there is none from files.
+    `status` is one of `STATUSES`: the status of the answer, or how the run ended without one. `reason` explains it in a
+    line, if there is something to explain. `certainty` is that of the answer, empty if no answer came from files.
     """
 
     id: str
@@ -149,9 +155,9 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class RunStep:
-    """A node at work: its seconds, None where it did not end, and the lines of what happened in it.
+    """Hold the work of a node: its seconds, None if it did not end, and the lines of its events.
 
-    `node` is empty for what happened behind the last one.
+    `node` is empty for events after the last node.
     """
 
     node: str
@@ -161,7 +167,7 @@ class RunStep:
 
 @dataclass(frozen=True)
 class KeptRun(RunSummary):
-    """A question as it was answered: its conditions, the lines of its record, and the answer or what helps."""
+    """Hold a recorded question: its conditions, the lines of its record, and its answer or a hint."""
 
     conditions: Line
     lines: Sequence[Line]
@@ -170,33 +176,33 @@ class KeptRun(RunSummary):
 
     @property
     def folder(self) -> str:
-        """That of the index that was asked; empty for a corpus that a program gave."""
+        """Return the folder of the index that was asked; empty for a corpus that a program gave."""
         return str(self.conditions["index"]["path"])
 
     @property
     def others(self) -> list[str]:
-        """Those of the further indexes that were asked as one with it."""
+        """Return the folders of the further indexes that were searched with it."""
         return [str(folder) for folder in self.conditions["index"]["others"]]
 
     @property
     def narrowing(self) -> Narrowing:
-        """Which part of the index was asked."""
+        """Return the part of the index that was searched."""
         return Narrowing(within=tuple(self.conditions["within"]), **self.conditions["narrowing"])
 
     @property
     def standalone_question(self) -> str:
-        """The question as it was understood, where it followed others of a chat."""
+        """Return the question as it was understood if it followed others of a chat."""
         understood = [line["state"]["asked"] for line in self._of("step") if line["state"].get("asked")]
         return str(understood[-1]) if understood else self.question
 
     @property
     def path(self) -> list[str]:
-        """The nodes in the order in which they began."""
+        """Return the nodes in the order in which they began."""
         return list(self.answer.path) if self.answer else [line["node"] for line in self._of("started")]
 
     @cached_property
     def steps(self) -> list[RunStep]:
-        """What each node did, in the order in which they began."""
+        """Return the work of each node, in the order in which they began."""
         return list(_steps(self.lines))
 
     @property
@@ -205,28 +211,28 @@ class KeptRun(RunSummary):
 
     @property
     def calls(self) -> list[Call]:
-        """The calls to language models, in their order."""
+        """Return the calls to language models, in their order."""
         return [from_plain(Call, line["call"]) for line in self._of("called")]
 
     @property
     def passages(self) -> list[Line]:
-        """Every passage that was retrieved, once, in the order of its first retrieval; without its text."""
+        """Return every retrieved passage once, in the order of its first retrieval, without its text."""
         retrieved = [passage for line in self._of("retrieved") for passage in line["documents"]]
         return list({str(passage["chunk_id"]): passage for passage in reversed(retrieved)}.values())[::-1]
 
     @property
     def drafts(self) -> list[Line]:
-        """The drafts that were rejected, with text and why."""
+        """Return the rejected drafts with text and reason."""
         states = [line["state"]["drafts"] for line in self._of("step") if "drafts" in line["state"]]
         return states[-1] if states else []
 
     @property
     def prompts(self) -> dict[str, str]:
-        """The digest of each task's prompt texts, by their names."""
+        """Return the digest of each task's prompt texts, by their names."""
         return {call.role: call.prompt for call in self.calls if call.prompt}
 
     def summary(self) -> RunSummary:
-        """The run as a list shows it."""
+        """Return the summary of the run, for a list."""
         return RunSummary(*(getattr(self, field.name) for field in fields(RunSummary)))
 
     def _of(self, event: str) -> Iterator[Line]:
@@ -255,7 +261,7 @@ WEB = "a page of the web or of a fallback corpus, whose text is not kept"
 
 @dataclass(frozen=True)
 class RunPassages:
-    """What is there now of the passages of a run. `label` names files; `trouble`: why the index says nothing."""
+    """Hold the current state of the passages of a run; `label` names files, `trouble` says why it is unknown."""
 
     stored: Stored | None
     label: PathLabel
@@ -264,7 +270,7 @@ class RunPassages:
 
     @classmethod
     def of(cls, run: KeptRun, here: Path | None = None) -> RunPassages:
-        """Read them from the index of the run, or from all that it asked as one; `here` as for `PathLabels`."""
+        """Read the passages from the indexes of the run; `here` is as for `PathLabels`."""
         from local_rag.config.settings import Settings
         from local_rag.index.index import Index
         from local_rag.index.joint import JointIndex
@@ -285,7 +291,7 @@ class RunPassages:
             return cls(None, label, f"passages cannot be shown again: {error}", places)
 
     def text(self, passage: Line) -> tuple[str | None, str]:
-        """The text of a passage and "", or None and why there is none."""
+        """Return the text of a passage and "", or None and why there is none."""
         known = self.stored.passages.get(str(passage["chunk_id"])) if self.stored else None
         if known:
             return known.text, ""
@@ -296,7 +302,7 @@ class RunPassages:
         return None, CHANGED if passage["source"] in self.stored.files else GONE
 
     def place(self, chunk_id: str | None) -> str:
-        """Page, or else heading, of a passage as it stands behind its file; "" where none is known."""
+        """Return the page, or else the heading, of a passage for display after its file; "" if unknown."""
         passage = self.places.get(chunk_id or "")
         if passage is None:
             return ""
@@ -305,7 +311,7 @@ class RunPassages:
         return f", § {passage['heading']}" if passage["heading"] else ""
 
     def note(self, content: str) -> str:
-        """What to know of the index: that it has changed since, as far as that is known, or cannot be read."""
+        """Return that the index has changed since, as far as that is known, or that it cannot be read."""
         if self.stored is None:
             return self.trouble
         return "the index has changed since" if content not in ("", self.stored.content) else ""

@@ -1,4 +1,4 @@
-"""A LangChain tool over a Rag, for other people's agents."""
+"""Offer a Rag as a LangChain tool for agents."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
 
 TITLES = 8
-"""Titles of the index in the tool's description, by which an agent decides whether to ask."""
+"""The number of the index's titles in the tool's description, from which an agent decides whether to ask."""
 
 
 def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
-    """A tool that asks this Rag; see `Rag.as_tool`."""
+    """Return a tool that asks this Rag; see `Rag.as_tool`."""
 
     def ask(question: str) -> str:
         try:
@@ -42,7 +42,7 @@ def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
 
 
 def tool_text(answer: Answer, label: Callable[[str], str] = str) -> str:
-    """An answer as an agent reads it: status, text, and where it stands; `label` names files."""
+    """Return an answer as an agent reads it: status, text and sources; `label` names files."""
     return f"status: {answer.status}\n\n{markdown(blocks(answer, label), quiet=True)}"
 
 
@@ -51,9 +51,9 @@ class _Input(BaseModel):
 
 
 class _FilesTool(StructuredTool):
-    """LangSmith never sees its input and output by way of the tool itself, whatever the environment says.
+    """Keep the tool's input and output out of LangSmith, whatever the environment says.
 
-    An agent that is traced by its own program still sends what it was told.
+    An agent that its own program traces still sends what the tool told it.
     """
 
     def run(self, *arguments: Any, **options: Any) -> Any:

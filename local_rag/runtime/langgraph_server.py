@@ -1,7 +1,7 @@
-"""The graphs as LangGraph's server runs them (`langgraph.json`), with a context in JSON.
+"""Serve the graphs in LangGraph's server (`langgraph.json`), with a context in JSON.
 
-`plain`, `self_rag`, `crag` and `adaptive` take `{"question": …}`; `chat` takes and gives messages. Before a query
-leaves for the web a run is interrupted, whatever the settings say; one without a thread sends nothing.
+`plain`, `self_rag`, `crag` and `adaptive` take `{"question": …}`; `chat` takes and returns messages. A run is
+interrupted before a query leaves for the web, whatever the settings say; a run without a thread sends nothing.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from local_rag.text.markup import inert
 
 @dataclass(frozen=True)
 class Context:
-    """What a question is asked with; empty means as the settings say.
+    """Hold the conditions of a question; an empty value means that of the settings.
 
-    `index` is the name or path of an index, `k` how many passages are retrieved, `within` files or globs. `graph` is
-    the one that `chat` asks. `options` are further settings by their dotted names: {"limits.seconds": 60}.
+    `index` is the name or path of an index, `k` the number of passages to retrieve, `within` files or globs. `graph` is
+    the graph that `chat` uses. `options` are further settings by dotted name: {"limits.seconds": 60}.
     """
 
     index: str = ""
@@ -50,13 +50,13 @@ class Context:
     options: dict[str, Any] = field(default_factory=dict)
 
     def settings(self) -> Settings:
-        """Raises ConfigError and UsageError for what is none."""
+        """Return the settings under this context; raise ConfigError or UsageError for an invalid value."""
         flags = {name.replace(".", "__"): value for name, value in self.options.items()}
         return Settings.load(**flags | {"index": self.index or None, "k": self.k or None, "graph": self.graph or None})
 
 
 RAGS = OpenRags()
-"""Those of this process: opening one for each run would load its models each time."""
+"""The Rags of this process, because opening one for each run would load its models each time."""
 
 MakeDeps = Callable[..., Deps]
 Build = Callable[[Rag | None, MakeDeps | None], Any]
@@ -64,22 +64,22 @@ Factory = Callable[[ServerRuntime[Context]], AbstractAsyncContextManager[Any]]
 
 
 class Served(LocalGraph):
-    """A graph whose context is JSON for whoever asks, and Deps for its nodes."""
+    """Take a context of JSON from a caller, and give Deps to the nodes."""
 
     def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
         return options | {"context": self.contexts and self.contexts()}
 
     def get_context_jsonschema(self) -> dict[str, Any]:
-        """The schema of a `Context`."""
+        """Return the JSON schema of a `Context`."""
         from pydantic import TypeAdapter
 
         return TypeAdapter(Context).json_schema()
 
 
 def _factory(build: Build) -> Factory:
-    """What the server calls for a graph, for each run; LangSmith is told nothing.
+    """Return the function that the server calls for each run of a graph, without tracing by LangSmith.
 
-    `build` is given a Rag and `Rag.context` for this run; None where the server only reads the graph.
+    `build` is given a Rag and `Rag.context` for this run, or None if the server only reads the graph.
     """
 
     @asynccontextmanager
@@ -103,7 +103,7 @@ def _factory(build: Build) -> Factory:
 
 
 def _graph(name: str, rag: Rag | None, deps: MakeDeps | None) -> LocalGraph:
-    """A graph that answers with Deps of its own; without a Rag it is wired as the settings say, and answers nothing."""
+    """Return a graph with Deps of its own; without a Rag return one that is only wired as the settings say."""
     if rag is None or deps is None:
         return Served(**vars(compiled(name, Options.of(Settings.load().values))))
     own = deps(graph=name)
@@ -111,9 +111,9 @@ def _graph(name: str, rag: Rag | None, deps: MakeDeps | None) -> LocalGraph:
 
 
 def _chat(rag: Rag | None, deps: MakeDeps | None) -> CompiledStateGraph[MessagesState, Context]:
-    """The last message of a person is the question, those before it are its turns; the answer is a message.
+    """Return a graph that answers a person's last message, with the messages before it as turns.
 
-    It has its sources as a list in its text, and as objects beside it.
+    The answer is a message with its sources as a list in the text and as objects beside it.
     """
 
     def answered(state: MessagesState) -> dict[str, list[AIMessage]]:

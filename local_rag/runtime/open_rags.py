@@ -1,4 +1,4 @@
-"""The Rags of a server: each is opened for the first question about its index, and kept open for the next ones."""
+"""Keep the Rags of a server open between questions, so that each loads its models once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
 
 KEPT = 4
-"""Indexes with their settings that stay open for the next question."""
+"""The maximum number of Rags that stay open for the next question."""
 
 
 class OpenRags:
-    """One Rag per index and settings, whose models are loaded once. Serves several threads; nobody else closes them."""
+    """Keep one Rag per index and settings; it serves several threads, and nobody else may close the Rags."""
 
     def __init__(self) -> None:
         self._rags: dict[Hashable, Rag] = {}  # used last stands last
@@ -29,7 +29,7 @@ class OpenRags:
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[Rag]:
-        """The Rag under these settings. Raises what `Rag.open` raises."""
+        """Give the Rag under these settings for as long as the context lasts; raise what `Rag.open` raises."""
         from local_rag.runtime.rag import Rag
 
         key = settings.values, settings.data_folder, settings.models
@@ -46,7 +46,7 @@ class OpenRags:
                 self._close_oldest()
 
     def warm(self, settings: Settings, first: Callable[[Rag], object]) -> None:
-        """Open what the first question needs, and do something first, on a thread; what fails that question says."""
+        """Open a Rag and call `first` on a thread, ahead of the first question, which reports any error itself."""
 
         def work() -> None:
             with suppress(LocalRagError), self.using(settings) as rag:
@@ -64,13 +64,13 @@ class OpenRags:
             return rag
 
     def _close_oldest(self) -> None:
-        """Close what was opened or taken longest ago and nobody uses, as far as there is too much."""
+        """Close the unused Rags that were used longest ago, until at most `KEPT` are open."""
         idle = [key for key, rag in list(self._rags.items())[:-1] if not self._uses[rag]]
         for key in idle[: max(0, len(self._rags) - KEPT)]:
             self._close(key)
 
     def let_go(self, index: IndexAddress) -> bool:
-        """Close what has an index open, which is about to go; False while it is asked."""
+        """Close the Rags of an index that is about to be deleted; return False if one is in use."""
         with self._opening, self._lock:
             keys = [key for key, rag in self._rags.items() if full_name(index) in rag.folders]
             if any(self._uses[self._rags[key]] for key in keys):
@@ -85,7 +85,7 @@ class OpenRags:
         rag.close()
 
     def close(self) -> None:
-        """Close all of them; what fails to close keeps no other open."""
+        """Close all Rags, even if closing one fails."""
         with ExitStack() as opened:
             for rag in self._rags.values():
                 opened.callback(rag.close)

@@ -1,4 +1,4 @@
-"""What the settings name, opened: the embedder, the index and the web search."""
+"""Open what the settings name: embedder, evaluator, model server, indexes and web search."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def open_embedder(
     display: Display | None = None,
     quick: bool = False,
 ) -> OwnEmbedder:
-    """The embedder that was asked for, else the one that made the index; not loaded yet.
+    """Return the embedder that was asked for, or else the one that made the index; it is not loaded yet.
 
-    `display` is told before a load that takes seconds; `quick` is for passages by the thousand.
-    Raises ConfigError, ModelMissing.
+    `display` announces a load that takes seconds; `quick` prepares for thousands of passages. Raise ConfigError or
+    ModelMissing.
     """
     from local_rag.config.models import OLLAMA, load_models
     from local_rag.index.embed import encoders
@@ -73,7 +73,7 @@ def open_embedder(
 
 
 def embedder_name(settings: Settings, models: Models) -> str:
-    """The embedder that was asked for, else the one that made the index."""
+    """Return the name of the embedder that was asked for, or else of the one that made the index."""
     from local_rag.config.models import OLLAMA
 
     if settings.origin["embedder"] == "default":
@@ -85,7 +85,7 @@ def embedder_name(settings: Settings, models: Models) -> str:
 
 
 def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
-    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
+    """Return a client for the configured server, without a request yet; raise NotLocal or UsageError."""
     from local_rag.engines.ollama.server import PATIENCE, OllamaApi
 
     ollama = settings.values.ollama
@@ -93,15 +93,12 @@ def open_server(settings: Settings, patience: float | None = None) -> OllamaApi:
 
 
 def loading(name: str) -> str:
-    """What a person reads while the weights of an embedder load."""
+    """Return the message to show while the weights of an embedder load."""
     return f"loading the embedding model {name}"
 
 
 def open_evaluator(settings: Settings) -> tuple[TrainedEvaluator | None, LocalRagError | None]:
-    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had.
-
-    Raises ConfigError for a name that nobody knows.
-    """
+    """Return the evaluator of the settings, not loaded yet, or None and the reason that it is not available."""
     from local_rag.config.models import load_models
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator, find
 
@@ -119,11 +116,11 @@ def open_index(
     create: bool = False,
     reembed: bool = False,
 ) -> Index:
-    """The configured index, with the configured embedder unless another is given.
+    """Open the configured index with the given embedder, or else with the configured one.
 
-    An index keeps the passages it was made with; only sizes that somebody asked for are compared with them.
-    Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
-    An index of an earlier version is made anew with `create`.
+    An index keeps its passage sizes unless a person asked for others. Raise IndexMissing unless `create`, and
+    IndexMismatch for another embedder (unless `reembed`) or another chunking. With `create`, an index of an earlier
+    version is replaced by a new one.
     """
     from local_rag.index.index import Index
 
@@ -147,8 +144,9 @@ def open_index(
 
 
 def open_indexes(settings: Settings, embedder: Embedder | None = None) -> Index | JointIndex:
-    """The index that questions are asked of, or all of them as one. Raises as `open_index` does, IndexMismatch also for
-    indexes of different embedders.
+    """Open the index that questions search, or several indexes as one.
+
+    Raise as `open_index` does, and IndexMismatch for indexes of different embedders.
     """
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
@@ -179,7 +177,7 @@ def open_indexes(settings: Settings, embedder: Embedder | None = None) -> Index 
 
 
 def status_of(settings: Settings) -> IndexStatus | None:
-    """What the configured index says of itself; None where there is none."""
+    """Return the status of the configured index, or None if there is no index."""
     from local_rag.index.index import Index
 
     with suppress(IndexMissing):
@@ -188,7 +186,7 @@ def status_of(settings: Settings) -> IndexStatus | None:
 
 
 def existing_index(settings: Settings) -> IndexAddress:
-    """Where the configured index. Raises IndexMissing."""
+    """Return the address of the configured index; raise IndexMissing if there is none."""
     from local_rag.index.store.opening import has_index
 
     if not has_index(settings.index_path):
@@ -197,7 +195,7 @@ def existing_index(settings: Settings) -> IndexAddress:
 
 
 def check_named_indexes(settings: Settings) -> None:
-    """Raises IndexMissing for an index that somebody named and that is not there; the default one may be made later."""
+    """Raise IndexMissing if a named index does not exist; the default index may be made later."""
     from local_rag.index.store.opening import has_index
 
     for name, folder in settings.index_paths.items():
@@ -206,11 +204,11 @@ def check_named_indexes(settings: Settings) -> None:
 
 
 def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSearch:
-    """The web search that the settings ask for; nothing is imported or contacted yet.
+    """Return the web search of the settings; nothing is imported or contacted yet.
 
-    `folders` are those of the indexes that are asked, by default the settings' own, of which the strictest rules; "" is
-    a corpus that is no index, which stays off the web as soon as any index does. Raises UsageError where --web is given
-    for what never goes to the web.
+    `folders` are the indexes of the question, by default those of the settings, and the strictest rule among them
+    holds; "" is a corpus without a folder, which stays off the web if any index does. Raise UsageError if --web is
+    given for an index that may never use the web.
     """
     from local_rag.web.search import DdgsSearch, Off
 
@@ -230,7 +228,7 @@ def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSea
 
 
 def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
-    """What gets a page of the public web, `seconds` for fetching and for reading it; nothing is imported yet."""
+    """Return a function that reads a page of the public web; `seconds` limits fetching and reading each."""
 
     def read(url: str) -> LoadedDocument:
         from local_rag.web.pages import read_page
@@ -241,7 +239,10 @@ def page_reader(seconds: float) -> Callable[[str], LoadedDocument]:
 
 
 def missing(settings: Settings, name: str = "", path: IndexAddress | None = None) -> IndexMissing:
-    """That there is no index of that name, by default that of the settings, and which there are."""
+    """Return the error that an index does not exist, with the names of the existing ones.
+
+    The index is by default that of the settings.
+    """
     name, others = name or settings.values.index, indexes_of(settings)
     known = f"; {those_there(others)}" if others else ""
     which = "" if name == "default" else f" --index {shlex.quote(name)}"
@@ -251,14 +252,14 @@ def missing(settings: Settings, name: str = "", path: IndexAddress | None = None
 
 
 def indexes_of(settings: Settings) -> list[str]:
-    """The names of the indexes in the data folder."""
+    """Return the names of the indexes in the data folder."""
     from local_rag.index.store.sqlite.folder import has_database
 
     return sorted(path.name for path in (settings.data_folder / "indexes").glob("*") if has_database(path))
 
 
 def served_by(settings: Settings, fingerprint: str) -> str:
-    """What computes the vectors of an embedder here, by its fingerprint: the converted model, or why there is none."""
+    """Return what computes the vectors of the embedder with this fingerprint, or why that is unknown."""
     try:
         embedder = open_embedder(settings)
         if embedder.fingerprint != fingerprint:
@@ -269,10 +270,10 @@ def served_by(settings: Settings, fingerprint: str) -> str:
 
 
 def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool | None = None) -> str:
-    """How much of an index is embedded, "12,400 of 56,000 passages embedded"; "" where all of it is.
+    """Return how much of an index is embedded, "12,400 of 56,000 passages embedded", or "" for all of it.
 
-    `why` says what that would spoil. Raises UsageError with the command that embeds the rest, unless `partial`, the
-    option of a command that has it, is given.
+    `why` states the harm. Raise UsageError with the command that embeds the rest, unless `partial` is true; None means
+    that the command has no option --partial.
     """
     if status.embedded >= status.chunks:
         return ""
@@ -290,11 +291,11 @@ def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial:
 PYTHON_DOCS = "docs/python.md says what a program may give"
 
 LONGEST_QUESTION = 4_000
-"""Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
+"""The maximum characters: two pages of text. The embedder reads the first 254 tokens; graphs get slower with length."""
 
 
 def check_question(question: str) -> None:
-    """Raises UsageError for a question that is no text, empty or too long."""
+    """Raise UsageError for a question that is no text, empty or too long."""
     if not isinstance(question, str):
         raise UsageError(f"a question is a text, not {type(question).__name__}", hint=PYTHON_DOCS)
     if not question.strip():

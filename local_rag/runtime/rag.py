@@ -1,4 +1,4 @@
-"""Rag: the only place that wires index, engine, web and graphs together."""
+"""Connect index, engine, web and graphs in a Rag; no other module does."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from local_rag.web.search import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
-"""The graphs that go to the web or to a fallback corpus in its place; a graph without a name may."""
+"""The graphs that search the web, or a fallback corpus in its place; a graph without a name may do so."""
 
 
 class Context(TypedDict, total=False):
-    """What the Deps of a question may be made with; see `Rag.context`."""
+    """Type the arguments for the Deps of a question; see `Rag.context`."""
 
     k: int | None
     within: Narrowing | Sequence[str]
@@ -58,7 +58,7 @@ class Context(TypedDict, total=False):
 
 
 class Asking(Context, total=False):
-    """What a question may be asked with; see `Rag.ask`."""
+    """Type the arguments of a question; see `Rag.ask`."""
 
     graph: str | None
     thread: str | None
@@ -68,12 +68,13 @@ class Asking(Context, total=False):
 
 
 class Rag(IndexUpdates):
-    """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
+    """Ask questions about one index with one engine; it serves several threads.
 
-    `corpus` is the index, several as one, or a corpus of a program, and the reranker of the choice orders what a
-    question finds there. `folder` is where the index lies, by default those of the settings (`folders`), and empty for
-    a corpus that is none. `open_source` opens the source that is searched in place of the web, when a graph that
-    searches is asked first. The parts are closed with the Rag, but one of `Rag.open` leaves open what it was given.
+    Close it, or use it in a `with`. `corpus` is the index, several indexes as one, or a corpus of a program, and the
+    reranker of the choice orders what a question finds there. `folder` is the folder of the index, by default the first
+    of the settings (`folders`), and empty for a corpus of a program. `open_source` opens the fallback corpus when a
+    graph that searches is first asked. Closing the Rag closes its parts, except parts that a program gave to
+    `Rag.open`.
     """
 
     def __init__(
@@ -123,17 +124,17 @@ class Rag(IndexUpdates):
         display: Display | None = None,
         **flags: Unpack[Flags],
     ) -> Rag:
-        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60). Several
-        indexes of one embedder, index=["notes", "mail"], are asked as one.
+        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
 
-        `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
-        the place of the index, and `reranker` orders what a question finds. What is given is not closed with the Rag.
-        `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
-        prompts.yaml. A folder that is named as a fallback corpus (web__source) is indexed, as far as that is needed,
-        when a graph that searches is asked first; `display` is told how far that is.
+        Several indexes of one embedder, index=["notes", "mail"], are searched as one. `engine` is a name as in the
+        settings or an engine of your own, for example from `from_chat_model`. `corpus` takes the place of the index,
+        and `reranker` orders what a question finds. Parts that you give are not closed with the Rag. `prompts` are
+        texts that replace ours by name (`local-rag prompts show` lists them); they are stronger than those of
+        prompts.yaml. A folder that is named as a fallback corpus (web__source) is indexed, as far as needed, when a
+        graph that searches is first asked; `display` shows the progress.
 
-        Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
-        was named that is not there or not on this machine.
+        Raise IndexMissing, IndexMismatch, ModelMissing, ConfigError; raise ServerDown and NotLocal if a named model
+        server is not there or not on this machine.
         """
         from local_rag.runtime.engine_choice import check_parts, choose_engine, own_engine, prompt_texts
 
@@ -166,7 +167,7 @@ class Rag(IndexUpdates):
 
     @property
     def void_calibration(self) -> VoidCalibration | None:
-        """Thresholds that were calibrated for something else and do not hold here; None where nothing is void."""
+        """Return which calibrated thresholds do not hold here and why, or None."""
         return void_calibration(self.settings, self.fingerprint)
 
     @classmethod
@@ -179,12 +180,11 @@ class Rag(IndexUpdates):
         display: Display | None = None,
         **flags: Any,
     ) -> Rag:
-        """Index files and folders and open what came of it; `engine`, `display` and `flags` as in `open`.
+        """Index files and folders, and open a Rag on them; `engine`, `display` and `flags` are as in `open`.
 
-        `index` names the index that they are in from now on, and a later call only takes in what changed. Without it
-        the index lies in a folder for temporary files, which only this user may read, and is deleted when the Rag
-        closes. Without paths it is empty, for what `add` brings. Raises UsageError for what is not there, and what
-        `open` does.
+        `index` names the index that keeps them, and a later call only adds what changed. Without it, the index is in a
+        temporary folder, which only this user may read, and is deleted when the Rag closes. Without paths the index is
+        empty, for documents of `add`. Raise UsageError for a path that does not exist, and what `open` raises.
         """
         named, own = (engine, None) if isinstance(engine, str) else (None, engine)
         with ExitStack() as made:
@@ -201,17 +201,16 @@ class Rag(IndexUpdates):
             return rag
 
     def ask(self, question: str, **options: Unpack[Asking]) -> Answer:
-        """The answer to a question; `thread` names the chat it is in, `graph` is by default that of the settings.
+        """Answer a question; `thread` names its chat, and `graph` is by default that of the settings.
 
-        Outside of a thread, `turns` are those before it where it follows others that are kept elsewhere.
-        `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
+        Outside of a thread, `turns` are the questions before it, if another program keeps the chat. `within` narrows
+        the search to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
-        `may_search` is given every web query right before it is sent, and says whether it may be, or is "never";
-        without it every query is sent where the settings switch the web on, none where they say `ask`.
-        `callbacks` are LangChain's, as in a config: they see each node, retrieval and call to a model.
-        The run of the question is recorded as `runs.keep` says, unless `record` is false.
-        Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
-        fails.
+        `may_search` is a function that is given every web query right before it is sent and returns whether it may be
+        sent, or it is "never". Without it, every query is sent if the settings switch the web on, and none if they say
+        `ask`. `callbacks` are LangChain's, as in a config: they receive each node, retrieval and call to a model. The
+        run of the question is recorded as `runs.keep` says, unless `record` is false. Raise UsageError for an unknown
+        graph and a question that is empty or too long, EngineError if the engine fails.
         """
         for event in self.stream(question, **options):
             if isinstance(event, Done):
@@ -229,10 +228,10 @@ class Rag(IndexUpdates):
         record: bool = True,
         **context: Unpack[Context],
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last; arguments as in `ask`. The question begins, and its clock starts, when
-        the first one is asked for. Closing the iterator stops the question.
+        """Yield events as they happen, `Done` last; arguments are as in `ask`.
 
-        So does `cancel.stop()`, from any thread: the iterator, which may be waiting, raises Stopped then.
+        The question and its clock start when the first event is requested. Closing the iterator stops the question. So
+        does `cancel.stop()`, from any thread: the iterator, which may be waiting, then raises Stopped.
         """
         check_question(question)
         thread = "" if thread is None else thread_name(thread)
@@ -263,18 +262,18 @@ class Rag(IndexUpdates):
         )
 
     async def aask(self, question: str, **options: Unpack[Asking]) -> Answer:
-        """As `ask`, for asyncio: the event loop goes on meanwhile, and cancelling the task stops the question."""
+        """Answer as `ask` does, for asyncio: the event loop goes on, and cancelling the task stops the question."""
         return await on_a_thread(lambda: self.ask(question, **options))
 
     def astream(self, question: str, **options: Unpack[Asking]) -> AsyncIterator[Event]:
-        """As `stream`, for asyncio: cancelling the task that reads it, or closing it, stops the question."""
+        """Yield events as `stream` does, for asyncio; closing it or cancelling its reader stops the question."""
         return items_on_a_thread(lambda: self.stream(question, **options))
 
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
-        """The source that is searched in place of the web, opened by now; None where the settings name none.
+        """Return the corpus that is searched in place of the web, opened if needed; None if the settings name none.
 
-        Raises UsageError for one that is not there or empty, IndexMismatch.
+        Raise UsageError for one that does not exist or is empty, and IndexMismatch.
         """
         if self._open_source is None:
             return None
@@ -285,9 +284,9 @@ class Rag(IndexUpdates):
             return self._source
 
     def fallback_corpus_of(self, graph: str, cancel: Cancel | None = None) -> FallbackCorpus | None:
-        """The fallback corpus for a graph that searches one; for any other it is not opened. Raises as that does.
+        """Return the fallback corpus for a graph that searches one, else None; raise as `fallback_corpus` does.
 
-        What indexes its folder is stopped by `cancel`, and with every question: it raises Stopped then.
+        Indexing its folder is stopped by `cancel`, and together with every question; it then raises Stopped.
         """
         if graph not in SEARCHING:
             return None
@@ -301,7 +300,7 @@ class Rag(IndexUpdates):
 
     @cached_property
     def history(self) -> History:
-        """What is kept of questions in the data folder: chats, records and judgements."""
+        """Return the history of the data folder: chats, records and judgements."""
         from local_rag.runtime.history import History
 
         return History.open(self.settings.data_folder)
@@ -309,13 +308,12 @@ class Rag(IndexUpdates):
     def graph(
         self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None, memory: bool | None = None
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
-        """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
+        """Return the compiled graph of that name, wired as the settings say, for a LangGraph program of your own.
 
-        A run without `context=` has the Deps that `context()` makes, which are its own. `stream_mode="messages"` yields
-        the answer once it stands, `"custom"` the events of `core.events`.
-        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole; with `memory`
-        also from turns that it is given (`Deps.turns`). Raises UsageError for an unknown graph, and for `strict` with
-        one that does not check its answers.
+        A run without `context=` has its own Deps from `context()`. `stream_mode="messages"` yields the answer once it
+        is final, `"custom"` the events of `core.events`. With a `checkpointer` the graph remembers the turns of each
+        `thread_id` and makes follow-ups standalone; with `memory` also from turns that it is given (`Deps.turns`).
+        Raise UsageError for an unknown graph, and for `strict` with a graph that does not check its answers.
         """
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
@@ -348,12 +346,11 @@ class Rag(IndexUpdates):
         drafts: bool = False,
         cancel: Cancel | None = None,
     ) -> Deps:
-        """Fresh Deps for one question, arguments as in `stream`; its clock starts now.
+        """Return fresh Deps for one question, with arguments as in `stream`; its clock starts now.
 
-        A graph that has a checkpointer is interrupted before a web query where `may_search` is "interrupt", or is left
-        out and the settings say `ask`: resume it with yes, no, or the words to send in place of these.
-
-        With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
+        A graph with a checkpointer is interrupted before a web query if `may_search` is "interrupt", or is left out and
+        the settings say `ask`: resume it with yes, no, or the words to send instead. With `drafts`,
+        `stream_mode="messages"` also yields each draft as it is written, as a message of its own.
         """
         from local_rag.graphs.deps import Deps
 
@@ -390,22 +387,22 @@ class Rag(IndexUpdates):
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:
-        """A LangChain tool that answers a question from the files, for an agent of one's own.
+        """Return a LangChain tool that answers a question from the files, for an agent of your own.
 
-        It returns the answer with its status and where it stands; what the files do not say comes back as that, not as
-        an error. An error of the engine or the index comes back as text, too, so that an agent can go on.
+        It returns the answer with its status and sources. If the files do not answer, it says so, without an error. An
+        error of the engine or the index is returned as text, too, so that an agent can go on.
         """
         from local_rag.runtime.langchain_tool import tool_of
 
         return tool_of(self, name, graph)
 
     def stop(self) -> None:
-        """Stop every question that is running."""
+        """Stop every running question."""
         for cancel in list(self._running):
             cancel.stop()
 
     def close(self) -> None:
-        """Stop every question that is running and close the index."""
+        """Stop every running question and close the index."""
         self.stop()
         with self._opened:
             if "history" in vars(self):

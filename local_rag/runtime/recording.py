@@ -1,9 +1,9 @@
-"""The record of a question: its events as lines of JSON, without texts of passages.
+"""Record a question: its events as lines of JSON, without the texts of passages.
 
-Every line has `event`, the kind, and `at`, the seconds since the question was asked; the rest are the fields of that
-event in `core.events`. Of a state after a node there is only what the node changed. A draft is kept in steps, as it is
-written, and goes once there is an answer. A question that is asked outside of a chat never fails because its record
-cannot be written.
+Every line has `event`, the kind, and `at`, the seconds since the question was asked; its other keys are the fields of
+that event in `core.events`. Of the state after a node, only what the node changed is stored. The draft is stored every
+second while it is written, and deleted once there is an answer. Outside of a chat, a question never fails because its
+record cannot be written.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
 ADDRESS = ("title", "url", "fallback_corpus")
 STEP = 1.0
-"""Seconds after which a draft is written anew: what a kill takes of it."""
+"""Seconds between two writes of a draft, of which a kill loses as much."""
 ELSEWHERE = frozenset({"question", "turns", "decisions", "graded", "usage", "path", "answer"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 
 class Recorder:
-    """Writes the questions of a `Rag` into the history, each event before it is handed on.
+    """Write the questions of a `Rag` into the history, each event before it is passed on.
 
-    That a question cannot be recorded is told once.
+    Report only once that questions cannot be recorded.
     """
 
     def __init__(self, history: Callable[[], History], keep: int) -> None:
@@ -54,10 +54,10 @@ class Recorder:
         conditions: Callable[[], Line] | None,
         **about: Any,
     ) -> Generator[Event]:
-        """The same events; the answer of the last one names its run.
+        """Yield the same events, with the ID of the run in the answer of the last one.
 
-        With `conditions` and `runs.keep` the question is recorded; without a record or a thread nothing is written.
-        Raises LocalRagError where a chat cannot be written.
+        With `conditions` and `runs.keep` the question is recorded; without a record and a thread nothing is written.
+        Raise LocalRagError if a chat cannot be written.
         """
         recorded, entry = conditions() if conditions and self._keep else None, None
         with closing(events):
@@ -100,7 +100,7 @@ class Recorder:
 
 
 class _Entry:
-    """A question as it is written."""
+    """Write one question into the history."""
 
     def __init__(self, history: History, run: str, recorded: bool) -> None:
         self.run, self.recorded = run, recorded
@@ -131,7 +131,7 @@ class _Entry:
                 self._history.add(self.run, line, sources)
 
     def end(self, error: BaseException) -> None:
-        """Write that there is no answer, and why, as far as it can be written."""
+        """Write that there is no answer, and why, as far as the history can be written."""
         with suppress(LocalRagError):
             self._keep_draft()
         with suppress(LocalRagError):
@@ -143,7 +143,7 @@ class _Entry:
         self._kept = time.monotonic()
 
     def give_up(self, error: LocalRagError | None) -> None:
-        """Leave no half of a record, and with an `error` no question that seems to run."""
+        """Delete an incomplete record; with an `error`, end the question too, so that it does not seem to run."""
         self.recorded = False
         with suppress(LocalRagError):
             self._history.forget_record(self.run)
@@ -168,7 +168,7 @@ class _Entry:
 
 
 def ended_by(error: BaseException) -> dict[str, Any]:
-    """How a question ends that raises this, for `History.end`."""
+    """Return the arguments of `History.end` for a question that raised this error."""
     if isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error) is Stopped:
         return {"state": "stopped"}
     state: QuestionState = "refused" if isinstance(error, UsageError) else "failed"
@@ -176,14 +176,14 @@ def ended_by(error: BaseException) -> dict[str, Any]:
 
 
 def kind(event: Event) -> str:
-    """The name of an event: WebQuery is web_query."""
+    """Return the name of an event: web_query for WebQuery."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
 
 
 def _shortened(value: Any) -> Any:
-    """Plain values with every LangChain document in them as a passage without its text.
+    """Return plain values in which every LangChain document is replaced by a passage without its text.
 
-    A page of the web, or of a fallback corpus, has title and address then.
+    A page of the web or of a fallback corpus keeps its title and address.
     """
     if isinstance(value, list):
         return [_shortened(item) for item in value]
@@ -198,7 +198,7 @@ def _shortened(value: Any) -> Any:
 
 
 def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
-    """Under which conditions a question is asked: what a person needs who wants to ask it so again, from anywhere."""
+    """Return the conditions of a question: everything that a person needs to ask it again from anywhere."""
     from local_rag import __version__
     from local_rag.config.settings import names
 
@@ -229,7 +229,7 @@ def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
 
 
 def _from_anywhere(name: str) -> str:
-    """A file that is there by its whole path; anything else, such as a pattern, as it was typed."""
+    """Return the whole path of an existing file, and anything else, such as a pattern, unchanged."""
     with suppress(OSError, RuntimeError, ValueError):  # too long, the home of nobody, a zero byte
         if (path := Path(name).expanduser()).exists():
             return str(path.resolve())
@@ -237,7 +237,7 @@ def _from_anywhere(name: str) -> str:
 
 
 def _content(index: Corpus) -> str:
-    """What changes when any passage of an index does; empty for one that cannot say so, or not now."""
+    """Return the index's digest, which changes with any passage, or "" if it gives none."""
     with suppress(LocalRagError):
         return index.content()
     return ""

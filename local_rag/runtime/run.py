@@ -1,13 +1,13 @@
-"""One question as it runs: a graph driven on a thread of its own, its events, and the answer at its end.
+"""!Run one question: a graph on a thread of its own, its events, and its answer.
 
-The threads of a question, and why each is there:
+The threads of a question, and their reasons:
 
-- `local-rag-question` drives the graph, so that Ctrl-C and a closed iterator reach a question while a node works;
-- LangGraph's pool runs the nodes, one at a time, because several stream modes are asked for;
+- `local-rag-question` runs the graph, so that Ctrl-C and a closed iterator reach a question while a node works;
+- LangGraph's pool runs the nodes, one at a time, because several stream modes are used;
 - `local-rag-preload` (Ollama, once per model) lets the server load the first model during retrieval: seconds;
 - `local-rag-call` (Ollama, one at a time) reads a reply, so that a call can be aborted between two tokens;
 - `local-rag-evaluator` (once) loads the evaluator while the embedder loads: tenths of a second;
-- for pages of the web a few readers, and a thread per connection, which are left behind when a page hangs.
+- a few readers for pages of the web, and a thread per connection, which are abandoned when a page hangs.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from local_rag.graphs.state import Question, Result, State
 
 CLOSING = 0.5
-"""Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
+"""Seconds to wait for a stopped question; one that is still busy then, loading a model, is abandoned."""
 
 POLL = 0.2
-"""Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
+"""Seconds between two checks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
 
 
 @dataclass
 class Run:
-    """One question on a thread of its own, so that Ctrl-C and a closed iterator reach it while a node works.
+    """Run one question on a thread, so that Ctrl-C and a closed iterator reach it while a node works.
 
-    The thread has an empty context: what the host program has set, its tracing for one, is neither used nor touched.
+    The thread has an empty context: settings of the host program, such as its tracing, are neither used nor changed.
     """
 
     graph: CompiledStateGraph[State, Deps, Question, Result]
@@ -78,7 +78,7 @@ class Run:
             self.running.discard(self.deps.cancel)
 
     def _next(self) -> Event | BaseException | None:
-        """The next event, None for the end. A node that works on after it was stopped is not waited for."""
+        """Return the next event, or None at the end; do not wait for a node that ignores a stop."""
         while True:
             with suppress(queue.Empty):
                 return self.out.get(timeout=POLL)
@@ -99,7 +99,7 @@ class Run:
             self.out.put(error)
 
     def _load(self) -> None:
-        """Load the embedder before the first node, so that a person sees what the pause is for; all else meanwhile."""
+        """Load the embedder before the first node, with a message, and meanwhile start to load everything else."""
         self.deps.engine.prepare()
         if self.deps.evaluator is not None:
             self.deps.evaluator.prepare()

@@ -1,4 +1,4 @@
-"""Events as the lines of --trace, which a run of an evaluation keeps, too."""
+"""Write events as lines, for --trace and for the runs of an evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_PLACE = {"web_searches": ("search of the fallback corpus", "searches of the 
 
 
 def trace_line(event: Event, label: PathLabel = home_path) -> str:
-    """One line of --trace, empty for events that it leaves out."""
+    """Return one line of --trace, empty for an event that --trace leaves out."""
     if isinstance(event, Step):
         return f"  {event.node}: {event.seconds:.2f} s"
     if isinstance(event, Called):
@@ -48,14 +48,14 @@ def _line(text: str) -> str:
 
 
 def _passage(metadata: Mapping[str, Any], label: PathLabel) -> str:
-    """Its file, the beginning of its id, and its similarity."""
+    """Return a passage's file, the beginning of its ID, and its similarity."""
     score = f" {metadata['score']:.2f}" if metadata.get("score") is not None else ""
     location = printable(metadata.get("url") or label(str(metadata.get("source", ""))))
     return f"{location} ({short_id(metadata.get('chunk_id', ''))}){score}"
 
 
 def call_line(call: Call) -> str:
-    """One call to a language model: who was asked, tokens read and written, and where the time went."""
+    """Return one line on a call to a language model: role, model, tokens, and where the time went."""
     again = ", asked again" if call.retry else ""
     load = f", {call.load_seconds:.1f} s loading the model" if call.loaded else ""
     times = f"{call.seconds:.2f} s ({call.prompt_seconds:.2f} reading, {call.output_seconds:.2f} writing{load})"
@@ -63,19 +63,19 @@ def call_line(call: Call) -> str:
 
 
 def usage_line(answer: Answer) -> str:
-    """The last line of --trace."""
+    """Return the last line of --trace."""
     run = [f"run {answer.run}"] if answer.run else []
     return "; ".join([f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s", *_costs(answer), *run])
 
 
 def verdicts_line(answer: Answer) -> str:
-    """The way of an answer that was kept, its verdicts in short and what it cost; empty where none of it is known."""
+    """Return the path, verdicts and cost of a stored answer in one line, as far as they are known."""
     path = f"{answer.graph}: {' -> '.join(answer.path)}" if answer.path else ""
     return "; ".join(filter(None, [path, *_verdicts(answer.decisions), *_costs(answer)]))
 
 
 def _verdicts(decisions: Sequence[Graded]) -> Iterator[str]:
-    """How many passages were relevant, and the last word on the answer. A passage counts by its last verdict."""
+    """Yield how many passages were relevant, by the last verdict on each, and the last verdicts on the answer."""
     for kind, noun in (("relevance", "passage"), ("web", "page")):
         verdicts = {graded.chunk_id: graded.verdict for graded in decisions if graded.kind == kind}
         if verdicts:

@@ -1,7 +1,7 @@
-"""Watching: an index follows its files while they change. Behind `local-rag watch` and `serve --watch`.
+"""Update an index while its files change, for `local-rag watch` and `serve --watch`.
 
-What the system tells of changes is a hint that there is something to do; what is done is the ordinary sync, which looks
-at every file itself. So a hint that is lost costs time until the next sweep, and nothing else.
+A change that the system reports is only a hint; the ordinary sync then checks every file itself. A lost hint therefore
+only delays the update until the next sweep.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from local_rag.index.sync.ignore import is_hidden
 from local_rag.text.display import home_path, joined, plural
 
 QUIET = 3.0
-"""Seconds without a change, and between two looks at the size and time of what has changed, before it is read."""
-LONGEST = 60.0
-"""Seconds after which is read what does not become quiet, such as a log."""
+"""Seconds without a change before a file is read, and between two checks of its size and time."""
+LONGEST_WAIT = 60.0
+"""Seconds after which a file is read even if it keeps changing, such as a log."""
 SWEEP = 900.0
-"""Seconds between two syncs without a hint: disks on a network give none."""
+"""Seconds between two syncs without a hint, because network disks report no changes."""
 PAUSE_BELOW = 20
 """Percent of a battery below which nothing is read."""
 FLOOD = 10_000
-"""Changes told at once after which the hints are set up anew: the system may have dropped that of a new folder.
+"""The number of changes at once after which the hints are set up anew: some may have been lost.
 
 Linux keeps 16,384: inotify(7), max_queued_events.
 """
 NAMED = 3
-"""Files of one kind of change that are named."""
+"""The maximum number of files to name for each kind of change."""
 
 CHANGES = ("st_size", "st_mtime_ns")
 POWER = Path("/sys/class/power_supply")
 _IGNORE_FILES = (".gitignore", ".ragignore")
 
 Roots = Mapping[str, tuple[int, ...] | None]
-"""The indexed folders and files: where each lies on which disk, None where it is not there."""
+"""The indexed folders and files with their disk and number on it, None for one that does not exist now."""
 
 
 @dataclass
 class Pending:
-    """Files that have changed, and how each looked when it was looked at last."""
+    """Collect files that have changed, with their size and time at the last check."""
 
     quiet: float = QUIET
     looks: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class Pending:
             self.looks |= looks
 
     def settled(self) -> bool:
-        """Whether nothing has changed for a while, and all of it looks as it did before; or this takes too long."""
+        """Return whether nothing has changed for a while and all files look as before, or the wait is too long."""
         now = time.monotonic()
-        if not self.looks or now - self.first > LONGEST:
+        if not self.looks or now - self.first > LONGEST_WAIT:
             return bool(self.looks)
         if now - self.last < self.quiet:
             return False
@@ -73,11 +73,11 @@ class Pending:
 
 
 class Watching:
-    """Follows the files of one index; `state` says in a line what it does.
+    """Update one index when its files change; `state` is a line on the current activity.
 
-    `changed` is what it changed last, and `changed_at` when that was, in ISO 8601; both are empty at first.
-    `sync` brings the index up to date, and raises what `Index.sync` raises. `say` gets each new state, and a line for
-    each sync that changed something.
+    `changed` describes the last update and `changed_at` is its time in ISO 8601; both are empty at first. `sync`
+    updates the index and raises what `Index.sync` raises. `say` receives each new state, and a line for each sync that
+    changed something.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Watching:
         self._pending, self._swept, self._way = Pending(quiet), 0.0, ""
 
     def run(self, stop: threading.Event) -> None:
-        """Follow until told to stop. On the main thread Ctrl-C ends it with KeyboardInterrupt."""
+        """Watch until `stop` is set; on the main thread Ctrl-C ends it with KeyboardInterrupt."""
         while not stop.is_set():
             roots = self._roots()
             with closing(self._hints(roots, stop)) as hints:
@@ -104,7 +104,7 @@ class Watching:
                         self._bring_up_to_date()
 
     def _bring_up_to_date(self) -> None:
-        """Sync, unless the battery is low; what goes wrong is said, and tried again."""
+        """Sync the index, unless the battery is low; report an error and try again later."""
         share = battery()
         if share is not None and share < PAUSE_BELOW:
             self._tell(f"paused: the battery has {share} %; it goes on at {PAUSE_BELOW} %, or with mains power")
@@ -147,7 +147,7 @@ class Watching:
             return {}
 
     def _hints(self, roots: Roots, stop: threading.Event) -> Generator[set[str]]:
-        """What may have changed, and an empty set wherever nothing did for a while."""
+        """Yield paths that may have changed, or an empty set after a while without changes."""
         from watchfiles import watch
 
         heard = [path for path, place in roots.items() if place]
@@ -177,7 +177,7 @@ class Watching:
             yield set()
 
     def _counts(self, path: str, roots: Roots) -> bool:
-        """Whether a change may concern the index: not where it is hidden, and not of our own files."""
+        """Return whether a change may concern the index: not for hidden files, and not for our own."""
         changed = Path(path)
         root = next((Path(root) for root in roots if changed.is_relative_to(root)), None)
         if root is None or changed.name in _IGNORE_FILES:
@@ -190,7 +190,7 @@ class Watching:
 
 
 def changes(report: SyncReport) -> str:
-    """What a sync has changed: "added notes/a.md; changed notes/b.md"; empty where that is nothing."""
+    """Return the changes of a sync: "added notes/a.md; changed notes/b.md"; empty if there are none."""
     files = {"added": report.new, "changed": report.updated, "removed": report.removed}
     named = {what: [*map(home_path, paths)] for what, paths in files.items()}
     named["skipped"] = [f"{home_path(file.path)} ({file.reason})" for file in report.skipped if file.new]
@@ -203,7 +203,7 @@ def changes(report: SyncReport) -> str:
 
 
 def _too_many(error: Exception) -> str:
-    """Why the system gives no hints, with what raises its limits: inotify(7)."""
+    """Return why the system gives no hints, with the command that raises its limits: inotify(7)."""
     for sign, setting in (("limit reached", "max_user_watches=524288"), ("Too many open", "max_user_instances=512")):
         if sign in str(error):
             return f"the limit of inotify is reached, sudo sysctl fs.inotify.{setting} raises it"
@@ -211,7 +211,7 @@ def _too_many(error: Exception) -> str:
 
 
 def battery(supplies: Path = POWER) -> int | None:
-    """Percent of the battery that this machine runs on; None on mains, and on other systems than Linux.
+    """Return the percent of the battery that powers this machine; None on mains and on systems other than Linux.
 
     https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
     """
@@ -225,7 +225,7 @@ def battery(supplies: Path = POWER) -> int | None:
 
 
 def look(path: str, *what: str) -> tuple[int, ...] | None:
-    """What `stat` says of a path; None where it is not there."""
+    """Return the named fields of a path's `stat`; None if the path does not exist."""
     with suppress(OSError, ValueError):
         status = Path(path).stat()
         return tuple(getattr(status, each) for each in what)

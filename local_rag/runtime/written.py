@@ -1,7 +1,7 @@
-"""What local-rag has written where a person said: evaluation runs, exported chats, proposed cases, bundles.
+"""List what local-rag has written at a person's request: evaluation runs, exported chats, proposed cases, bundles.
 
-All of it quotes their files. Each is entered in a list in the data folder, so that it can be found and deleted when a
-file is removed, wherever it lies.
+All of these quote files. The list is in the data folder, so that each can be found and deleted when a file is removed,
+wherever it was written.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ Kind = Literal["run", "export", "cases", "bundle"]
 
 @dataclass(frozen=True)
 class Written:
-    """A file or folder, when it was begun (ISO 8601, UTC), from which index and which others, and of an export which
-    files it cites.
+    """Hold a written file or folder with its time (ISO 8601, UTC) and its sources.
+
+    `index` and `others` are the indexes that it was made from, and `sources` the files that an export cites.
     """
 
     kind: Kind
@@ -46,7 +47,7 @@ def enter(
     sources: Sequence[str] = (),
     others: Sequence[str] = (),
 ) -> None:
-    """Enter what is written from now on. A list that cannot be written is no reason to fail."""
+    """Add an entry to the list; do not fail if the list cannot be written."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
     made_of = full_name(index) if index else ""
     entry = Written(kind, str(path.expanduser().absolute()), at, made_of, tuple(sources), tuple(others))
@@ -56,14 +57,14 @@ def enter(
 
 
 def written(data_folder: Path) -> list[Written]:
-    """What is still there of all that was entered; each path once, as it was entered last."""
+    """Return all entries whose file or folder still exists, each path once with its last entry."""
     return [entry for entry in _entered(data_folder) if os.path.lexists(entry.path)]
 
 
 def forget_deleted(data_folder: Path) -> None:
-    """Leave out of the list what was deleted: names of files are a person's own, too.
+    """Remove deleted files from the list, because file names are private too.
 
-    What lies on a disk that is not there just now stays in it.
+    An entry on a disk that is not connected now stays.
     """
     if (data_folder / FILE).exists():
         entered = _entered(data_folder)

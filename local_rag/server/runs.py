@@ -13,7 +13,7 @@ from pydantic import Field
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
-from local_rag.runtime.history import LONGEST
+from local_rag.runtime.history import LONGEST_NOTE
 from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunSummary
 from local_rag.server.answers import answer_view, passage_view
 from local_rag.server.responses import Body
@@ -48,8 +48,8 @@ class Judge(Body):
 
     run: RunId
     good: bool
-    note: str = Field("", max_length=LONGEST)
-    expected: str = Field("", max_length=LONGEST)
+    note: str = Field("", max_length=LONGEST_NOTE)
+    expected: str = Field("", max_length=LONGEST_NOTE)
     unanswerable: bool = False
 
 
@@ -145,7 +145,7 @@ def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
     """
     from local_rag.evaluation.labels import keep_case
 
-    answers = [answer.strip()[:LONGEST] for answer in request.answers if answer.strip()]
+    answers = [answer.strip()[:LONGEST_NOTE] for answer in request.answers if answer.strip()]
     if not (answers or request.right or request.unanswerable):
         raise UsageError("say what a right answer is: answers, right or unanswerable")
     case, file = keep_case(

@@ -23,7 +23,7 @@ from local_rag.core.errors import DiskFull, EngineError, LocalRagError, UsageErr
 from local_rag.core.events import Done, Note, Started
 from local_rag.core.verdicts import Call, Usage
 from local_rag.diagnostics import kept
-from local_rag.runtime.history import LETTERS, LONGEST
+from local_rag.runtime.history import LETTERS, LONGEST_NOTE
 from local_rag.runtime.history_file import EARLIER, FILE
 from local_rag.text.answer_texts import ran_out_of_time
 
@@ -344,7 +344,7 @@ def test_a_judgement_takes_the_place_of_the_one_before_and_goes_when_it_is_taken
 @pytest.mark.parametrize(
     ("about", "error"),
     [
-        ({"note": "x" * (LONGEST + 1)}, "the note has 2,001 characters"),
+        ({"note": "x" * (LONGEST_NOTE + 1)}, "the note has 2,001 characters"),
         ({"expected": "seven", "unanswerable": True}, "has no expected answer"),
     ],
 )

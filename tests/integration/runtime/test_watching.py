@@ -138,7 +138,7 @@ def test_what_grows_is_read_once_it_is_quiet(monkeypatch):
         settled.append(pending.settled())
         now += 2
     assert settled == [False, False, False, False, False, True], "two looks are alike, a while after the last change"
-    now += watching.LONGEST
+    now += watching.LONGEST_WAIT
     size = 4
     assert pending.settled(), "a log never is"
 
