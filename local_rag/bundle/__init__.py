@@ -1,1 +1,1 @@
-"""A folder that carries local-rag across an air gap: made here, checked and installed there."""
+"""Make a folder that takes local-rag to a machine without a network, and check and install it there."""

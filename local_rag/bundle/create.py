@@ -1,4 +1,4 @@
-"""Making a bundle: everything that a machine without a network needs, in one folder."""
+"""Make a bundle: one folder with everything that a machine without a network needs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PARTS = {*_FOLDERS, "install.py", "README.txt", REQUIREMENTS, "models.yaml", MA
 
 @dataclass(frozen=True)
 class CreatedBundle:
-    """A finished bundle: bytes per kind of content, and the SHA-256 of manifest.json and of install.py."""
+    """Describe a finished bundle: bytes per kind of content, and the SHA-256 of manifest.json and of install.py."""
 
     folder: Path
     sizes: dict[str, int]
@@ -60,7 +60,10 @@ class CreatedBundle:
 
 
 class Carried(NamedTuple):
-    """How an embedder or an evaluator travels: as a wheel (`requirement`), or as a copy of `source` in `folder`."""
+    """Describe how a bundle contains an embedder or an evaluator.
+
+    It is a wheel (`requirement`), or else a copy of the folder `source` in `folder`.
+    """
 
     kind: str
     spec: EmbedderSpec | EvaluatorSpec
@@ -83,11 +86,11 @@ def create(
     options: Sequence[str] = (),
     partial: bool = False,
 ) -> CreatedBundle:
-    """Make the bundle in a folder of its own, or go on with one that was begun.
+    """Make a bundle in a folder of its own, or continue one that was begun.
 
-    `index`: with that of the settings, also where it is embedded in part if `partial`; `models` are of Ollama. All that
-    is to be carried is looked for before anything is fetched; what was fetched stays.
-    Raises UsageError for a folder with other things, IndexMissing, ModelMissing, ConfigError, LocalRagError.
+    `index` includes the index of the settings, and with `partial` even one that is not fully embedded. `models` are
+    models of Ollama. Everything is located before anything is downloaded, and downloads are kept. Raise UsageError for
+    a folder with other contents, IndexMissing, ModelMissing, ConfigError, LocalRagError.
     """
     status, embedded = _index(settings, partial=partial) if index else (None, "")
     if (embedder := _embedder(settings, status)).startswith(OLLAMA):
@@ -137,7 +140,7 @@ def _index(settings: Settings, *, partial: bool) -> tuple[IndexStatus, str]:
 
 
 def _open(folder: Path) -> None:
-    """Raises UsageError for a folder that holds anything but a bundle, and for one in a folder that is not there."""
+    """Prepare the folder of the bundle; raise UsageError for other contents, or if its parent folder does not exist."""
     if not folder.parent.is_dir():
         hint = f"is the disk mounted? otherwise: mkdir -p {quoted(folder.parent)}"
         raise UsageError(f"there is no folder {folder.parent}", hint=hint)
@@ -154,7 +157,7 @@ def _open(folder: Path) -> None:
 
 
 def _copy(source: Path, target: Path, progress: Progress) -> None:
-    """Through a file beside it, unless an earlier run has put the same there."""
+    """Copy a file under another name and then rename it, unless an earlier run has copied the same file."""
     there = source.stat()
     if target.is_file():
         here = target.stat()
@@ -171,13 +174,13 @@ def _copy(source: Path, target: Path, progress: Progress) -> None:
 
 
 def _embedder(settings: Settings, index: IndexStatus | None) -> str:
-    """The embedder that was asked for, else the one that made the index."""
+    """Return the embedder that was asked for, or else the one that made the index."""
     made = index and settings.origin["embedder"] == "default"
     return index.embedder if index and made else settings.values.embedder
 
 
 def _carried(settings: Settings, index: IndexStatus | None, display: Display) -> Iterator[Carried]:
-    """The embedder, but for one of Ollama, and the evaluator. Raises ModelMissing."""
+    """Yield the embedder, unless Ollama runs it, and the evaluator; raise ModelMissing."""
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     models, name = load_models(settings), _embedder(settings, index)
@@ -199,18 +202,18 @@ def _carried(settings: Settings, index: IndexStatus | None, display: Display) ->
 
 
 def _requirement(package: str) -> str:
-    """The requirement that brings an importable package, empty for one that was not installed."""
+    """Return the requirement that installs an importable package, or "" if no distribution has it."""
     names = packages_distributions().get(package.partition(".")[0]) if package else None
     return f"{names[0]}=={version(names[0])}" if names else ""
 
 
 def _slug(name: str) -> str:
-    """A name as a folder that every disk takes."""
+    """Return a name as a folder name for every disk."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "unnamed"
 
 
 def _copy_model(model: Carried, bundle: Path, display: Display) -> set[str]:
-    """Copy the files that a bundle may hold, following links; the paths in the bundle."""
+    """Copy the files that a bundle may contain, following links; return their paths in the bundle."""
     found = [file for file in sorted(model.source.rglob("*")) if file.is_file()]
     paths = {f"{model.folder}/{file.relative_to(model.source).as_posix()}": file for file in found}
     allowed = {path: file for path, file in paths.items() if LAYOUT.fullmatch(path)}
@@ -232,9 +235,9 @@ def _copy_ollama(model: StoredModel, bundle: Path, display: Display) -> set[str]
 
 
 def _models(settings: Settings, carried: Sequence[Carried]) -> str:
-    """What models.yaml says here over the packaged one, with the places that models have in the bundle.
+    """Return a models.yaml with this machine's changes to the packaged file, and the models' paths in the bundle.
 
-    A model in a folder that is not carried is left out. Empty where there is nothing to say.
+    A model in a folder that the bundle does not contain is left out. Return "" if there is nothing to write.
     """
     import yaml
 
@@ -255,14 +258,14 @@ def _models(settings: Settings, carried: Sequence[Carried]) -> str:
 # --- the index --------------------------------------------------------------------------------------------------------
 
 _PAGES = 4096
-"""Pages of SQLite that are copied between two looks for Ctrl-C."""
+"""The pages of SQLite to copy between two checks for Ctrl-C."""
 
 
 def snapshot(folder: Path, target: Path, display: Display) -> None:
     """Write the database of an index as of its last commit to `target`.
 
-    SQLite's own backup in one transaction of a reader: who writes meanwhile is not held up, and not seen. FAISS's file
-    is left behind, because it is made anew from the database. Raises IndexDamaged, LocalRagError.
+    SQLite's own backup runs in one transaction of a reader: it does not delay writers, and does not see their changes.
+    FAISS's file is left out, because it can be made anew from the database. Raise IndexDamaged or LocalRagError.
     """
     make_folder(target.parent)
     draft = target.with_name(f"{target.name}.part")
@@ -341,13 +344,13 @@ _SHELLS = {
         "certutil -hashfile manifest.json SHA256",
     ),
 }
-"""How Python is called, where the program lies, and what sums a file."""
+"""How to call Python, where the program is installed, and how to compute the sum of a file."""
 
 
 def _readme(
     target: Target, models: Sequence[str], index: IndexStatus | None, embedded: str, ollama: Sequence[str]
 ) -> str:
-    """README.txt: what to type on the other machine."""
+    """Return README.txt: what to type on the other machine."""
     interpreter, program, sums = _SHELLS[target.platform.partition("-")[0]]
     among = f"the models {', '.join(models)}"
     call = interpreter.format(target.python)
@@ -359,7 +362,7 @@ def _readme(
 
 
 def _seal(folder: Path, target: Target, keep: set[str], display: Display) -> CreatedBundle:
-    """Remove what an earlier run left, and write the manifest last: a bundle that has one is whole."""
+    """Remove files of an earlier run, and write the manifest last, so that a bundle with a manifest is complete."""
     from local_rag import __version__
 
     for file in sorted(folder.rglob("*"), reverse=True):  # what is in a folder comes before the folder

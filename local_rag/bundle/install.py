@@ -1,8 +1,8 @@
-"""Installs local-rag from the bundle in which this file lies: without a network, with the standard library alone.
+"""Install local-rag from the bundle that contains this file, without a network, with the standard library alone.
 
-It compares every file with manifest.json, makes a virtual environment, lets the bundle's own pip fill it, and hands
-over to `local-rag bundle install` in there, which puts models and an index where they belong. Older Pythons read it as
-far as `_require`: only syntax of Python 3.6.
+It compares every file with manifest.json, makes a virtual environment, lets the bundle's own pip fill it, and runs
+`local-rag bundle install` there, which puts models and an index in their folders. Older Pythons read this file up to
+`_require`: use only syntax of Python 3.6.
 """
 
 import argparse
@@ -26,7 +26,7 @@ OLDEST = (3, 11)
 
 
 def _require() -> None:
-    """Leave with what to type instead, if this Python cannot run what follows."""
+    """End with a hint if this Python cannot run the rest of this file."""
     if sys.version_info[:2] < OLDEST:
         sys.exit("error: local-rag needs Python 3.11 or newer\nhint: README.txt says which Python this bundle is for")
 
@@ -40,7 +40,7 @@ REQUIREMENTS = "requirements.txt"
 
 AGAIN = "bring the bundle again"
 LARGEST_MANIFEST = 16_000_000
-"""Bytes; a bundle of 100,000 files has less."""
+"""The maximum size in bytes; the manifest of a bundle of 100,000 files is smaller."""
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._+!-]*"
 LAYOUT = re.compile(
@@ -48,17 +48,21 @@ LAYOUT = re.compile(
     rf"|(embedders|evaluators)/({_NAME}/)+({_NAME}\.(json|txt|md|model|safetensors|onnx)|LICENSE)"
     rf"|ollama/blobs/sha256-[0-9a-f]{{64}}|ollama/manifests/{_NAME}/{_NAME}/{_NAME}/{_NAME}"
 )
-"""What a bundle may hold; no name leads out of it. Weights in other forms can hold programs, and are not among it."""
+"""The paths that a bundle may contain; none leads out of it. Weights in other formats are excluded: they can hold
+programs.
+"""
 
-LEAST = {"linux": ("glibc", "2.28"), "macos": ("macOS", "14.0")}
-"""The oldest systems that the wheels of a bundle run on: Debian 10, Ubuntu 18.10 and RHEL 8 have this glibc."""
+OLDEST_SYSTEM = {"linux": ("glibc", "2.28"), "macos": ("macOS", "14.0")}
+"""The oldest systems on which the wheels of a bundle run: Debian 10, Ubuntu 18.10 and RHEL 8 have this glibc."""
 
 MARK = "local-rag-bundle.txt"
-"""In a virtual environment that was made here: the SHA-256 of the bundle's manifest, nothing until all is installed."""
+"""A file in a virtual environment that was made here: the SHA-256 of the bundle's manifest, or empty until all is
+installed.
+"""
 
 
 class Refused(Exception):
-    """What does not fit, in one line, and in `hint` what to type next."""
+    """Report in one line what does not fit, and in `hint` what to type next."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -66,32 +70,32 @@ class Refused(Exception):
 
 
 def say(line: str) -> None:
-    """A line on stderr; nothing that a bundle names can drive the terminal."""
+    """Write a line to stderr, without control characters from names in the bundle."""
     print("".join(ch if ch.isprintable() else "?" for ch in line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def quoted(path: Path) -> str:
-    """A path as it is typed in a shell of this machine."""
+    """Return a path as a person types it in a shell of this machine."""
     return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
 
 
 # --- large files ------------------------------------------------------------------------------------------------------
 
 EVERY = 3.0
-"""Seconds between two lines of progress; what is done sooner shows none."""
+"""Seconds between two lines of progress; shorter work shows none."""
 
 BLOCK = 1 << 22
 
 
 class Progress:
-    """How far a long work on `total` bytes has come, as "copied 37% of 2,019 MB"; `done` is what was done to them."""
+    """Report progress of long work on `total` bytes, as "copied 37% of 2,019 MB"; `done` is the verb."""
 
     def __init__(self, done: str, total: int, show: Callable[[str], None] = say) -> None:
         self.done, self.total, self.show = done, total, show
         self.count, self.shown = 0, time.monotonic()
 
     def add(self, count: int) -> None:
-        """So many bytes more are done."""
+        """Count bytes that are done, and show the progress from time to time."""
         self.count += count
         if time.monotonic() - self.shown >= EVERY:
             self.shown = time.monotonic()
@@ -100,7 +104,7 @@ class Progress:
 
 
 def sum_of(source: Path, progress: Progress | None = None, target: Path | None = None) -> str:
-    """SHA-256 in hex of a file, which is written to `target` meanwhile, if there is one. Raises OSError."""
+    """Return the SHA-256 of a file in hex, and copy the file to `target` if it is given; raise OSError."""
     digest = hashlib.sha256()
     with source.open("rb") as stream, (target or Path(os.devnull)).open("wb") as out:
         for block in iter(lambda: stream.read(BLOCK), b""):
@@ -115,7 +119,7 @@ def sum_of(source: Path, progress: Progress | None = None, target: Path | None =
 
 
 class Bundle(NamedTuple):
-    """A manifest that could be read: `files` maps paths to SHA-256, which `problems` compares."""
+    """Hold a manifest that could be read: `files` maps paths to SHA-256, which `problems` compares."""
 
     folder: Path
     sum: str
@@ -125,7 +129,7 @@ class Bundle(NamedTuple):
 
 
 def read(folder: Path, expected: str = "") -> Bundle:
-    """The manifest of a bundle; `expected` is the SHA-256 it must have. Raises Refused for one that cannot be used."""
+    """Read the manifest of a bundle; raise Refused for an unusable one, or if its SHA-256 is not `expected`."""
     file = folder / MANIFEST
     try:
         status = file.lstat()
@@ -153,7 +157,7 @@ def read(folder: Path, expected: str = "") -> Bundle:
 
 
 def problems(bundle: Bundle) -> list[str]:
-    """Everything that is not as the manifest says, one line each: names first, then files, and only then the sums."""
+    """Return one line for each difference from the manifest: wrong names, or else wrong files, or else wrong sums."""
     found = _bad_names(bundle) or _bad_files(bundle)
     if found:
         return found
@@ -182,7 +186,7 @@ def _bad_names(bundle: Bundle) -> list[str]:
 
 
 def _bad_files(bundle: Bundle) -> list[str]:
-    """Links are never followed."""
+    """Return missing and extra files, and links, which are never followed."""
     found, there = [], set()
     for file in sorted(bundle.folder.rglob("*")):
         path, mode = file.relative_to(bundle.folder).as_posix(), file.lstat().st_mode
@@ -197,7 +201,7 @@ def _bad_files(bundle: Bundle) -> list[str]:
 
 
 def must_be_whole(bundle: Bundle) -> None:
-    """Raises Refused, after a line for each problem."""
+    """Raise Refused, after writing a line for each problem, if there are any."""
     say(f"checking {len(bundle.files):,} files…")
     found = problems(bundle)
     for line in found:
@@ -210,7 +214,7 @@ def must_be_whole(bundle: Bundle) -> None:
 
 
 def here() -> str:
-    """The running machine as a bundle names it, such as linux-x86_64."""
+    """Return the name of this machine's platform, such as linux-x86_64."""
     system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "arm64" if system == "macos" else "aarch64"}.get(machine, machine)
@@ -218,7 +222,7 @@ def here() -> str:
 
 
 def must_fit(bundle: Bundle) -> None:
-    """Raises Refused where this machine, its system or this Python is not the one that a bundle was made for."""
+    """Raise Refused if the bundle was made for another platform, system or Python."""
     python = "{}.{}".format(*sys.version_info[:2])
     again = f"local-rag bundle create DIR --platform {here()} --python {python}   on the machine that has the network"
     if bundle.platform != here():
@@ -227,7 +231,7 @@ def must_fit(bundle: Bundle) -> None:
         program = quoted(bundle.folder / "install.py")
         hint = f"python{bundle.python} -I {program}   or: {again}"
         raise Refused(f"the bundle is for Python {bundle.python}, and this is Python {python}", hint)
-    name, least = LEAST.get(bundle.platform.partition("-")[0], ("", ""))
+    name, least = OLDEST_SYSTEM.get(bundle.platform.partition("-")[0], ("", ""))
     library, version = platform.libc_ver()
     present = {"glibc": version if library == "glibc" else "", "macOS": platform.mac_ver()[0]}.get(name, "")
     if _numbers(present) < _numbers(least):
@@ -242,7 +246,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def usual_environment() -> Path:
-    """In the data folder, as local_rag/config/settings.py and platformdirs choose it."""
+    """Return the default folder, in the data folder as local_rag/config/settings.py and platformdirs choose it."""
     own, xdg = os.environ.get("LOCAL_RAG_DATA_DIR"), os.environ.get("XDG_DATA_HOME", "").strip()
     if own:
         return Path(own).expanduser().absolute() / "venv"
@@ -256,18 +260,18 @@ def usual_environment() -> Path:
 
 
 def program(folder: Path, name: str) -> Path:
-    """A program of a virtual environment."""
+    """Return the path of a program in a virtual environment."""
     return folder / "Scripts" / f"{name}.exe" if os.name == "nt" else folder / "bin" / name
 
 
 def is_installed(folder: Path, bundle: Bundle) -> bool:
-    """Whether the environment holds all of this bundle."""
+    """Return whether the environment contains all of this bundle."""
     mark = folder / MARK
     return mark.is_file() and mark.read_text() == bundle.sum and program(folder, "local-rag").exists()
 
 
 def must_be_ours(folder: Path, bundle: Bundle) -> None:
-    """Raises Refused for an environment in the bundle, and for a folder with other things."""
+    """Raise Refused for an environment inside the bundle, and for a folder with other contents."""
     if bundle.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
         raise Refused(f"{folder} is inside the bundle, which must not change", "… --venv PATH   elsewhere")
     is_free = not folder.exists() or (folder.is_dir() and (not any(folder.iterdir()) or (folder / MARK).is_file()))
@@ -276,7 +280,7 @@ def must_be_ours(folder: Path, bundle: Bundle) -> None:
 
 
 def make_environment(folder: Path, bundle: Bundle) -> None:
-    """Make it and let pip fill it; one that holds all of this bundle is left as it is, any other is made anew."""
+    """Make the environment and let pip fill it, unless it contains all of this bundle already."""
     if is_installed(folder, bundle):
         say(f"already installed in {folder}")
         return
@@ -296,7 +300,7 @@ def make_environment(folder: Path, bundle: Bundle) -> None:
 
 
 def _install_wheels(folder: Path, bundle: Bundle) -> None:
-    """Run pip from its wheel in the bundle, deaf to the settings of the shell and the system. Raises Refused."""
+    """Run pip from its wheel in the bundle, without the settings of the shell and the system; raise Refused."""
     wheels = [path for path in bundle.files if path.startswith("wheels/")]
     pip = next((path for path in wheels if path.startswith("wheels/pip-")), None)
     if pip is None:
@@ -323,7 +327,7 @@ def _install_wheels(folder: Path, bundle: Bundle) -> None:
 
 
 def install(given: Any) -> int:
-    """Everything, in order; the exit code. Raises Refused, before anything is written where something does not fit."""
+    """Install everything in order and return the exit code; raise Refused before writing if something does not fit."""
     bundle = read(Path(__file__).resolve().parent, given.sum)
     must_fit(bundle)
     folder = Path(given.venv).expanduser().absolute() if given.venv else usual_environment()
@@ -342,7 +346,7 @@ def install(given: Any) -> int:
 
 
 def main() -> int:
-    """The exit code of the program."""
+    """Read the options, install, and return the exit code of the program."""
     parser = argparse.ArgumentParser(prog="install.py", description="Install local-rag from this bundle, offline.")
     parser.add_argument("--venv", default="", metavar="PATH", help="where to install; default: in your data folder")
     parser.add_argument("--sum", default="", metavar="HEX", help="the SHA-256 that manifest.json must have")

@@ -1,4 +1,4 @@
-"""Models in the store of the local Ollama, as files: a manifest per name, which lists its blobs by their SHA-256."""
+"""Read models from the files of the local Ollama's store: each name has a manifest that lists its blobs by SHA-256."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from local_rag.core.errors import LocalRagError, ModelMissing, UsageError, reason_of
 
 REGISTRY, LIBRARY, TAG = "registry.ollama.ai", "library", "latest"
-"""What a name leaves out."""
+"""The parts that a short name leaves out."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def folder() -> Path:
-    """Where Ollama keeps its models: OLLAMA_MODELS, else the person's own store, else that of the Linux service.
+    """Return the store of Ollama: OLLAMA_MODELS, else the person's own store, else that of the Linux service.
 
     https://docs.ollama.com/faq, "Where are models stored?"
     """
@@ -31,7 +31,7 @@ def folder() -> Path:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model of a store: the paths of its files in there, blobs first, and their bytes."""
+    """Describe a model of a store: the paths of its files in the store, blobs first, and their bytes."""
 
     name: str
     store: Path
@@ -40,9 +40,9 @@ class StoredModel:
 
 
 def stored(name: str, store: Path) -> StoredModel:
-    """A model as a store has it: its blobs are there with their sizes, what is in them is not looked at.
+    """Return a model of a store after checking that its blobs exist with their sizes, but not their contents.
 
-    Raises ModelMissing with the command that brings it, UsageError for what is no name.
+    Raise ModelMissing with the command that downloads it, UsageError for an invalid name.
     """
     manifest = "/".join(("manifests", *_parts(name)))
     pull = f"ollama pull {name}"
@@ -66,7 +66,7 @@ def stored(name: str, store: Path) -> StoredModel:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Host, namespace, model and tag of [host/][namespace/]model[:tag]. Raises UsageError for what is no name."""
+    """Return host, namespace, model and tag of [host/][namespace/]model[:tag]; raise UsageError for an invalid name."""
     path, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:
         path, tag = name, TAG
@@ -79,6 +79,6 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def name_of(manifest: str) -> str:
-    """The name of the model whose manifest has this path in a store."""
+    """Return the name of the model whose manifest has this path in a store."""
     _, host, space, model, tag = manifest.split("/")
     return f"{model}:{tag}" if (host, space) == (REGISTRY, LIBRARY) else f"{host}/{space}/{model}:{tag}"

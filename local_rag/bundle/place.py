@@ -1,4 +1,4 @@
-"""Putting models and an index of a bundle where this local-rag looks for them; nothing that is there is overwritten."""
+"""Put models and an index of a bundle where this local-rag looks for them, without overwriting anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = "models.yaml"
 
 
 class Copy(NamedTuple):
-    """A file of a bundle, where it goes, the SHA-256 that it has then, and the command that makes way for it there."""
+    """Describe a file of a bundle: its target, its SHA-256 there, and the command that removes what is in the way."""
 
     source: Path
     target: Path
@@ -36,7 +36,7 @@ class Copy(NamedTuple):
 
     @property
     def is_there(self) -> bool:
-        """Whether exactly this is there already."""
+        """Return whether the target already has exactly these contents."""
         same_size = self.target.is_file() and self.target.stat().st_size == self.source.stat().st_size
         return same_size and sum_of(self.target) == self.sha256
 
@@ -44,9 +44,10 @@ class Copy(NamedTuple):
 def place(
     bundle: Bundle, settings: Settings, index: Path | None, display: Display, *, keep: bool = False, dry: bool = False
 ) -> list[str]:
-    """Put every file in its place, the index into the folder `index` if it is given; what was done, in lines.
+    """Copy every file to its target, the index to the folder `index` if it is given; return what was done, in lines.
 
-    Raises LocalRagError, before anything is written, where something else is there already, unless that is to be kept.
+    Raise LocalRagError before anything is written if a different file is there already, unless `keep`. With `dry`,
+    write nothing.
     """
     with tempfile.TemporaryDirectory() as drafts:
         copies = list(_plan(bundle, settings, index, Path(drafts)))
@@ -68,7 +69,7 @@ def place(
 
 
 def _plan(bundle: Bundle, settings: Settings, index: Path | None, drafts: Path) -> Iterator[Copy]:
-    """Every file that goes elsewhere, in the order in which it is put there: blobs of Ollama before their manifests."""
+    """Yield every file to copy, in the order of copying: blobs of Ollama before their manifests."""
     store = ollama_store.folder()
     _must_be_writable(bundle, store)
     for path, digest in sorted(bundle.files.items()):
@@ -95,7 +96,7 @@ def _plan(bundle: Bundle, settings: Settings, index: Path | None, drafts: Path) 
 
 
 def _models(source: Path, data_folder: Path, draft: Path) -> Path:
-    """models.yaml with the places that its models have here."""
+    """Write a models.yaml with the paths that its models have on this machine, and return its path."""
     import yaml
 
     data = read_yaml(source)
@@ -108,7 +109,7 @@ def _models(source: Path, data_folder: Path, draft: Path) -> Path:
 
 
 def _must_be_writable(bundle: Bundle, store: Path) -> None:
-    """Raises LocalRagError for a store of models that belongs to somebody else."""
+    """Raise LocalRagError for a store of models in which this user may not write."""
     missing = [path for path in bundle.files if path.startswith("ollama/") and not (store / path[7:]).exists()]
     existing = next(folder for folder in (store, *store.parents) if folder.exists())
     if missing and not os.access(existing, os.W_OK):
@@ -120,7 +121,7 @@ def _must_be_writable(bundle: Bundle, store: Path) -> None:
 
 
 def _put(copy: Copy, progress: Progress) -> None:
-    """Through a file beside it, summed on its way, so that what has its name is whole."""
+    """Copy a file under another name, check its sum, and then rename it, so that a file with its name is complete."""
     target, draft = copy.target, copy.target.with_name(f"{copy.target.name}.part")
     is_index = target.name == index_folder.DATABASE
     with translated(target):
@@ -140,7 +141,7 @@ def _put(copy: Copy, progress: Progress) -> None:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Errors of the disk as ours."""
+    """Turn errors of the disk into LocalRagError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The packages of a bundle: uv chooses them for the machine that it is for, pip downloads their wheels."""
+"""Collect the packages of a bundle: uv chooses them for the target machine, pip downloads their wheels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from importlib.metadata import distribution, distributions
 from pathlib import Path
 from typing import NamedTuple
 
-from local_rag.bundle.install import LEAST, OLDEST, REQUIREMENTS, here, sum_of
+from local_rag.bundle.install import OLDEST, OLDEST_SYSTEM, REQUIREMENTS, here, sum_of
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.progress import Display
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
 
-_GLIBC = int(LEAST["linux"][1].partition(".")[2])
-_MACOS = LEAST["macos"][1]
+_GLIBC = int(OLDEST_SYSTEM["linux"][1].partition(".")[2])
+_MACOS = OLDEST_SYSTEM["macos"][1]
 
 
 def _linux(cpu: str) -> tuple[str, ...]:
-    """The platform tags of https://peps.python.org/pep-0600/ for the oldest glibc that a bundle runs on, best first."""
+    """Return the platform tags (https://peps.python.org/pep-0600/) up to the oldest supported glibc, best first."""
     tags = [f"manylinux_2_{minor}_{cpu}" for minor in range(_GLIBC, 4, -1)]
     return (*tags, *(f"manylinux{year}_{cpu}" for year in (2014, 2010, 1)), f"linux_{cpu}")
 
@@ -37,18 +37,18 @@ _MACHINES = {
     "macos-x86_64": ("x86_64-apple-darwin", (f"macosx_{_MACOS.replace('.', '_')}_x86_64",)),
     "windows-x86_64": ("x86_64-pc-windows-msvc", ("win_amd64",)),
 }
-"""What uv and what pip call each."""
+"""The names of each platform for uv and for pip."""
 
 
 class Target(NamedTuple):
-    """The machine that a bundle is for: a platform and a minor version of CPython."""
+    """Name the machine that a bundle is for: a platform and a minor version of CPython."""
 
     platform: str
     python: str
 
     @classmethod
     def of(cls, platform: str | None, python: str | None) -> Target:
-        """The named one, what is not named is that of this machine. Raises UsageError for what there is not."""
+        """Return the named target, with this machine's values for missing parts; raise UsageError for unknown ones."""
         platform, python = platform or here(), python or "{}.{}".format(*sys.version_info[:2])
         if platform not in _MACHINES:
             raise UsageError(
@@ -67,10 +67,10 @@ class Target(NamedTuple):
 def download(
     folder: Path, roots: Sequence[str], own: Path, target: Target, options: Sequence[str], display: Display
 ) -> None:
-    """Fill `folder`/wheels with `own`, what it and these requirements need, and write `folder`/requirements.txt.
+    """Fill `folder`/wheels with `own` and the wheels that it and `roots` need, and write `folder`/requirements.txt.
 
-    The versions are those that are installed here, where they fit: these were tried together. `options` are what both
-    uv and pip understand: --no-index, --find-links. Raises LocalRagError.
+    The versions are those that are installed here, if they fit, because they were tested together. `options` are
+    understood by both uv and pip: --no-index, --find-links. Raise LocalRagError.
     """
     wheels, lock = folder / "wheels", folder / REQUIREMENTS
     uv_platform, pip_platforms = _MACHINES[target.platform]
@@ -126,7 +126,7 @@ def _pinned(wheel: Path) -> str:
 
 
 def run_pip(arguments: Sequence[str]) -> None:
-    """One command of pip; what it says of its work goes to stderr. Raises LocalRagError where it fails."""
+    """Run a command of pip; raise LocalRagError with its last error if it fails."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet", *arguments]
     done = subprocess.run(pip, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
@@ -138,9 +138,9 @@ def run_pip(arguments: Sequence[str]) -> None:
 
 
 def own_wheel(into: Path, options: Sequence[str]) -> Path:
-    """Make the wheel of local-rag itself from what it was installed from: a folder, an address, or an index.
+    """Build the wheel of local-rag itself from the source it was installed from: a folder, a URL, or an index.
 
-    Raises LocalRagError.
+    Raise LocalRagError.
     """
     installed = distribution("local-rag")
     origin = json.loads(installed.read_text("direct_url.json") or "{}")  # PEP 610

@@ -162,7 +162,7 @@ def test_another_machine(bundle, change, said, hint):
 
 def test_an_older_system(bundle, monkeypatch):
     must_fit(read(bundle))
-    monkeypatch.setattr(module, "LEAST", {"linux": ("glibc", "99.0"), "macos": ("macOS", "99.0")})
+    monkeypatch.setattr(module, "OLDEST_SYSTEM", {"linux": ("glibc", "99.0"), "macos": ("macOS", "99.0")})
     if sys.platform != "win32":
         with pytest.raises(Refused, match=r"needs (glibc|macOS) 99\.0 or newer, and this machine has"):
             must_fit(read(bundle))
