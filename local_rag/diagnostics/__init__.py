@@ -1,1 +1,1 @@
-"""Checks of this machine: doctor, models, trials, the network recorder and the demo."""
+"""Check this machine: doctor, models, trials, the network recorder and the demo."""

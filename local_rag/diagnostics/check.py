@@ -1,4 +1,4 @@
-"""The finding of one check, and a check that fails itself."""
+"""Define the result of a check, and turn the failure of a check into a result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CheckState = Literal["ok", "note", "bad"]
 
 @dataclass(frozen=True)
 class Check:
-    """What was checked, and what came out. `fix` holds a command per line, empty where all is well."""
+    """Hold the result of a check; `fix` has a command per line, and is empty if nothing is wrong."""
 
     name: str
     state: CheckState
@@ -25,7 +25,7 @@ SET_UP = "python3 scripts/quickstart.py"
 
 
 def guarded(name: str, check: Callable[..., Iterable[Check]], *arguments: object) -> Iterator[Check]:
-    """What a check finds; one that fails itself is a finding, and does not hide the others."""
+    """Yield the results of a check; if the check itself fails, yield that as a result, so that others still run."""
     try:
         yield from check(*arguments)
     except LocalRagError as error:

@@ -1,4 +1,4 @@
-"""The checks of this machine, the embedder and the index; each problem comes with the command that mends it."""
+"""Check this machine, the embedder and the index; each problem comes with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
 
 FREE_DISK = 1_000_000_000
-"""Bytes below which a note is made: the model's package and a mid-sized index fit in that."""
+"""The free bytes below which a note is made: the model's package and an average index fit into them."""
 
 MEMORY = 2_000_000_000
-"""Bytes of RAM below which a note is made: PyTorch, MiniLM and the parser's worker together stay under it."""
+"""The bytes of RAM below which a note is made: PyTorch, MiniLM and the parser's worker together need less."""
 
 
 def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
-    """All checks, in the order in which problems are best mended; `deep` compares every row of the index."""
+    """Run all checks in the order in which problems should be fixed; `deep` compares every row of the index."""
     every = dict(_CHECKS) | {"index": partial(_index, deep=deep)}
     return [found for name, check in every.items() for found in guarded(name, check, settings)]
 
@@ -59,7 +59,7 @@ def _packages(_: Settings) -> Iterator[Check]:
 
 
 def _problem(requirement: Requirement) -> str:
-    """What is wrong with an installed requirement, empty if nothing is."""
+    """Return what is wrong with an installed requirement, or ""."""
     try:
         version = metadata.version(requirement.name)
     except metadata.PackageNotFoundError:
@@ -86,7 +86,7 @@ def _disk(settings: Settings) -> Iterator[Check]:
 
 
 def _encryption(settings: Settings) -> Iterator[Check]:
-    """What is at rest is plain text, so this is what stands between it and whoever takes the disk."""
+    """Check whether the disks are encrypted, because the stored text of files is not."""
     enable = {"darwin": "sudo fdesetup enable", "win32": "manage-bde -on C:   as administrator"}
     for folder in _own_folders(settings):
         shown = home_path(folder)
@@ -102,9 +102,9 @@ def _encryption(settings: Settings) -> Iterator[Check]:
 
 
 def disk_is_encrypted(folder: Path) -> bool | None:
-    """By dm-crypt, FileVault or BitLocker, as far as the system says; None where it does not.
+    """Return whether dm-crypt, FileVault or BitLocker encrypts the disk; None if the system does not tell.
 
-    Nobody sees a disk that encrypts itself, or what the host of a virtual machine does.
+    A disk that encrypts itself, or encryption by the host of a virtual machine, cannot be seen.
     """
     if sys.platform == "darwin":
         state = output_of("/usr/bin/fdesetup", "status")  # of the startup disk
@@ -122,7 +122,7 @@ def disk_is_encrypted(folder: Path) -> bool | None:
 
 
 def output_of(*command: str) -> str:
-    """Empty where there is no such program, and after 15 seconds: PowerShell takes seconds to start."""
+    """Return a program's output; empty if it does not exist, or after 15 seconds, since PowerShell starts slowly."""
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15).stdout
     except (OSError, subprocess.SubprocessError):
@@ -130,7 +130,7 @@ def output_of(*command: str) -> str:
 
 
 def _permissions(settings: Settings) -> Iterator[Check]:
-    """Earlier versions, and copies, may have left what others can read."""
+    """Check whether others can read the stored files, which earlier versions and copies may have allowed."""
     if os.name == "nt":
         return
     for folder in _own_folders(settings):
@@ -145,7 +145,7 @@ def _permissions(settings: Settings) -> Iterator[Check]:
 
 
 def _texts_below(folder: Path) -> Iterator[Path]:
-    """The folder and all in it, but for programs: a virtual environment holds no text of anybody."""
+    """Yield the folder and everything in it except virtual environments, which contain programs only."""
     yield folder
     for entry in folder.iterdir():
         if not (entry / "pyvenv.cfg").exists():
@@ -161,7 +161,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _own_folders(settings: Settings) -> list[Path]:
-    """Where the text of files lies: the data folder, and the index where that is elsewhere; what is there of them."""
+    """Return the existing folders with text of files: the data folder, and the index if it is elsewhere."""
     index = settings.index_path
     elsewhere = isinstance(index, Path) and not index.is_relative_to(settings.data_folder)
     folders = [settings.data_folder, *([index] if isinstance(index, Path) and elsewhere else [])]
@@ -206,7 +206,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 
 def _evaluator(settings: Settings) -> Iterator[Check]:
-    """Whether its weights are there and whole; without it only a language model answers."""
+    """Check whether the evaluator's weights are installed and whole; without it only a language model answers."""
     from local_rag.config.models import load_models
     from local_rag.engines.evaluator.evaluator import find, runtime
 
@@ -251,7 +251,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
 
 
 def _calibration(settings: Settings) -> Iterator[Check]:
-    """Which calibrated thresholds are in force, and that the others are not."""
+    """Check which calibrated thresholds are in force."""
     from local_rag.config.calibrated import calibrated
     from local_rag.runtime.rag import Rag
 

@@ -1,9 +1,8 @@
-"""What is kept about a person's files besides their indexes: chats, recorded questions, evaluation runs, …
+"""Find and delete what quotes a person's files outside their indexes: chats, recorded questions, evaluation runs, …
 
-And the indexes of folders that were a fallback corpus, which nobody made by hand.
-
-All of it quotes files, and none of it goes when a file leaves the index. What quotes a file is found by the paths that
-stand in it, what was asked of an index by the index that it names.
+The indexes of folders that were a fallback corpus belong to it too, because nobody made them by hand. All of these
+quote files, and none of them is deleted when a file leaves the index. Paths in them tell which files they quote, and
+names of indexes which index was asked.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
 
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
-"""Where records and cases name a file."""
+"""The places in records and cases that name a file."""
 
 LEFT = ("cases", "bundle")
-"""What is named and never deleted: there is more in it than what local-rag has taken from files."""
+"""The kinds that are listed but never deleted, because they contain more than quotes from files."""
 
 NOUNS = {
     "chat": "chat",
@@ -51,20 +50,20 @@ NOUNS = {
     "bundle": "bundle",
     "fallback corpus": "index of a fallback corpus",
 }
-MANY = {
+PLURALS = {
     "feedback": "answers with feedback",
     "cases": "files of cases",
     "fallback corpus": "indexes of fallback corpora",
 }
-FEW = 5
-"""Files that a command names; of more, all that is kept is listed."""
+MAX_NAMED = 5
+"""The maximum number of files to name in a command; for more files, it lists everything."""
 
 _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, run_folder.FIGURES, run_folder.REPORT)
-"""What a run holds besides its lock and its manifest."""
+"""The files of a run besides its lock and its manifest."""
 
 
 def kept(settings: Settings) -> list[Kept]:
-    """Everything that is there, the oldest first."""
+    """Return everything that quotes files, the oldest first."""
     kinds = (_history, _files, _fallback_corpora)
     return sorted((item for kind in kinds for item in kind(settings)), key=lambda item: item.at)
 
@@ -75,14 +74,14 @@ def about(
     folders: Sequence[str] = (),
     index: IndexAddress | None = None,
 ) -> list[Kept]:
-    """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
+    """Return what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
     names, asked = set(files), full_name(index) if index else ""
     below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
     return [item for item in everything if asked in item.indexes or item.name in names or _quotes(item, names, below)]
 
 
 def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
-    """Cases name a file by the end of its path, too."""
+    """Return whether an item quotes one of the files; cases may name a file by the end of its path."""
     if not names.isdisjoint(item.sources) or any(source.startswith(below) for source in item.sources):
         return True
     ends = tuple(f"/{source}" for source in item.sources if not is_url(source) and not Path(source).is_absolute())
@@ -90,7 +89,7 @@ def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 
 
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
-    """Delete these for good; those that are left, by `why_left`. Raises OSError."""
+    """Delete items permanently, and return those that are left for the reason of `why_left`; raise OSError."""
     left = [item for item in chosen if item.kind in LEFT]
     names = {kind: [item.name for item in chosen if item.kind == kind] for kind in ("chat", "question", "feedback")}
     if any(names.values()):
@@ -108,20 +107,20 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
 
 
 def why_left(item: Kept) -> str:
-    """Why something was not deleted."""
+    """Return why an item was not deleted."""
     if item.kind == "bundle":
         return f"a bundle with a copy of the index is left for you: rm -r {shlex.quote(item.name)}"
     return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
 
 
 def counted(everything: Sequence[Kept]) -> str:
-    """2 chats and 3 evaluation runs."""
+    """Return counts in words: 2 chats and 3 evaluation runs."""
     counts = Counter[str](item.kind for item in everything)
-    return joined(plural(counts[kind], noun, MANY.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])
+    return joined(plural(counts[kind], noun, PLURALS.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])
 
 
 def locations(paths: Sequence[str]) -> list[str]:
-    """Files and folders as an index names them, and URLs and names as they are."""
+    """Return files and folders in the form in which an index names them, and URLs and names unchanged."""
     named: list[str] = []
     for path in paths:
         if is_url(path):
@@ -133,10 +132,10 @@ def locations(paths: Sequence[str]) -> list[str]:
 
 
 def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[str] = ()) -> list[str]:
-    """What still quotes files that have left an index, in a line, and the command that deletes it.
+    """Return a line on what still quotes files that have left an index, with the command that deletes it.
 
-    `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone. A bundle has a
-    copy of the whole index.
+    `gone` are the files, and `typed` is what a person typed for them; both are empty if the whole index is gone. A
+    bundle has a copy of the whole index.
     """
     try:
         everything = kept(settings)
@@ -152,20 +151,20 @@ def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[st
     what = f"--index {shlex.quote(settings.values.index)} --delete"
     if gone or typed:
         quoted = typed or [file for file in gone if about(quoting, [file])]
-        what = f"{shlex.join(quoted)} --delete" if len(quoted) <= FEW else "  lists all"
+        what = f"{shlex.join(quoted)} --delete" if len(quoted) <= MAX_NAMED else "  lists all"
     it = "them" if len(gone) > 1 else "it"
     return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what}", *bundles]
 
 
 def _history(settings: Settings) -> Iterator[Kept]:
-    """Chats, recorded questions and feedback."""
+    """Yield chats, recorded questions and feedback."""
     if (settings.data_folder / FILE).exists():
         with History.open(settings.data_folder) as history:
             yield from history.quoting()
 
 
 def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
-    """The indexes of folders that were searched in place of the web."""
+    """Yield the indexes of folders that were searched in place of the web."""
     for database in (settings.data_folder / fallback_corpus.FOLDER).glob(f"*/{DATABASE}"):
         item = Kept("fallback corpus", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
@@ -176,7 +175,7 @@ def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
 
 
 def _files(settings: Settings) -> Iterator[Kept]:
-    """Evaluation runs, exports, cases and bundles: what was entered in the list of what was written."""
+    """Yield evaluation runs, exports, cases and bundles from the list of written files."""
     for entry in written(settings.data_folder):
         path = Path(entry.path)
         files = {"run": (path / run_folder.RECORDS, path / run_folder.CASES), "cases": (path,)}.get(entry.kind, ())
@@ -186,7 +185,7 @@ def _files(settings: Settings) -> Iterator[Kept]:
 
 
 def _quoted(path: Path) -> set[str]:
-    """The files that a file of JSON lines names; none where it is gone by now."""
+    """Return the files that a file of JSON lines names; none if it no longer exists."""
     sources: set[str] = set()
     with suppress(OSError), path.open("rb") as lines:
         for match in {match for line in lines for match in _QUOTED.findall(line)}:
@@ -196,9 +195,9 @@ def _quoted(path: Path) -> set[str]:
 
 
 def _delete_run(path: Path) -> None:
-    """A run's own files, and its folder if nothing else lies there. Raises UsageError where it is just being added to.
+    """Delete a run's own files, and its folder if it is then empty; raise UsageError if another process writes to it.
 
-    What it is known by goes last, so that a run of which some could not be deleted is found again.
+    The manifest is deleted last, so that a run that was only partly deleted is found again.
     """
     if not (path / run_folder.MANIFEST).is_file():
         raise LocalRagError(f"{path} holds no run of local-rag eval any more", hint="local-rag kept")

@@ -1,4 +1,4 @@
-"""The models: offered in models.yaml, installed on the server, in memory; and letting Ollama download them."""
+"""List the models of models.yaml, those on the server and those in memory; let Ollama download models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Fits = Literal["yes", "tight", "no", "unknown"]
 """Whether a model fits into the memory of this machine."""
 
 TIGHT = 0.7
-"""Part of the memory above which a model leaves little for the system and for other programs."""
+"""The share of the memory above which a model leaves little for the system and other programs."""
 
 _GB = 1_000_000_000
 
@@ -49,10 +49,10 @@ Model = TypeVar("Model", "Installed", "Loaded")
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model. Bytes in `download`, `memory` (expected) and `installed`; tokens in `window`, of what is loaded.
+    """Describe one model: bytes in `download`, `memory` (expected) and `installed`; tokens in `window`, if loaded.
 
-    None stands for "not known" in the first two, and for "it is not" in the others. `refused`: it answers from
-    elsewhere, and nobody allowed it.
+    None means "unknown" in the first two, and "not" in the others. `refused`: the model answers from another machine,
+    and nobody allowed it.
     """
 
     name: str
@@ -72,9 +72,9 @@ class ModelEntry:
 
 @dataclass(frozen=True)
 class EmbedderEntry:
-    """One embedder. `there`: on this machine, or on the server; None where no server could be asked. GB in `download`.
+    """Describe one embedder; `there`: it is on this machine or on the server, None if no server answered.
 
-    `command` brings one that is not there.
+    `download` is in GB. `command` installs an embedder that is missing.
     """
 
     name: str
@@ -89,9 +89,9 @@ class EmbedderEntry:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """What `local-rag models` tells. `problem` and `hint` are set where no server could be asked.
+    """Hold the report of `local-rag models`; `problem` and `hint` are set if no server answered.
 
-    `answering`: questions are answered by the models of `in_use` now, not without one.
+    `answering`: the models of `in_use` answer questions now, so that no engine without a model is needed.
     """
 
     profile: str
@@ -109,7 +109,7 @@ class ModelReport:
 
 
 def model_report(settings: Settings, patience: float | None = None) -> ModelReport:
-    """The models of models.yaml first, then what else is installed. A server that is down is no error here."""
+    """Report the models of models.yaml first, then others that are installed; a missing server is no error."""
     from local_rag.runtime.engine_choice import roles
     from local_rag.runtime.opening import open_server
 
@@ -146,7 +146,7 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
 
 
 def _of_other_server(settings: Settings) -> ModelReport:
-    """The model that a server of `engine: openai` has in use."""
+    """Report the model that a server of `engine: openai` uses."""
     from local_rag.runtime.engine_choice import open_openai
 
     name, window, server, problem, hint = settings.values.model, 0, settings.values.openai.base_url, "", ""
@@ -173,7 +173,7 @@ def _of_other_server(settings: Settings) -> ModelReport:
 
 
 def _embedders(settings: Settings, installed: Sequence[Installed] | None) -> Iterator[EmbedderEntry]:
-    """Those of models.yaml, then those of Ollama, with the one in use, which need not be among them."""
+    """Yield the embedders of models.yaml, then those of Ollama, including the one in use."""
     from local_rag.index.embed import weights
     from local_rag.runtime.opening import embedder_name
 
@@ -190,9 +190,9 @@ def _embedders(settings: Settings, installed: Sequence[Installed] | None) -> Ite
 
 
 def _offered(models: Models, in_use: Sequence[str]) -> list[str]:
-    """Names in the order of models.yaml, then what only a profile or a setting names.
+    """Return the names in the order of models.yaml, then names that only a profile or a setting uses.
 
-    An entry without a tag and a size speaks of all tags of a model, and is none itself.
+    An entry without a tag and a size describes all tags of a model, and is no model itself.
     """
     listed = [name for name, spec in models.ollama.items() if ":" in name or spec.download]
     used = [name for profile in models.profiles.values() for name in profile.models]
@@ -208,7 +208,7 @@ def _find(name: str, names: Sequence[str]) -> str:
 
 
 def find_model(name: str, models: Sequence[Model]) -> Model | None:
-    """The model that a name, with a tag or without, stands for."""
+    """Return the model that a name, with or without a tag, stands for."""
     return next((model for model in models if same_model(model.name, name)), None)
 
 
@@ -247,19 +247,19 @@ def _bytes(gigabytes: float | None) -> int | None:
 
 
 def needed_memory(spec: OllamaModelSpec, file: int = 0) -> int:
-    """Bytes of memory that a model takes: what models.yaml expects, at least its file; 0 where nothing is known."""
+    """Return the bytes of memory that a model needs: the value of models.yaml, at least its file; 0 if unknown."""
     return max(_bytes(spec.memory) or 0, file or _bytes(spec.download) or 0)
 
 
 def fits_memory(need: int, memory: int | None) -> Fits:
-    """Whether so many bytes fit into the machine's memory, None or 0 being unknown."""
+    """Return whether `need` bytes fit into the machine's memory; None or 0 means unknown."""
     if not need or not memory:
         return "unknown"
     return "no" if need > memory else "tight" if need > memory * TIGHT else "yes"
 
 
 def _why(settings: Settings, profile: Profile, memory: int | None) -> str:
-    """Why this profile is in force."""
+    """Return why this profile is in force."""
     if settings.values.profile:
         origin = settings.origin["profile"]
         return f"named by {'--profile' if origin == 'flag' else origin}"
@@ -274,10 +274,10 @@ def _why(settings: Settings, profile: Profile, memory: int | None) -> str:
 
 
 def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
-    """Every model of the profile in force, or the one that was named, as soon as it is installed.
+    """Yield every model of the profile in force, or the one that was named, as soon as it is installed.
 
-    The embedder is converted at the end, if it is not yet. Raises NotLocal for a cloud model
-    before anything is sent, ServerDown, ModelMissing, EngineError.
+    At the end the embedder is converted, if it is not yet. Raise NotLocal for a cloud model before anything is sent,
+    ServerDown, ModelMissing, EngineError.
     """
     from local_rag.runtime.engine_choice import roles
     from local_rag.runtime.opening import open_embedder, open_server
@@ -302,7 +302,7 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
 
 
 def _announce(server: OllamaApi, spec: OllamaModelSpec, display: Display) -> None:
-    """Who downloads what, from where, and whether it will fit."""
+    """Announce who downloads which model from where, and warn if it will not fit into memory."""
     if find_model(spec.name, server.installed()):
         display.say(f"Ollama has {spec.name}; it looks for a newer version at {registry(spec.name)}")
     else:
@@ -314,7 +314,7 @@ def _announce(server: OllamaApi, spec: OllamaModelSpec, display: Display) -> Non
 
 
 def registry(name: str) -> str:
-    """Where Ollama looks for a model: a name of three parts begins with the host."""
+    """Return the registry in which Ollama looks for a model: a name of three parts begins with the host."""
     parts = name.split("/")
     return parts[0] if len(parts) > 2 else REGISTRY
 
@@ -335,7 +335,7 @@ def _pull(server: OllamaApi, name: str, display: Display) -> None:
 
 
 class Layers:
-    """Bytes downloaded, over all layers of a model: Ollama reports each layer by its digest, one after the other."""
+    """Count bytes downloaded over all layers of a model, which Ollama reports one after the other by digest."""
 
     def __init__(self) -> None:
         self._layers: dict[str, tuple[int, int]] = {}
@@ -350,7 +350,7 @@ class Layers:
             self._layers[digest] = (max(done, self._layers.get(digest, (0, 0))[0]), total)
 
     def progress(self) -> tuple[float, str]:
-        """The share that is done, and: downloading 1.2 GB of 2.0 GB, 30.1 MB/s, about 0:27 left."""
+        """Return the completed share, and: downloading 1.2 GB of 2.0 GB, 30.1 MB/s, about 0:27 left."""
         done, total = (sum(counts) for counts in zip(*self._layers.values(), strict=True))
         line = f"downloading {format_bytes(done)} of {format_bytes(total)}"
         speed = (done - self._before) / max(time.monotonic() - self._started, 1e-3)

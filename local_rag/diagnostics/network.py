@@ -1,4 +1,7 @@
-"""`local-rag doctor --network`: whom a question contacts, by Python's audit hook, and by strace where that works."""
+"""Record whom a question contacts, for `local-rag doctor --network`.
+
+Python's audit hook records it, and strace too if it works here.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ What = Literal["loopback", "elsewhere", "name look-up"]
 
 @dataclass(frozen=True)
 class Contact:
-    """A host that was contacted or tried, or a name that was looked up (`port` is None); `by` is the call."""
+    """Hold a host that was contacted or tried, or a name that was looked up (`port` is None); `by` is the call."""
 
     host: str
     port: int | None
@@ -44,10 +47,10 @@ class Contact:
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A process that was watched, mostly one that asks a question.
+    """Hold the record of a process, usually one that asks a question.
 
-    `method` and `blind` are for people: how it was recorded, and what that cannot see. `complete`: no process of ours
-    contacted a host that is not in `contacts`. `answer_status` is empty where the question was not answered.
+    `method` and `blind` tell people how it was recorded, and what the method cannot see. `complete`: no process of ours
+    contacted a host that is not in `contacts`. `answer_status` is empty if the question was not answered.
     """
 
     question: str = ""
@@ -62,17 +65,17 @@ class Recording:
 
     @property
     def away(self) -> tuple[Contact, ...]:
-        """All that is not loopback."""
+        """Return all contacts beyond loopback."""
         return tuple(contact for contact in self.contacts if contact.what != "loopback")
 
     @property
     def code(self) -> int:
-        """0 if the question was answered, or abstained from, and nothing elsewhere was contacted; otherwise 1."""
+        """Return 0 if the question was answered or abstained from, and nothing elsewhere was contacted; otherwise 1."""
         return 0 if self.answer_status and not self.away else 1
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this is this machine; 0.0.0.0 and :: are, as somebody to connect to."""
+    """Return whether a host is this machine; connecting to 0.0.0.0 or :: reaches it too."""
     name = host.rstrip(".").casefold()
     if name in ("", "localhost") or name.endswith(".localhost"):
         return True
@@ -105,11 +108,11 @@ OTHERS = (
 )
 
 _TRACE = "connect,sendto,sendmsg,sendmmsg,?io_uring_setup"
-"""No other system call of Linux names a host. `-s 0`: what was sent is not written down."""
+"""The only system calls of Linux that name a host; `-s 0` keeps the sent data out of the trace."""
 
 
 def can_trace() -> bool:
-    """Whether strace runs here and sees what it should: a container may forbid it. UDP's connect sends nothing."""
+    """Return whether strace works here, which a container may forbid; the test connects UDP, which sends nothing."""
     if not (sys.platform.startswith("linux") and shutil.which("strace")):
         return False
     control = 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("127.0.0.1", 9))'
@@ -126,7 +129,7 @@ def _strace(file: Path) -> list[str]:
 
 
 def watch(code: str, arguments: Sequence[str], *, trace: bool, seconds: float) -> Recording:
-    """Run Python code in a child with the caller's environment and stderr; after `seconds` it is killed."""
+    """Run Python code in a child with the caller's environment and stderr; kill it after `seconds`."""
     with TemporaryDirectory(prefix="local-rag-") as folder:
         record, trace_file, stdout = (Path(folder) / name for name in ("record", "trace", "stdout"))
         for file in (record, trace_file):
@@ -159,7 +162,7 @@ def watch(code: str, arguments: Sequence[str], *, trace: bool, seconds: float) -
 
 
 def _run(command: list[str], stdout: Path, seconds: float) -> int:
-    """The exit code of a command in a process group of its own, all of which is ended after so many seconds."""
+    """Run a command in its own process group, kill the group after `seconds`, and return the exit code."""
     with (
         stdout.open("wb") as out,
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True) as process,
@@ -183,14 +186,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The lines of recorded.py; one that the end of the process cut off is left out."""
+    """Yield the lines of recorded.py, without a line that the end of the process cut off."""
     for line in lines:
         with suppress(ValueError):
             yield json.loads(line)
 
 
 def audited(events: Iterable[dict[str, Any]]) -> Iterator[Contact]:
-    """Whom the audit hook saw; for a name that is an address nobody is asked, but for the name of an address."""
+    """Yield the contacts of the audit hook; an address as a name needs no look-up, but the name of an address does."""
     for event in events:
         by = f"{event.get('event')} by python"
         if "host" in event:
@@ -207,7 +210,7 @@ _RESOLVER = re.compile(r'connect\(.*sun_path="[^"]*(systemd/resolve|avahi-daemon
 
 
 def traced(lines: Iterable[str]) -> Iterator[Contact]:
-    """Whom strace saw, as `strace -f -s 0 --decode-pids=comm` writes it; seen with strace 6.1."""
+    """Yield the contacts in the output of `strace -f -s 0 --decode-pids=comm`; tested with strace 6.1."""
     for line in lines:
         by = _program(line)
         for port, host in _PORT.findall(line):
@@ -226,10 +229,10 @@ def _program(line: str) -> str:
 # --- the question -----------------------------------------------------------------------------------------------------
 
 QUESTION = "What are these files about?"
-"""Asked of the person's own files where no question is given; whether they answer it matters little here."""
+"""The question about the person's own files if none is given; whether they answer it hardly matters here."""
 
 LOADING = 300.0
-"""Seconds that a question may take on top of its own limit: loading the libraries under a tracer, and a model."""
+"""Seconds for a question beyond its own limit, for loading libraries under a tracer, and a model."""
 
 ASK = """
 import sys
@@ -239,13 +242,13 @@ if root not in sys.path:
 from local_rag.cli.app import run
 sys.exit(run(sys.argv[1:]))
 """
-"""The command line, in the environment of the caller; `root` is where this package lies."""
+"""Run the command line in the environment of the caller; `root` is the folder of this package."""
 
 
 def record_question(settings: Settings, question: str, display: Display) -> tuple[Recording, list[str]]:
-    """Record a question, or one that suits the index if it is empty; and what is known of Ollama's own calls.
+    """Record a question, by default one that suits the index; also return notes on Ollama's own calls.
 
-    Without an index it is asked of the demo's documents. Raises IndexMissing where an index was named.
+    Without an index, the demo's documents are asked. Raise IndexMissing if a named index does not exist.
     """
     ollama = ollama_lines(settings)
     with _indexed(settings, display) as (indexed, suggested):
@@ -264,7 +267,7 @@ def record_question(settings: Settings, question: str, display: Display) -> tupl
 
 @contextmanager
 def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, str]]:
-    """The settings and a question that suits: the index that is there, else one of the demo's documents for now."""
+    """Give settings and a suitable question: for the existing index, or else for a temporary index of the demo."""
     from local_rag.diagnostics.demo import ANSWERED, index_demo
     from local_rag.index.index import Index
 
@@ -284,7 +287,7 @@ def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, s
 
 
 def ollama_lines(settings: Settings) -> list[str]:
-    """What no recorder of ours sees: whether the Ollama server may call its maker, and how to switch that off."""
+    """Return what no recorder here can see: whether the Ollama server may call its maker, and how to prevent that."""
     from local_rag.diagnostics.ollama import cloud_check, no_cloud
     from local_rag.runtime.engine_choice import QUICK, named
     from local_rag.runtime.opening import open_server

@@ -1,6 +1,6 @@
-"""The checks of Ollama, or of another server: has it the model, does that fit and obey, and who calls out?
+"""Check Ollama, or another server: whether it has the model, whether that fits and obeys, and whether it calls out.
 
-Nothing of a person's files is sent; one tiny question about two made-up passages is.
+Nothing of a person's files is sent, only one tiny question about two made-up passages.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ NO_CLOUD = {
     "darwin": "macOS: launchctl setenv OLLAMA_NO_CLOUD 1   then quit Ollama and start it again (lasts until a reboot)",
     "win32": "Windows: setx OLLAMA_NO_CLOUD 1   then quit Ollama in the tray and start it again",
 }
-"""How the server is kept from calling out, by sys.platform (docs.ollama.com/faq)."""
+"""How to keep the server from calling out, by sys.platform (docs.ollama.com/faq)."""
 NO_CLOUD_FILE = 'anywhere: {"disable_ollama_cloud": true} in .ollama/server.json in the home folder of who runs Ollama'
 
 
 @dataclass(frozen=True)
 class _Context:
-    """What all checks of a model need to know.
+    """Hold what all checks of a model need.
 
-    `worse` is how bad it is that a model cannot be used; `untried` collects the models that are not to be asked.
+    `worse` is the state of a check when a model cannot be used; `untried` collects the models that must not be asked.
     """
 
     settings: Settings
@@ -59,7 +59,7 @@ class _Context:
 
 
 def ollama_checks(settings: Settings) -> Iterator[Check]:
-    """Everything about the language model. Under `auto` a missing server is a note; what was named must be there."""
+    """Check everything about the language model; with `auto` a missing server is a note, unless it was named."""
     if settings.values.engine == "extractive":
         yield Check("engine", "ok", "extractive: it quotes your files and needs no language model")
         return
@@ -91,7 +91,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
 
 
 def _other_server(settings: Settings) -> Iterator[Check]:
-    """Everything about the model of a server of `engine: openai`."""
+    """Check everything about the model of a server of `engine: openai`."""
     try:
         engine = open_openai(settings, trial=True)
     except LocalRagError as error:
@@ -110,7 +110,7 @@ def _other_server(settings: Settings) -> Iterator[Check]:
 
 
 def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
-    """What to type once a server answers."""
+    """Return what to type once a server answers."""
     if not isinstance(error, ServerDown):
         return ""
     if model := settings.values.model:
@@ -127,7 +127,7 @@ def _useless(name: str, worse: CheckState, error: LocalRagError, more: str = "")
 
 
 def cloud_check(server: OllamaApi) -> Check:
-    """Whether the server may call its maker by itself."""
+    """Check whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:
         details = f"switched off ({cloud.source or 'by its settings'}): Ollama contacts no other machine"
@@ -139,7 +139,7 @@ def cloud_check(server: OllamaApi) -> Check:
 
 
 def no_cloud(platform: str = sys.platform) -> str:
-    """How to switch the cloud off, this system first."""
+    """Return how to switch the cloud off, this system's way first."""
     first = [NO_CLOUD[platform]] if platform in NO_CLOUD else []
     return "\n".join([*first, *(how for system, how in NO_CLOUD.items() if system != platform), NO_CLOUD_FILE])
 
@@ -148,7 +148,7 @@ def no_cloud(platform: str = sys.platform) -> str:
 
 
 def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
-    """Is it there, does it run here, does it fit; and how it is used."""
+    """Check whether a model is installed, runs here and fits, and report how it is used."""
     ollama = context.settings.values.ollama
     there = find_model(spec.name, context.installed)
     context.untried.add(spec.name)
@@ -185,7 +185,7 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
 
 
 def _memory(context: _Context, spec: OllamaModelSpec, there: Installed | None) -> tuple[Check, bool]:
-    """What it takes, and whether it may be tried."""
+    """Check the memory that the model needs, and return whether it may be tried."""
     name, memory = "model memory", total_memory()
     need = needed_memory(spec, there.size if there else 0)
     fits = fits_memory(need, memory)
@@ -226,7 +226,7 @@ def _thinking(setup: ModelSetup, info: ModelInfo) -> Check:
 
 
 def _versions(version: str, spec: OllamaModelSpec, setup: ModelSetup, info: ModelInfo, mlx: bool) -> Iterator[Check]:
-    """What needs a newer Ollama than the one that is there, of all that this model is used for."""
+    """Check whether anything that this model is used for needs a newer Ollama."""
     families = (spec.name, info.family)
     gemma4 = any(each.startswith("gemma4") for each in families)
     needs = [
@@ -248,12 +248,12 @@ def _versions(version: str, spec: OllamaModelSpec, setup: ModelSetup, info: Mode
 
 
 def _line(model: str, keys: str) -> str:
-    """What to write into a models.yaml."""
+    """Return a line for models.yaml."""
     return f'in your models.yaml: ollama: {{models: {{"{model}": {{{keys}}}}}}}'
 
 
 def _loaded(context: _Context, setup: ModelSetup) -> Iterator[Check]:
-    """A model in memory with another window is loaded again at the first question."""
+    """Report a model in memory with another window, which the first question loads again."""
     model = find_model(setup.model, context.loaded)
     if model and model.window and model.window != setup.num_ctx:
         details = (
@@ -270,7 +270,7 @@ PASSAGES = ("The door is painted green.", "Rain is expected on Thursday.")
 
 
 def _schema(engine: LanguageModelEngine) -> Iterator[Check]:
-    """One tiny grading call: does the reply have its form?"""
+    """Check the form of the replies in one tiny grading call."""
     from langchain_core.documents import Document
 
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The prompts in force: each text and its origin, mistakes in a person's own, and prompts filled as examples."""
+"""Show the prompts in force with their origins, check a person's own texts, and fill prompts with an example."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     pass
 
 OURS = "local-rag"
-"""Where a text comes from that nobody replaced."""
+"""The origin of a text that nobody replaced."""
 
 
 @dataclass(frozen=True)
 class ShownPrompt:
-    """A text in force: `origin` is where it comes from, `digest` that of the calls made of it alone.
+    """Hold a prompt text in force, its `origin`, and the `digest` of calls that use this text alone.
 
-    `placeholders` says of each name what is put there, and `required` which of them must stand in the text.
+    `placeholders` explains each name that is filled in, and `required` lists the names that the text must contain.
     """
 
     name: str
@@ -43,8 +43,10 @@ class ShownPrompt:
 
 @dataclass(frozen=True)
 class PromptCheck:
-    """Whether a person's own texts can be used. `mistakes` are (what is wrong, what to type), `messages` by name
-    (role, content) of a prompt that is filled with an example. `own` names the texts that are not ours.
+    """Hold the check of a person's own texts.
+
+    `mistakes` are (what is wrong, what to type). `examples` has by name the messages (role, content) of a prompt that
+    is filled with an example. `own` names the texts that replace those of local-rag.
     """
 
     file: str
@@ -55,7 +57,10 @@ class PromptCheck:
 
 
 def shown_prompts(settings: Settings, name: str | None = None, *, default: bool = False) -> list[ShownPrompt]:
-    """Every text in force, or the one of that name; `default`: ours. Raises UsageError for a name that there is not."""
+    """Return every text in force, or that of one name; with `default`, the texts of local-rag.
+
+    Raise UsageError for an unknown name.
+    """
     texts = PromptTexts() if default else prompt_texts(settings)
     return [
         ShownPrompt(
@@ -72,9 +77,9 @@ def shown_prompts(settings: Settings, name: str | None = None, *, default: bool 
 
 
 def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
-    """Look at a person's own texts, each by itself, and fill prompts: of that name, else of these texts, else of all.
+    """Check a person's own texts one by one, and fill the prompt of that name, or of these texts, or of all.
 
-    Raises ConfigError for a file that is not YAML, UsageError for a name that there is not.
+    Raise ConfigError for a file that is not YAML, UsageError for an unknown name.
     """
     wanted = _named(name)
     path = prompt_file(settings)
@@ -103,7 +108,7 @@ def _named(name: str | None) -> Sequence[str]:
 
 
 def as_yaml(shown: Sequence[ShownPrompt]) -> Iterator[str]:
-    """The lines of a prompts.yaml with these texts; what may stand in them is a comment."""
+    """Yield the lines of a prompts.yaml with these texts; comments explain the placeholders."""
     for number, prompt in enumerate(shown):
         if number:
             yield ""
@@ -115,7 +120,7 @@ def as_yaml(shown: Sequence[ShownPrompt]) -> Iterator[str]:
 
 
 def example(prompts: Prompts, name: str) -> list[Message]:
-    """What a model is told with a text, about the example of `models try`."""
+    """Return the messages that a model receives with a text, for the example of `models try`."""
     from langchain_core.documents import Document
 
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]

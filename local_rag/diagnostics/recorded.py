@@ -1,4 +1,4 @@
-"""The process that is recorded: `python -P recorded.py FILE CODE ARGUMENT…` runs CODE as `python -c` does.
+"""Run the process to record: `python -P recorded.py FILE CODE ARGUMENT…` runs CODE as `python -c` does.
 
 An audit hook, set before anything else is imported, writes one JSON object per line into FILE:
 
@@ -7,7 +7,7 @@ An audit hook, set before anything else is imported, writes one JSON object per 
     {"event": "subprocess.Popen", "program": "python"}
     {"loaded": ["torch"]}
 
-The last one at the end. This file imports nothing of local_rag: it is started by its path.
+The last line is written at the end. This file is started by its path, so it imports nothing of local_rag.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import sys
 from typing import Any
 
 NATIVE = frozenset("curl_cffi ddgs grpc hf_xet onnxruntime primp pyarrow pycurl torch uvloop zmq".split())
-"""Libraries that can open connections in compiled code, which raises no audit event."""
+"""Libraries whose compiled code can open connections without an audit event."""
 
 TO_ADDRESS = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 FOR_NAME = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"}
 STARTED = {"subprocess.Popen": 0, "os.posix_spawn": 0, "os.exec": 0, "os.system": 0, "os.spawn": 1, "os.startfile": 0}
-"""Events of a program that is started, and which of their arguments is its path."""
+"""The audit events of a started program, with the position of the argument that is its path."""
 
 
 def main(record: str, code: str, *arguments: str) -> None:
-    """Run the code under the hook."""
+    """Run the code with the audit hook."""
     seen = os.open(record, os.O_WRONLY | os.O_APPEND)
 
     def note(**about: object) -> None:

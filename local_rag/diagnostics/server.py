@@ -1,4 +1,4 @@
-"""What doctor says of an index on a server: who may do what, and the SQL that an administrator runs."""
+"""Check an index on a server: who has which rights, and the SQL for an administrator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local_rag.text.display import plural
 
 
 def server_checks(index: Index) -> Iterator[Check]:
-    """Nothing for an index in a folder."""
+    """Yield the checks of an index on a server; none for an index in a folder."""
     if not isinstance(index.path, ServerIndex):
         return
     from local_rag.index.store.postgres import schema
@@ -31,5 +31,5 @@ def server_checks(index: Index) -> Iterator[Check]:
 
 
 def _lines(sql: str) -> str:
-    """One statement on each line."""
+    """Return the SQL with one statement per line."""
     return "\n".join(f"{' '.join(each.split())};" for each in sql.split(";\n") if each.strip()).replace(";;", ";")

@@ -1,4 +1,4 @@
-"""One question through all tasks of an engine, on a fixed example: does this model do, and what does it cost?"""
+"""Try a model: give it all tasks of an engine on a fixed example, and measure right answers and cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from local_rag.engines.language_model.engine import LanguageModelEngine
 
 Schema = Literal["yes", "retried", "unparsed", "-"]
-"""Whether a reply had the form that was asked for: at once, at the second try, never; "-" for plain text."""
+"""Whether a reply had the requested form at once, at the second try, or never; "-" for plain text."""
 
 QUESTION = "When does the library open on Saturdays, and what does a lost card cost?"
 PASSAGES = (
@@ -32,9 +32,9 @@ PASSAGES = (
     ("lighthouse.md", "The lighthouse at the end of the northern pier is built of granite and 31 metres high."),
     ("fees.md", "Fees: books that are late cost 1 euro a week. A lost library card is replaced for 5 euros."),
 )
-"""The first and the third answer the question, the second does not."""
+"""The first and the third passage answer the question, the second does not."""
 ANSWER = "On Saturdays the library opens at 10:00 [1]. A lost card costs 5 euros [3]."
-"""What the grader is given: every word of it is in the passages."""
+"""The answer for the grader: the passages contain every word of it."""
 CATALOG = Catalog(
     documents=3,
     chunks=3,
@@ -49,19 +49,19 @@ FACTS = (
     (r"\b(?:10|ten)\b", "the library opens on Saturdays"),
     (r"\b(?:5|five)\b", "a lost library card is replaced, it costs so many euros"),
 )
-"""What the passages say of the question: the number, and the words that it stands among."""
+"""The facts of the passages on the question: the number, and the words around it."""
 SHARED = 2
-"""Content words that a text about the example shares with it."""
+"""The minimum number of content words that a text about the example shares with it."""
 OWN = 2 / 3
-"""The largest part of its content words that may be others."""
+"""The maximum share of its content words that are not in the example."""
 
 GOOD = 4
-"""The least usefulness of 1 to 5 that the good answer should get."""
+"""The minimum usefulness, from 1 to 5, that the good answer should get."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One task: the reply, what it should have been, and what it cost. Tokens as the server counts them."""
+    """Hold one task: the reply, the expected one, and the cost; tokens as the server counts them."""
 
     task: str
     said: str
@@ -76,7 +76,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Trial:
-    """All tasks. `honoured`: every reply that had to be JSON had its form at the first try."""
+    """Hold all tasks; `honoured`: every JSON reply had its form at the first try."""
 
     engine: str
     tried: tuple[Tried, ...]
@@ -85,7 +85,7 @@ class Trial:
 
 
 def run_trial(engine: LanguageModelEngine, display: Display) -> Trial:
-    """Each task once, in the order in which a question needs them. Raises EngineError, naming the task."""
+    """Run each task once, in the order in which a question needs them; raise EngineError that names the task."""
     from langchain_core.documents import Document
 
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
@@ -112,7 +112,7 @@ def _schema(usage: Usage) -> Schema:
 # --- the tasks ------------------------------------------------------------------------------------------------------
 
 _Reply = tuple[str, bool, Usage]
-"""What a task returned, whether it is what was expected, and what it cost."""
+"""A task's result, whether it is as expected, and its cost."""
 
 
 def _route(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
@@ -166,9 +166,9 @@ def _standalone(engine: LanguageModelEngine, _: Sequence[Document]) -> _Reply:
 
 
 def is_about(text: str, matter: str) -> bool:
-    """Whether a text shares its words with a matter, as noise does not: some of them, among few others.
+    """Return whether a text shares words with a matter, unlike noise: some of them, and few others.
 
-    Words of the example count as no others.
+    Words of the example do not count as others.
     """
     own = set(content_stems(text))
     example = set(content_stems(" ".join([QUESTION, *(passage for _, passage in PASSAGES)])))
@@ -185,7 +185,7 @@ _TASKS: dict[str, tuple[Callable[[LanguageModelEngine, Sequence[Document]], _Rep
     "rewrite": (_rewrite, "another query that shares words with the question"),
     "standalone": (_standalone, "names the library and weekdays"),
 }
-"""Each with what its reply should be, in the order in which a question needs them."""
+"""Each task with the expected reply, in the order in which a question needs them."""
 
 PLAIN_TEXT = ("answer", "rewrite", "standalone")
-"""Tasks whose reply is text; the reply of the others is JSON."""
+"""The tasks whose reply is text; the other replies are JSON."""

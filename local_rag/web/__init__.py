@@ -1,1 +1,1 @@
-"""The web: search without a key, pages fetched from public addresses, their text."""
+"""Search the web without a key, fetch pages from public addresses, and read their text."""

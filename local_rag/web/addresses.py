@@ -1,4 +1,4 @@
-"""Which addresses a page may be fetched from: public ones, outside of this machine's own network."""
+"""Decide from which addresses a page may be fetched: public ones outside of this machine's own network."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PORTS = (80, 443)
 LOCAL_NAMES = frozenset(
     "localhost local localdomain internal intranet private corp home lan home.arpa onion test invalid".split()
 )
-"""Names under which nothing public stands: RFC 2606, 6761, 6762 (with its appendix G), 7686, 8375, and `internal`."""
+"""Domains without anything public: RFC 2606, 6761, 6762 (with its appendix G), 7686, 8375, and `internal`."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-"""RFC 6052: the last 32 bits are the IPv4 address that is meant."""
+"""RFC 6052: the last 32 bits are the IPv4 address."""
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-"""The only part of IPv6 out of which public addresses are given (IANA, IPv6 address space)."""
+"""The only part of IPv6 with public addresses (IANA, IPv6 address space)."""
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(block)
     for block in (
@@ -40,9 +40,9 @@ _NOT_PUBLIC = tuple(
 
 
 def public_addresses(host: str, port: int) -> list[Address]:
-    """The addresses of a host (in ASCII, no final dot), looked up once.
+    """Return the addresses of a host (in ASCII, without a final dot), looked up once.
 
-    Raises FileSkipped for another port than the web's, a local name, and if only one of the addresses is not public.
+    Raise FileSkipped for a port that is not the web's, for a local name, and if any one of the addresses is not public.
     """
     if port not in PORTS:
         raise FileSkipped(f"refused: {host} on port {port}; only {PORTS[0]} and {PORTS[1]} are the web's")
@@ -68,7 +68,7 @@ def _looked_up(host: str, port: int) -> list[Address]:
 
 
 def refused_name(host: str) -> str:
-    """Why a host name (in small letters) is not even looked up; empty if it may be."""
+    """Return why a host name (in lower case) must not be looked up, or ""."""
     labels = host.split(".")
     if not all(_LABEL.fullmatch(label) for label in labels) or len(host) > 253:
         return "no name of a host"
@@ -80,7 +80,7 @@ def refused_name(host: str) -> str:
 
 
 def refused_address(address: Address) -> str:
-    """Why nothing is fetched from an address; empty for a public one."""
+    """Return why nothing is fetched from an address, or "" for a public one."""
     if address in _NAT64:
         address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     public = address.is_global and not address.is_multicast and not any(address in block for block in _NOT_PUBLIC)
@@ -90,11 +90,11 @@ def refused_address(address: Address) -> str:
 
 
 def refused_neighbour(address: Address) -> str:
-    """Why nothing is fetched from a public address in this machine's own network; empty for any other address.
+    """Return why nothing is fetched from a public address in this machine's own network, or "".
 
-    With IPv6 at home the pages that are visited know that network: the router and the neighbours share the first 64
-    bits of this machine's address, in IPv4 the first 24.
-    Nothing is sent: connecting a datagram socket only asks the routing table which address would be the sender's.
+    With IPv6 at home, the visited pages know that network: the router and the neighbours share the first 64 bits of
+    this machine's address, in IPv4 the first 24. Nothing is sent: connecting a datagram socket only asks the routing
+    table for the sender's address.
     """
     family, prefix = (socket.AF_INET, 24) if address.version == 4 else (socket.AF_INET6, 64)
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,9 +1,8 @@
-"""The process that searches: one request on stdin, one reply on stdout, both JSON.
+"""Search in a process of its own: one request on stdin, one reply on stdout, both JSON.
 
-ddgs speaks through a client written in Rust, which no guard inside Python sees and which obeys every proxy variable.
-So it runs here; `search.py` decides on the environment and on when it ends. A request is {"engine", "query", "region",
-"seconds"}. A reply is {"status": the last HTTP status, 0 where none came, "results": [[url, title, snippet]], "error":
-what went wrong, in words, or ""}.
+ddgs uses a client written in Rust, which no guard inside Python sees and which obeys every proxy variable. `search.py`
+therefore chooses its environment and ends it in time. A request is {"engine", "query", "region", "seconds"}. A reply is
+{"status": the last HTTP status or 0, "results": [[url, title, snippet]], "error": what went wrong, or ""}.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     send, statuses = engine.http_client.request, [0]
 
     def noted(*arguments: Any, **options: Any) -> Any:
-        """The response, its status noted: ddgs itself takes any but 200 for no results."""
+        """Return the response and note its status, because ddgs treats every status but 200 as no results."""
         statuses.append(0)
         response = send(*arguments, **options)
         statuses[-1] = response.status_code

@@ -1,8 +1,8 @@
-"""Fetching one page from the public web, which may be hostile.
+"""Fetch one page from the public web, which may be hostile.
 
-A name is looked up once per request, every address of it is checked, and the connection goes to one that was checked:
-there is no second look-up that could answer otherwise. Each redirect is a new request. Nothing is kept between
-requests: no cookies, no referrer, no connection.
+A name is looked up once per request, every address of it is checked, and the connection goes to a checked address: no
+second look-up can return another. Each redirect is a new request. Nothing is kept between requests: no cookies, no
+referrer, no connection.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import httpx
 
 Addresses = Callable[[str, int], Sequence[Address]]
-"""Host and port -> the addresses that may be connected to. Raises FileSkipped where there are none."""
+"""A function of host and port that returns the permitted addresses; it raises FileSkipped if there are none."""
 
 KINDS = {"text/html": ".html", "application/xhtml+xml": ".xhtml", "text/plain": ".txt", "text/markdown": ".md"}
-"""What is read, with the suffix of such a file."""
+"""The content types that are read, with the suffix of such a file."""
 
 HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; local-rag)",
@@ -39,23 +39,23 @@ HEADERS = {
     "Accept-Encoding": "gzip, deflate",
     "Connection": "close",
 }
-"""All that is sent besides Host: nothing about who asks, or why."""
+"""The only headers besides Host, which tell nothing about the person or the purpose."""
 
 SENT, UNPACKED = 5_000_000, 20_000_000
-"""Bytes of a page at most, as they are sent, and decompressed."""
+"""The maximum bytes of a page as sent, and decompressed."""
 
 REDIRECTS = 5
 TRIED = 3
-"""Addresses of one host that are tried; they share the time."""
+"""The maximum number of addresses of one host to try; they share the time."""
 
 _POLL = 0.05
-"""Seconds between looks at the stop button."""
+"""Seconds between checks for a stop."""
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What came back from the last `url`. `charset` is what the header names, unchecked, or empty."""
+    """Hold the page of the last `url`; `charset` is the unchecked value of the header, or empty."""
 
     url: str
     kind: str
@@ -64,9 +64,9 @@ class FetchedPage:
 
 
 def fetch(url: str, seconds: float, addresses: Addresses = public_addresses) -> FetchedPage:
-    """The page at `url`, within all limits. Raises FileSkipped with the reason, or Stopped.
+    """Return the page at `url`, within all limits; raise FileSkipped with the reason, or Stopped.
 
-    It is read on a thread of its own: a look-up cannot be interrupted, so whoever asked does not wait for it.
+    It is fetched on a thread of its own, because a look-up cannot be interrupted and the caller must not wait for it.
     `addresses` decides where a connection may go.
     """
     cancel.check()
@@ -85,7 +85,7 @@ def fetch(url: str, seconds: float, addresses: Addresses = public_addresses) -> 
 
 
 class _Call:
-    """One fetch: its deadline, the host it asks now, and its connection."""
+    """Perform one fetch, and hold its deadline, current host and connection."""
 
     def __init__(self, seconds: float, addresses: Addresses) -> None:
         self.until = time.monotonic() + seconds
@@ -94,7 +94,7 @@ class _Call:
         self.connection = Connection()
 
     def answer(self, url: str, page: Future[FetchedPage]) -> None:
-        """Fetch the page, or say why there is none, whatever goes wrong."""
+        """Fetch the page, or report why there is none, whatever goes wrong."""
         import httpx
 
         try:
@@ -122,7 +122,7 @@ class _Call:
         raise FileSkipped(f"{self._host} redirects more than {REDIRECTS} times")
 
     def _get(self, url: httpx.URL) -> FetchedPage | str:
-        """One request: the page, or where it redirects to."""
+        """Send one request, and return the page or the address to which it redirects."""
         import certifi
         import httpx
 
@@ -142,7 +142,7 @@ class _Call:
                     return self._read(response, url)
 
     def _request(self, url: httpx.URL, addresses: Sequence[Address]) -> httpx.Request:
-        """A request that goes to the first address, and asks there for the host of the URL, as Host and in TLS."""
+        """Return a request to the first address, with the host of the URL in Host and in TLS."""
         import httpx
 
         left = max(0.01, self.until - time.monotonic())  # httpx takes 0 for a socket that never waits
@@ -174,7 +174,7 @@ class _Call:
         return FetchedPage(str(url), kind, charset.group(1) if charset else "", self._body(response))
 
     def _body(self, response: httpx.Response) -> bytes:
-        """The body, decompressed as it comes: one piece is 64 KB as sent, which are 66 MB of zeros at most."""
+        """Return the body, decompressed in parts: 64 KB as sent, which are at most 66 MB of zeros."""
         packed = response.headers.get("content-encoding", "").strip().lower()
         if packed not in ("", "identity", "gzip", "deflate"):  # two of them would multiply
             raise FileSkipped(f"{self._host} sends its page as {shorten(printable(packed), 40)}, which is not read")
@@ -193,12 +193,12 @@ class _Call:
 
 @cache
 def _authorities(file: str) -> ssl.SSLContext:
-    """Those in a file, whatever the environment says."""
+    """Return a context with the certificate authorities of a file, whatever the environment says."""
     return ssl.create_default_context(cafile=file)
 
 
 def _parsed(url: str, base: httpx.URL | None = None) -> httpx.URL:
-    """A URL that may be asked for, its fragment and the final dot of its host dropped. Raises FileSkipped."""
+    """Return a valid URL without its fragment and its host's final dot; raise FileSkipped."""
     import httpx
 
     try:

@@ -1,4 +1,4 @@
-"""Pages of the web as documents: one page for the index, or the results of a search for a question."""
+"""Read pages of the web as documents: one page for the index, or the results of a search for a question."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 READERS = 3
-"""Pages that are read at once."""
+"""The number of pages to read at the same time."""
 
 CHARACTERS = 100_000
-"""Of a page that are used for a question."""
+"""The maximum characters of a page to use for a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One result of a search engine; `body` is its snippet, both it and the title may be empty."""
+    """Hold one result of a search engine; `body` is its snippet, and it and the title may be empty."""
 
     url: str
     title: str
@@ -40,9 +40,9 @@ class SearchResult:
 
 
 def read_page(url: str, seconds: float, addresses: Addresses = public_addresses) -> LoadedDocument:
-    """A page of the web; its `url` is the last one, redirects followed. `seconds` hold for fetching, and for reading.
+    """Read a page of the web; its `url` is that after all redirects, and `seconds` limits fetching and reading each.
 
-    Raises FileSkipped with the reason why there is none, or Stopped.
+    Raise FileSkipped with the reason why there is none, or Stopped.
     """
     try:
         return page_document(fetch(url, seconds, addresses), seconds)
@@ -54,10 +54,11 @@ def read_page(url: str, seconds: float, addresses: Addresses = public_addresses)
 
 
 def page_document(page: FetchedPage, seconds: float) -> LoadedDocument:
-    """What a page says: text, title, headings and the rest are those of the same page in a file.
+    """Return the document of a page, with text, title and headings as if the page were a file.
 
-    It is read in the process that reads files, with limits on time and memory: 100,000 attributes in one tag keep a
-    parser busy for minutes. Nothing on it is run, and nothing that it names is fetched. Raises as `read_page`.
+    The process that reads files reads it, with limits on time and memory, because 100,000 attributes in one tag keep a
+    parser busy for minutes. Nothing on the page is run, and nothing that it names is fetched. Raise as `read_page`
+    does.
     """
     body = page.body
     if known_encoding(page.charset) not in ("", "utf-8"):  # a file has no header that names it
@@ -72,9 +73,9 @@ def page_document(page: FetchedPage, seconds: float) -> LoadedDocument:
 def documents(
     results: Sequence[SearchResult], read: Callable[[str], LoadedDocument]
 ) -> tuple[list[Document], list[str]]:
-    """One document per page in the order given, and notes: a page that cannot be read leaves its snippet.
+    """Return one document per page in the given order, and notes; an unreadable page is replaced by its snippet.
 
-    Raises Stopped.
+    Raise Stopped.
     """
     with ThreadPoolExecutor(READERS) as pool:
         tries = [pool.submit(contextvars.copy_context().run, _read, result, read) for result in results]
@@ -101,7 +102,7 @@ def _read(result: SearchResult, read: Callable[[str], LoadedDocument]) -> Loaded
 
 
 def _passage(page: LoadedDocument, title: str, rank: int) -> Document:
-    """A page with the metadata of any passage; `score` is nothing, for no cosine was taken."""
+    """Return a page with the metadata of a passage; `score` is 0, because no cosine was computed."""
     from langchain_core.documents import Document
 
     text = page.text[:CHARACTERS]
@@ -124,6 +125,6 @@ def _passage(page: LoadedDocument, title: str, rank: int) -> Document:
 
 
 def _short_url(url: str) -> str:
-    """Host and path of a page."""
+    """Return the host and path of a page."""
     parts = urlsplit(url)
     return shorten(f"{parts.hostname or ''}{parts.path.rstrip('/')}", 80)

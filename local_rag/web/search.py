@@ -1,8 +1,8 @@
-"""Searching the web without a key: ddgs in a child process; in its place a fallback corpus, or nothing (`Off`).
+"""Search the web without a key: with ddgs in a child process, or in its place a fallback corpus, or nothing (`Off`).
 
-What leaves is one line of at most 200 characters, to the engines that the settings name, in their order; the next one
-is asked only where the one before had nothing. Each time the words are in a log before they leave. ddgs then looks
-like a browser to the engine; who is asked learns this machine's address besides.
+One line of at most 200 characters leaves, for the engines of the settings in their order; an engine is asked only if
+those before it had no results. The words are logged before they leave. ddgs presents itself to an engine as a browser,
+and the engine learns this machine's address.
 """
 
 from __future__ import annotations
@@ -31,71 +31,71 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
 
 WORDS = 200
-"""Characters of a query that leave this machine."""
+"""The maximum characters of a query that leave this machine."""
 
 ANYWHERE, DEFAULT = "wt-wt", "us-en"
-"""DuckDuckGo's region for none, and ddgs's default: other engines make a country and a language of a region."""
+"""DuckDuckGo's region for none, and ddgs's default: other engines derive a country and a language from a region."""
 
 QUERY_LOG = "web-queries.log"
-"""What was sent to which engine: one JSON line for each time, written before the words leave."""
+"""The log of queries and engines: one JSON line per request, written before the words leave."""
 
 PAUSES = (0.0, 1.0, 2.0, 4.0)
-"""Seconds before each try, as long as engines say that there were too many searches."""
+"""Seconds before each try, as long as engines report too many searches."""
 
 LIMITED = (202, 429)
-"""HTTP statuses of "too many searches": DuckDuckGo answers 202 and a riddle for humans (ddgs issues 264, 304, 318)."""
+"""HTTP statuses of "too many searches": DuckDuckGo sends 202 with a captcha (ddgs issues 264, 304, 318)."""
 
 TITLE, BODY, ADDRESS = 300, 2000, 2000
-"""Characters. A longer title or snippet is cut, a result with a longer address is not used."""
+"""The maximum characters: a longer title or snippet is cut, and a result with a longer address is dropped."""
 
 COMMAND = tuple(child_process.command("local_rag.web.ddgs_child"))
-"""What starts the process that searches."""
+"""The command that starts the process that searches."""
 
 KEPT = ("PATH", "SYSTEMROOT", "TMP", "TEMP", "TMPDIR", "LANG", "LC_ALL", "PYTHONPATH")
-"""Variables that the child gets. No proxy, no certificates of somebody's choice, nothing of ddgs's own."""
+"""The variables that the child gets: no proxy, no foreign certificates, no settings of ddgs."""
 
 NO_PROXY = {"NO_PROXY": "*,0.0.0.0/0,::/0"}
-"""Against a proxy that the client finds elsewhere, as in the system's settings: * is any name, the rest any number."""
+"""Exclude all hosts from a proxy that the client finds in the system's settings: * is any name, the rest any number."""
 
 _log = logging.getLogger(__name__)
 
 
 class Off:
-    """No web: the budget for web searches is nothing."""
+    """Implement a web search that is off, so that the budget for web searches is 0."""
 
     enabled = False
     engine = "off"
     fallback_corpus = ""
 
     def words(self, query: str) -> str:
-        """The whole query: nothing leaves."""
+        """Return the whole query, because nothing leaves."""
         return query
 
     def search(self, query: str, k: int) -> WebResults:
-        """Never called by a graph. Raises UsageError."""
+        """Raise UsageError; no graph calls this."""
         raise UsageError("the web is off", hint="local-rag ask … --web")
 
 
 class FallbackCorpus:
-    """An index in place of the web: saved pages, or another index. Nothing leaves, so nothing is asked or logged.
+    """Search an index in place of the web: saved pages, or another index; nothing leaves, is confirmed or logged.
 
-    CRAG's "additional data source" (arXiv 2401.15884, section 4.5). The index belongs to this object, which closes it.
+    CRAG's "additional data source" (arXiv 2401.15884, section 4.5). This object owns the index and closes it.
     """
 
     enabled = True
     engine = "fallback corpus"
 
     def __init__(self, index: Index, name: str) -> None:
-        """`name` is what a person is told of the source: its folder, or the name of its index."""
+        """Take an index and the name that people see for it: its folder, or the name of the index."""
         self.index = index
         self.fallback_corpus = name
 
     def words(self, query: str) -> str:
-        """The whole query: nothing leaves."""
+        """Return the whole query, because nothing leaves."""
         return query
 
     def search(self, query: str, k: int) -> WebResults:
-        """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
+        """Return the k nearest passages, or notes if the search fails; raise Stopped and DeadlineExceeded."""
         from local_rag.core.events import retrieval
 
         try:
@@ -111,20 +111,26 @@ class FallbackCorpus:
         self.index.close()
 
     def _of_this(self, passage: Document, addresses: dict[str, str]) -> Document:
-        """The passage as one of this source; `url` is where its page was saved from, or else where it lies."""
+        """Return the passage with this corpus in its metadata.
+
+        `url` is the address from which its page was saved, or else its path.
+        """
         source = str(passage.metadata["source"])
         own = {"origin": "web", "url": addresses.get(source, source), "fallback_corpus": self.fallback_corpus}
         return passage.model_copy(update={"metadata": passage.metadata | own})
 
 
 class DdgsSearch:
-    """The web, by ddgs. A search that fails has notes instead of documents."""
+    """Search the web with ddgs; a failed search returns notes instead of documents."""
 
     enabled = True
     fallback_corpus = ""
 
     def __init__(self, settings: Web, folder: Path, read_page: Callable[[str], LoadedDocument]) -> None:
-        """`folder` gets the log. `read_page` raises FileSkipped for a page that it cannot read."""
+        """Take the settings, the folder of the log, and a function that reads a page.
+
+        `read_page` raises FileSkipped for a page that it cannot read.
+        """
         self._settings, self._folder, self._read_page = settings, folder, read_page
 
     @property
@@ -132,12 +138,12 @@ class DdgsSearch:
         return ", ".join(self._settings.engines)
 
     def words(self, query: str) -> str:
-        """What of a query leaves this machine: one line without a hidden character, cut at a word."""
+        """Return the words of a query that leave this machine: one line without a hidden character, cut at a word."""
         line = seen_line(query.encode("utf-8", "replace").decode("utf-8"))
         return line if len(line) <= WORDS else line[: WORDS + 1].rpartition(" ")[0] or line[:WORDS]
 
     def search(self, query: str, k: int) -> WebResults:
-        """Up to k pages, best first. Raises Stopped and DeadlineExceeded, and nothing else."""
+        """Return up to k pages, best first; raise Stopped and DeadlineExceeded, and nothing else."""
         words = self.words(query)
         if not words:
             return WebResults(notes=("there are no words to search the web for",))
@@ -146,9 +152,9 @@ class DdgsSearch:
         return WebResults(tuple(documents), (*troubles, *notes))
 
     def _ask(self, words: str) -> tuple[list[SearchResult], list[str]]:
-        """The results of the first engine that has some, and why the others had none.
+        """Return the results of the first engine that has some, and why the others had none.
 
-        Engines that say "too many searches" are asked again after a pause, the others are not.
+        Only engines that report too many searches are asked again, after a pause.
         """
         until = time.monotonic() + self._settings.seconds
         troubles: dict[str, str] = {}
@@ -179,9 +185,9 @@ class DdgsSearch:
 
 
 def log_query(folder: Path, query: str, engine: str) -> None:
-    """Append {"time", "engines", "query"} to the log in a folder, for its owner's eyes only.
+    """Append {"time", "engines", "query"} to the log in a folder, which only its owner can read.
 
-    Raises OSError unless the whole line was written: what cannot be logged must not be sent.
+    Raise OSError unless the whole line was written, because a query that is not logged must not be sent.
     """
     row = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "engines": [engine], "query": query}
     make_folder(folder)
@@ -192,7 +198,7 @@ def log_query(folder: Path, query: str, engine: str) -> None:
 
 
 class SearchFailed(Exception):
-    """Why an engine has no results, and what to do. `limited`: asking again a little later may help."""
+    """Report why an engine has no results, and what to do; `limited`: another try a little later may help."""
 
     def __init__(self, why: str, *, limited: bool = False) -> None:
         super().__init__(why)
@@ -200,7 +206,7 @@ class SearchFailed(Exception):
 
 
 def ask_engine(engine: str, words: str, region: str, seconds: float) -> list[SearchResult]:
-    """Results of one engine within so many seconds. Raises Stopped; SearchFailed where anything else goes wrong."""
+    """Return the results of one engine within `seconds`; raise Stopped, or SearchFailed for any other problem."""
     request = {"engine": engine, "query": words, "region": region, "seconds": seconds}
     environment = {name: value for name, value in child_process.environment().items() if name.upper() in KEPT}
     try:
@@ -217,7 +223,7 @@ def ask_engine(engine: str, words: str, region: str, seconds: float) -> list[Sea
 
 
 def _results(engine: str, reply: dict[str, Any]) -> list[SearchResult]:
-    """What the child's reply means; its strings are what ddgs made of a page that anybody may have written."""
+    """Return the results in the child's reply, whose strings come from a page that anybody may have written."""
     results: dict[str, SearchResult] = {}
     for link, title, body in reply["results"]:
         if url := _usable_url(link):
@@ -243,7 +249,7 @@ def _one_line(text: str, width: int) -> str:
 
 
 def _usable_url(link: str) -> str:
-    """A link without its fragment, or empty if it is none that can be opened."""
+    """Return a link without its fragment, or "" if it cannot be opened."""
     try:
         url = urldefrag(link.replace(" ", "%20")).url
         usable = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname

@@ -1,4 +1,4 @@
-"""The demo: a handbook that ships with the package, cases about it, and its index."""
+"""Provide the demo: a handbook that ships with the package, cases about it, and its index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from local_rag.runtime.opening import open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SAVED_PAGES = Path(__file__).parent / "saved-pages"
-"""Pages that stand for the web: the fallback corpus of the demo."""
+"""The saved pages that take the place of the web in the demo."""
 
 INDEX = "demo"
 CASES = Path(__file__).parent / "cases.jsonl"
@@ -23,14 +23,14 @@ CASES = Path(__file__).parent / "cases.jsonl"
 ANSWERED = "What does CRAG do when every retrieved document is irrelevant?"
 NOT_ANSWERED = "What is the notice period in my rental contract?"
 ON_SAVED_PAGES = "What does HyDE embed in place of the question?"
-"""The first question is answered by the handbook, the second is not, the third by the saved pages alone."""
+"""The handbook answers the first question, nothing answers the second, and only the saved pages answer the third."""
 
 
 def index_demo(settings: Settings, display: Display) -> SyncReport:
-    """Index the handbook, or bring its index up to date; `settings` name the index, mostly `INDEX`.
+    """Index the handbook, or update its index; `settings` name the index, usually `INDEX`.
 
-    An older demo's index is made anew where its embedder or chunk size differs. Raises UsageError where the index
-    holds other files.
+    An older demo's index with another embedder or chunk size is replaced. Raise UsageError if the index contains other
+    files.
     """
     path, status = settings.index_path, status_of(settings)
     if status and set(status.roots) - {str(DOCUMENTS.resolve())}:
