@@ -1,1 +1,1 @@
-"""How good is it on your own files? Cases, runs over them, figures, and reports that need no network."""
+"""Measure the answers on a person's own files: cases, runs, figures, and reports that need no network."""

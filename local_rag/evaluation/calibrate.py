@@ -1,7 +1,7 @@
-"""A calibration: cases are graded and answered without thresholds, and thresholds are fitted to the scores.
+"""Calibrate: grade and answer cases without thresholds, and fit thresholds to the scores.
 
-The fitted thresholds are kept with the fingerprint of engine and embedder: with another model a score means something
-else.
+The fitted thresholds are stored with the fingerprint of engine and embedder, because another model's scores mean
+something else.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 FEWEST = 10
-"""Cases of each kind below which a threshold would be chosen by chance."""
+"""The minimum number of cases of each kind; with fewer, chance would choose the threshold."""
 FAILURES_IN_A_ROW = 5
 """So many questions that fail one after the other end a calibration."""
 
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Which cases, and what becomes of the thresholds. `keep`: the share of answerable questions still answered."""
+    """Name the cases and options; `keep` is the share of answerable questions that must still be answered."""
 
     paths: tuple[Path, ...]
     format: str | None = None
@@ -72,7 +72,7 @@ class CalibrationRequest:
 
     @property
     def options(self) -> list[str]:
-        """Those of the command line that decide which cases are asked, and what becomes of them."""
+        """Return the command-line options that select cases and decide about thresholds."""
         values = {"format": self.format, "limit": self.limit, "seed": self.seed or None, "keep": self.keep}
         given = [part for name, value in values.items() if value is not None for part in (f"--{name}", str(value))]
         return [*(["--corpus"] if self.corpus else []), *given]
@@ -80,12 +80,11 @@ class CalibrationRequest:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The fitted thresholds as points of the trade-off; `relevance` is None where there was nothing to fit.
+    """Hold the fitted thresholds as points of the trade-off; `relevance` is None if it could not be fitted.
 
-    `failed` and `unscored` count cases that are in none of the points. `before` is the point of the threshold until
-    now, `expected` the cross-fitted one. `ece` has the expected calibration errors of the scores of passages and
-    answers, None without labels.
-    `kept_in` is None for a dry run.
+    `failed` and `unscored` count cases that no point includes. `before` is the point of the threshold until now,
+    `expected` the cross-fitted point. `ece` has the expected calibration errors of the scores of passages and answers,
+    None without labels. `kept_in` is None for a dry run.
     """
 
     engine: str
@@ -105,7 +104,7 @@ class Calibration:
 
 
 def calibrate(settings: Settings, request: CalibrationRequest, display: Display) -> Calibration:
-    """Fit thresholds to the cases and keep them. Raises UsageError, EngineError."""
+    """Fit thresholds to the cases and store them; raise UsageError or EngineError."""
     cases = open_cases(request.paths, request.format)
     used = [case for case in sampled(cases.cases, request.limit, request.seed) if case.answerable is not None]
     _must_suffice(used, request.limit)
@@ -167,7 +166,7 @@ def _must_suffice(cases: Sequence[Case], limit: int | None) -> None:
 
 
 def _in_force(settings: Settings, rag: Rag) -> float:
-    """The threshold for answers up to now: set, calibrated before, or the engine's own."""
+    """Return the threshold for answers until now: a set one, a calibrated one, or the engine's own."""
     known = thresholds_for(settings, rag.fingerprint).answer
     if known is not None:
         return known
@@ -179,7 +178,7 @@ def _ece(scored: Iterator[tuple[float | None, bool]]) -> float | None:
 
 
 def _right(answers: Sequence[LabelledScore]) -> Iterator[tuple[float | None, bool]]:
-    """The answers that are known to be right or wrong."""
+    """Yield the score of each answer that is known to be right or wrong, and which it is."""
     for each in answers:
         if each.right is not None or not each.positive:
             yield each.score, each.positive and bool(each.right)
@@ -190,20 +189,20 @@ def _right(answers: Sequence[LabelledScore]) -> Iterator[tuple[float | None, boo
 
 @dataclass
 class _Graded:
-    """A case with its passages and their verdicts."""
+    """Hold a case with its passages and the verdicts on them."""
 
     case: Case
     documents: list[Document]
     verdicts: list[Relevance]
 
     def passage_scores(self) -> Iterator[LabelledScore]:
-        """Where the case says which passages help and the engine gives scores."""
+        """Yield the scores of passages that have a label; an engine without scores yields none."""
         for document, verdict in zip(self.documents, self.verdicts, strict=True):
             if verdict.score is not None and (self.case.relevant or self.case.answerable is False):
                 yield LabelledScore(verdict.score, bool(held(self.case, document)))
 
     def above(self, threshold: float | None) -> list[Document]:
-        """The passages that a graph would answer from."""
+        """Return the passages from which a graph would answer at this threshold."""
         return [
             document
             for document, verdict in zip(self.documents, self.verdicts, strict=True)
@@ -216,7 +215,7 @@ class _Graded:
 
 
 def _asked(items: Sequence[T], doing: str, rag: Rag, display: Display, ask: Callable[[T], R]) -> list[R]:
-    """What came of each item; those that failed are left out. Raises EngineError where one failure follows another."""
+    """Return the result for each item, without failed ones; raise EngineError after several failures in a row."""
     found: list[R] = []
     in_a_row = 0
     display.say(f"{doing} of {plural(len(items), 'case')}…")
@@ -245,7 +244,7 @@ def _graded(rag: Rag, case: Case) -> _Graded:
 
 
 def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore | None:
-    """The score of an answer as a graph would check it; None for one that got none from its grader."""
+    """Return the score of an answer as a graph would check it; None if the grader gave no score."""
     positive, right = bool(case.answerable), False if case.answers else None
     text = ""
     if documents:

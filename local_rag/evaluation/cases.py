@@ -1,4 +1,4 @@
-"""A case: a question, what a right answer says, and where that stands. Sets of cases are JSON lines."""
+"""Define a case: a question, its right answers, and their sources; read and write sets of cases as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from local_rag.text.display import short_path
 from local_rag.text.words import words
 
 SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
-"""What a line looks like, for a person who has to mend one."""
+"""An example of a line, for a person who has to correct one."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a right answer stands: a file (the end of its path, or a URL), a page of it, words of it.
+    """Name the source of a right answer: a file (the end of its path, or a URL), a page of it, words of it.
 
-    At least one of `file` and `quote` is given. `gain` is how relevant it is, for graded collections (nDCG).
+    At least one of `file` and `quote` is given. `gain` is its degree of relevance, for graded collections (nDCG).
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -43,10 +43,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question with its labels; what is not known is empty, and no figure is computed from it.
+    """Hold one question with its labels; unknown labels are empty, and no figure is computed from them.
 
-    `answers` are alternatives, each right on its own. `answerable` says whether the files contain the answer; None
-    where nobody said. `hops` is how many passages an answer has to be put together from.
+    `answers` are alternatives, each right on its own. `answerable` says whether the files contain the answer, None if
+    nobody said. `hops` is the number of passages that an answer combines.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -62,7 +62,7 @@ class Case:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, value) of a file of JSON lines; blank lines are left out. Raises UsageError naming the line."""
+    """Yield (line number, value) of a file of JSON lines without blank lines; raise UsageError that names the line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeError) as error:
@@ -76,9 +76,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def read_cases(path: Path, *, proposed: bool = False) -> tuple[Case, ...]:
-    """The cases of a file in this program's own format. Raises UsageError naming line and key.
+    """Read the cases of a file in this program's own format; raise UsageError that names line and key.
 
-    Lines with `"keep": false`, which nobody has looked at yet, are left out unless `proposed`.
+    Lines with `"keep": false`, which nobody has checked yet, are left out unless `proposed`.
     """
     cases: list[Case] = []
     left = 0
@@ -101,7 +101,7 @@ def read_cases(path: Path, *, proposed: bool = False) -> tuple[Case, ...]:
 
 
 def distinct(cases: Iterable[Case], path: Path) -> tuple[Case, ...]:
-    """The cases. Raises UsageError where there are none, or two have one id."""
+    """Return the cases; raise UsageError if there are none, or if two have the same ID."""
     by_id: dict[str, Case] = {}
     for case in cases:
         if case.id in by_id:
@@ -118,7 +118,7 @@ def _reader() -> TypeAdapter[Case]:
 
 
 def case_of(value: object, default_id: str) -> Case:
-    """One case from its JSON object. Raises ValueError saying which key is wrong, and how."""
+    """Return one case from its JSON object; raise ValueError that says which key is wrong, and how."""
     if not isinstance(value, Mapping):
         listed = "; write one object per line, with no [ ] around them" if isinstance(value, list) else ""
         raise ValueError(f"expected an object, found {type(value).__name__}{listed}")
@@ -140,7 +140,7 @@ def case_of(value: object, default_id: str) -> Case:
 
 
 def line_of(case: Case) -> str:
-    """A case as a JSON line, without its end and without what is empty."""
+    """Return a case as a JSON line, without a line end and without empty labels."""
     return json.dumps(_reader().dump_python(case, exclude_defaults=True), ensure_ascii=False)
 
 
@@ -148,7 +148,7 @@ def line_of(case: Case) -> str:
 
 
 def named(question: str) -> str:
-    """The id of a case: a hash of the words of its question."""
+    """Return the ID of a case: a hash of the words of its question."""
     return hashlib.sha256(_same(question).encode()).hexdigest()[:10]
 
 
@@ -157,13 +157,16 @@ def _same(question: str) -> str:
 
 
 class CaseFile:
-    """A set of cases that grows. It is made with its first case; what is in it is never changed.
+    """Append cases to a file, which is created with its first case; existing lines are never changed.
 
-    It quotes a person's files, so a new one is readable by its owner only.
+    It quotes a person's files, so only its owner can read a new one.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError for what cannot be such a file, and for one with a line that is no case."""
+        """Read the cases of the file, if it exists.
+
+        Raise UsageError for a path that cannot be such a file, and for a line that is no case.
+        """
         self.path = path.expanduser()
         if self.path.is_dir():
             raise UsageError(f"{short_path(path)} is a folder, not a file", hint="local-rag eval make CASES.jsonl")
@@ -176,11 +179,11 @@ class CaseFile:
         self.cases: list[Case] = list(read_cases(self.path, proposed=True)) if filled else []
 
     def has(self, question: str) -> bool:
-        """Whether the same question is there."""
+        """Return whether the file has the same question."""
         return any(named(question) in (case.id, named(case.question)) for case in self.cases)
 
     def append(self, case: Case, *, keep: bool = True) -> None:
-        """Write one line, to the disk: all of it or, where the disk is full (DiskFull), nothing."""
+        """Write one line to the disk; if the disk is full (DiskFull), write nothing."""
         line = line_of(case)
         try:
             append_line(self.path, line if keep else f'{{"keep": false, {line[1:]}', synced=True)

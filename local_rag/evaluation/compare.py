@@ -1,4 +1,4 @@
-"""Two runs compared case by case: what differs in how they were made, and in which figures, and whether by chance."""
+"""Compare two runs case by case: their conditions, their figures, and whether differences may be chance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from local_rag.evaluation.statistics import bootstrap_interval, holm, mcnemar, m
 from local_rag.text.display import joined, plural, short_path
 
 SURE = 0.05
-"""The p-value, after correction, below which a difference is called one."""
+"""The corrected p-value below which a difference is reported as one."""
 
 HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "ahead", "p", "")
 HOW = (
@@ -31,11 +31,11 @@ _NAMED = "local-rag eval compare A B --graph-a NAME --graph-b NAME"
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure over the `cases` that it applies to in both runs.
+    """Compare a figure over the `cases` to which it applies in both runs.
 
-    `difference` is the mean of B - A, with its 95 % interval (None for a single case). `ahead_a` and `ahead_b` count
-    the cases in which one does better. `p` is the chance of so large a difference if A and B were equally good, None
-    where nothing differs; `corrected` is that for the number of figures tested.
+    `difference` is the mean of B - A, `low` to `high` its 95 % interval (None for a single case). `ahead_a` and
+    `ahead_b` count the cases in which that run does better. `p` is the probability of so large a difference if A and B
+    were equally good, None if nothing differs; `corrected` allows for the number of figures tested.
     """
 
     group: str
@@ -53,7 +53,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What a person should take from it, where anything differs."""
+        """Return what a person should conclude from the difference."""
         if self.corrected is None or self.corrected >= SURE:
             return "may be chance"
         return f"{'B' if (self.difference > 0) == (self.figure.better == 'more') else 'A'} is better"
@@ -64,15 +64,15 @@ class Difference:
 
     @property
     def figure(self) -> Figure:
-        """What is compared."""
+        """Return the figure that is compared."""
         return next(figure for figure in FIGURES if (figure.group, figure.name) == (self.group, self.name))
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """A graph of A compared with one of B, or a mode of retrieval, or the router.
+    """Compare a graph of A with one of B, or two modes of retrieval, or the router.
 
-    `lost_a` counts the cases that failed or were not asked in A; they are in none of the figures.
+    `lost_a` counts the cases that failed or were not asked in A; no figure includes them.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Pairing:
 
     @property
     def title(self) -> str:
-        """Which they are, and how many cases are left out: "plain (A) and crag (B)"."""
+        """Return the names and how many cases are left out: "plain (A) and crag (B)"."""
         names = self.a if self.a == self.b else f"{self.a} (A) and {self.b} (B)"
         both = (("A", self.lost_a), ("B", self.lost_b))
         lost = [f"{plural(count, 'case')} failed or not asked in {side}" for side, count in both if count]
@@ -94,10 +94,10 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs over the cases that both hold; `only_a` and `only_b` count the others. A case is the same where its
-    question is. `relabelled` of the common ones have other labels in A than in B.
+    """Compare two runs over their common cases, which have the same question.
 
-    `made` has what differs in how the runs were made, both values by dotted names of run.json.
+    `only_a` and `only_b` count the other cases; `relabelled` counts common cases whose labels differ. `made` has the
+    conditions that differ, both values by dotted names of run.json.
     """
 
     a: Path
@@ -111,7 +111,7 @@ class Comparison:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Which cases the figures are of, and what else is to be known before any figure."""
+        """Yield which cases the figures cover, and what else a person should know first."""
         only = ", ".join(f"{n:,} only in {side}" for side, n in (("A", self.only_a), ("B", self.only_b)) if n)
         yield f"Compared: {plural(self.cases, 'case')}{f'; left out: {only}' if only else ', the same in both'}."
         if self.relabelled:
@@ -121,10 +121,10 @@ class Comparison:
 def compare(
     folder_a: Path, folder_b: Path, seed: int = 0, graph_a: str | None = None, graph_b: str | None = None
 ) -> Comparison:
-    """Pair the cases of two runs, graph by graph and mode by mode, or only those two that are named.
+    """Pair the cases of two runs, graph by graph and mode by mode, or only the two that are named.
 
-    A name is that of a graph or of a mode of retrieval; one alone is meant for both runs. The same folder twice
-    compares two of its own. Raises UsageError for a folder without a run, and for runs with nothing to pair.
+    A name is that of a graph or of a mode of retrieval; a single name holds for both runs. The same folder twice
+    compares two graphs of one run. Raise UsageError for a folder without a run, and for runs with nothing to pair.
     """
     a, b = RunFolder.open(folder_a), RunFolder.open(folder_b)
     cases_a, cases_b = ({case.id: case for case in run.cases} for run in (a, b))
@@ -166,7 +166,7 @@ Run = Mapping[tuple[str, str], Sequence[Pair]]
 
 
 def _chosen(a: Run, b: Run, name_a: str | None, name_b: str | None) -> list[tuple[str, str, str]]:
-    """What is paired: (kind of record, its name in A, its name in B). Raises UsageError where that is nothing."""
+    """Return the pairs: (kind of record, its name in A, its name in B); raise UsageError if there are none."""
     kinds = ("answer", "retrieval", "route")
     if name_a and name_b:
         pairs = [(kind, name_a, name_b) for kind in kinds if (kind, name_a) in a and (kind, name_b) in b]
@@ -180,7 +180,7 @@ def _chosen(a: Run, b: Run, name_a: str | None, name_b: str | None) -> list[tupl
 
 
 def _alike(names_a: Sequence[str], names_b: Sequence[str]) -> list[tuple[str, str]]:
-    """Names that both have; where each has a single one, these two."""
+    """Return the names that both runs have, or the two names if each run has only one."""
     if len(names_a) == len(names_b) == 1:
         return [(names_a[0], names_b[0])]
     return [(name, name) for name in names_a if name in names_b]
@@ -191,7 +191,7 @@ def _names(run: Run, kind: str) -> list[str]:
 
 
 def _pairing(a: Run, b: Run, kind: str, name_a: str, name_b: str, seed: int) -> Pairing:
-    """Every figure of the cases that did not fail on either side."""
+    """Compare every figure over the cases that failed on neither side."""
     differences: list[Difference] = []
     for figure in FIGURES:
         of = KINDS.get(figure.group, "answer")
@@ -209,7 +209,7 @@ def _pairing(a: Run, b: Run, kind: str, name_a: str, name_b: str, seed: int) -> 
 
 
 def _difference(figure: Figure, pairs: Sequence[tuple[float, float]], seed: int) -> Difference:
-    """The (A, B) values of a figure compared, not yet corrected."""
+    """Compare the (A, B) values of a figure, without correction."""
     differences = [b - a for a, b in pairs]
     more = sum(value > 0 for value in differences)
     less = sum(value < 0 for value in differences)
@@ -232,7 +232,7 @@ def _difference(figure: Figure, pairs: Sequence[tuple[float, float]], seed: int)
 
 
 def cells(each: Difference) -> tuple[str, ...]:
-    """A difference as a row of the table under `HEAD`."""
+    """Return a difference as a row of the table under `HEAD`."""
     write = FORMS[each.figure.form]
     limits = [value for value in (each.difference, each.low, each.high) if value is not None]
     signed = [f"{'+' if value > 0 else ''}{write(value)}" for value in limits]

@@ -1,4 +1,4 @@
-"""Curves over a score: what a bare threshold on it would answer and refuse, and whether it is a probability."""
+"""Compute curves over a score: what a threshold on it answers and refuses, and whether it is a probability."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Pair = tuple[Case, Mapping[str, Any]]
 """A case and a record of it that did not fail."""
 
 STEPS = 50
-"""Steps of the threshold of a curve, from 0 to 1."""
+"""The number of steps of a curve's threshold, from 0 to 1."""
 
 BINS = 10
-"""Bins of scores, equally wide in [0, 1] (Guo et al., On calibration of modern neural networks, ICML 2017)."""
+"""The number of equally wide bins of scores (Guo et al., On calibration of modern neural networks, ICML 2017)."""
 
 _SKIPS_FILES = "adaptive"
-"""The graph that may answer without a look into the files: how near they are is not known then."""
+"""The graph that may answer without searching the files, so that their similarity is unknown."""
 
 _NOTHING_FOUND = -1.0  # the lowest cosine there is: refused at every threshold
 
 
 def once_graded(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The verdicts of a question, one for each passage: what a later round finds again was judged already.
+    """Return one verdict per passage of a question: the first that could be parsed.
 
-    Of several the first that could be parsed counts.
+    A passage that a later round finds again was judged already.
     """
     grades: dict[str, Mapping[str, Any]] = {}
     for grade in record["grades"]:
@@ -37,21 +37,21 @@ def once_graded(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def cosine_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[dict[str, float]]:
-    """A threshold on the best cosine: refuse below it."""
+    """Return the curve of a threshold on the best cosine: refuse below it."""
     return _curve(graphs, lambda graph, record: _nearest(record, None if graph == _SKIPS_FILES else _NOTHING_FOUND))
 
 
 def score_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[dict[str, float]]:
-    """A threshold on the best score that the grader gave a passage; empty also where no passage has one."""
+    """Return the curve of a threshold on the grader's best score for a passage; empty if there are no scores."""
     return _curve(graphs, lambda graph, record: max(_scores(record), default=None))
 
 
 def _curve(
     graphs: Mapping[str, Sequence[Pair]], score_of: Callable[[str, Mapping[str, Any]], float | None]
 ) -> list[dict[str, float]]:
-    """Shares for each threshold, over the cases that some graph knows a score of; the first such graph counts.
+    """Return the shares for each threshold, over the cases with a score; the first graph that has one counts.
 
-    Empty without both answerable and unanswerable questions, where there is nothing to trade off.
+    The curve is empty without both answerable and unanswerable questions, because there is nothing to trade off.
     """
     scores: dict[str, tuple[bool, float]] = {}
     for graph in sorted(graphs, key=_SKIPS_FILES.__eq__):
@@ -73,7 +73,7 @@ def _curve(
 
 
 def _nearest(record: Mapping[str, Any], none: float | None) -> float | None:
-    """The best cosine among the passages of the files that the first query brought; `none` where there are none."""
+    """Return the best cosine among the passages from files for the first query, or `none` if there are none."""
     files = [passage for passage in record["passages"] if passage["origin"] != "web" and passage["score"] is not None]
     first = [float(passage["score"]) for passage in files if passage["query"] == files[0]["query"]]
     return max(first, default=none)
@@ -84,7 +84,7 @@ def _scores(record: Mapping[str, Any]) -> list[float]:
 
 
 def bins_of(scored: Iterable[tuple[float, bool]]) -> list[dict[str, Any]]:
-    """The bins that hold anything, of (score, label): mean score and share with the label. 1 is in the last one."""
+    """Return the non-empty bins of (score, label): mean score and share with the label; 1 is in the last bin."""
     bins: dict[int, list[tuple[float, bool]]] = {}
     for score, label in scored:
         bins.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, label))
@@ -95,10 +95,10 @@ def bins_of(scored: Iterable[tuple[float, bool]]) -> list[dict[str, Any]]:
 
 
 def calibration_error(bins: Sequence[Mapping[str, Any]]) -> float | None:
-    """Expected calibration error (ECE), in [0, 1]: how far score and share lie apart, mean over all that is scored.
+    """Return the expected calibration error (ECE) in [0, 1]: the mean distance of score and share over all scores.
 
     Naeini et al., Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015, with equally wide bins as
-    in Guo et al. 2017, equation 3. None of nothing.
+    in Guo et al. 2017, equation 3. Return None without scores.
     """
     total = sum(entry["count"] for entry in bins)
     return fsum(entry["count"] * abs(entry["score"] - entry["right"]) for entry in bins) / total if total else None

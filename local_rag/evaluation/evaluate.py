@@ -1,4 +1,4 @@
-"""An evaluation: ask every case that a run folder does not hold yet, and write the reports.
+"""Run an evaluation: ask every case that the run folder does not contain yet, and write the reports.
 
 Nothing leaves this machine: the web is off, whatever the settings say, and a fallback corpus takes its place.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run with its figures; `error` is what ended it early."""
+    """Hold a run with its figures; `error` is what ended it early."""
 
     folder: RunFolder
     summary: dict[str, Any]
@@ -43,15 +43,16 @@ class Evaluation:
 
     @property
     def failed(self) -> bool:
-        """Whether every single question failed."""
+        """Return whether every question failed."""
         records = self.folder.records
         return bool(records) and all("error" in record for record in records)
 
 
 def evaluate(settings: Settings, cases: CaseSet, plan: Plan, display: Display) -> Evaluation:
-    """Ask every case, or what is left of it, and write the reports.
+    """Ask every case, or those that are left, and write the reports.
 
-    Raises UsageError for cases that cannot be used, for a folder with another run, and for a run that is going on.
+    Raise UsageError for cases that cannot be used, for a folder with another run, and for a run that another process
+    continues.
     """
     if plan.corpus:
         settings = indexed_corpus(cases, settings, display)
@@ -89,7 +90,7 @@ def _void(rag: Rag) -> Iterator[str]:
 
 
 def _place(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> Path:
-    """The folder of this run, which is made unless a run is there."""
+    """Return the folder of this run, which is created unless it contains a run."""
     runs = settings.data_folder / FOLDER
     if out is None:
         make_folder(runs)
@@ -100,7 +101,10 @@ def _place(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, set
 
 
 def _begun(path: Path, manifest: dict[str, Any]) -> RunFolder:
-    """The run in a folder, to go on with; graphs, modes and a judge may be added. Raises UsageError for another run."""
+    """Open the run of a folder to continue it; raise UsageError for another run.
+
+    Graphs, modes and a judge may be added.
+    """
     folder = RunFolder.open(path)
     if different := differences(folder.manifest, manifest):
         more = f", and {len(different) - 3} more" if len(different) > 3 else ""
@@ -114,7 +118,7 @@ def _begun(path: Path, manifest: dict[str, Any]) -> RunFolder:
 
 
 def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineError | None:
-    """Ask what is left; the error that ended the run early."""
+    """Ask what is left, and return the error that ended the run early, if any."""
     judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
         with display.progress() as show:
@@ -131,7 +135,7 @@ def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineErr
 
 
 def _judge_of(settings: Settings, model: str) -> Judge:
-    """The judge. Raises ModelMissing, with the option that names it."""
+    """Return the judge; raise ModelMissing with the option that names its model."""
     from local_rag.engines.language_model.judge import Judge
     from local_rag.runtime.engine_choice import open_ollama
 
@@ -143,7 +147,7 @@ def _judge_of(settings: Settings, model: str) -> Judge:
 
 
 def _unknown_files(cases: Sequence[Case], paths: Sequence[str]) -> Iterator[str]:
-    """Notes on files that cases name and the index does not hold, or holds several of."""
+    """Yield notes on files that cases name and the index does not have, or has several of."""
     paths_of = lookup(paths)
     found = {target.file: len(paths_of(target.file)) for case in cases for target in case.relevant if target.file}
     absent, ambiguous = (sorted(filter(test, found)) for test in (lambda f: not found[f], lambda f: found[f] > 1))
@@ -159,7 +163,7 @@ def _unknown_files(cases: Sequence[Case], paths: Sequence[str]) -> Iterator[str]
 
 
 def write_reports(folder: RunFolder) -> dict[str, Any]:
-    """Write report.json and report.html anew from the records; the figures."""
+    """Write report.json and report.html anew from the records, and return the figures."""
     manifest, cases, records = folder.manifest, folder.cases, folder.records
     figures = summary(cases, records)
     write_text(folder.path / FIGURES, to_json({"run": manifest, "summary": figures}) + "\n")

@@ -1,8 +1,8 @@
-"""The figures of a run: one table says how each is computed of a case, what it means, and where it is shown.
+"""Define the figures of a run in one table: how each is computed for a case, its meaning, and its place.
 
-A report has their means over the cases of a run, a comparison pairs them case by case. What failed enters no figure,
-and a figure does not apply to a case (None) where the label is missing or there is nothing to count. Retrieval and
-answers are never averaged together, and there is no overall score.
+A report has their means over the cases of a run, a comparison pairs them case by case. Failures are in no figure, and a
+figure does not apply to a case (None) if the label is missing or there is nothing to count. Retrieval and answers are
+never averaged together, and there is no overall score.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ LEVELS = tuple(level for level in get_args(Certainty) if level)
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a case. `of` computes it from the case and a record of the kind that its group counts.
+    """Define one figure; `of` computes it from a case and a record of the kind that its group counts.
 
-    `better` says which way is better, None where neither is: such a figure is not compared. `balanced` weighs
-    answerable and unanswerable cases as if there were as many of the one as of the other. A `count` is 1 or 0, and its
-    sum is shown.
+    `better` is the better direction, None for a figure without one, which is not compared. `balanced` weighs answerable
+    and unanswerable cases as if there were equally many. A `count` is 1 or 0, and its sum is shown.
     """
 
     group: str
@@ -56,7 +55,7 @@ class Figure:
     balanced: bool = False
 
     def values(self, pairs: Iterable[Pair]) -> dict[str, float]:
-        """The figure of each case that it applies to, by the id of the case."""
+        """Return the figure of each case to which it applies, by the ID of the case."""
         known = [(case, value) for case, record in pairs if (value := self.of(case, record)) is not None]
         if self.balanced:
             kinds = Counter(case.answerable for case, _ in known)
@@ -69,19 +68,19 @@ class Figure:
 
 
 def is_answered(record: Record) -> bool:
-    """Whether a record of kind "answer" holds an answer, right or wrong, and no abstention."""
+    """Return whether a record of kind "answer" has an answer, right or wrong, and no abstention."""
     return bool(record["answer"]["status"] != "abstained")
 
 
 def has_answers(case: Case) -> bool:
-    """Whether a text can be compared with reference answers."""
+    """Return whether a text can be compared with reference answers."""
     return bool(case.answers) and case.answerable is not False
 
 
 def is_right(case: Case, record: Record) -> bool | None:
-    """Whether an answer holds a reference answer; one to a question that the files do not answer never is right.
+    """Return whether an answer contains a reference answer; it never is right if the files do not answer the question.
 
-    None where that is not known, and for an abstention.
+    Return None if that is unknown, and for an abstention.
     """
     if not is_answered(record) or not (has_answers(case) or case.answerable is False):
         return None
@@ -89,7 +88,7 @@ def is_right(case: Case, record: Record) -> bool | None:
 
 
 def is_correct(grade: Record) -> bool:
-    """Whether a labelled verdict on a passage is right; one that could not be read is not."""
+    """Return whether a verdict on a labelled passage is right; an unreadable one is not."""
     return bool(grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant"))
 
 
@@ -102,7 +101,7 @@ def _at(metric: Callable[[Sequence[str], Mapping[str, float], int], float], k: i
 
 
 def _written(metric: Callable[[str, Sequence[str]], float], *, short: bool = False) -> Of:
-    """A metric of the text, or of the answering words where an engine names them.
+    """Return a metric of the text, or with `short` of the answering words if the engine names them.
 
     An abstention counts 0, as an empty prediction does in SQuAD 2.0.
     """
@@ -164,7 +163,7 @@ def _false_irrelevant(case: Case, record: Record) -> float | None:
 
 
 def _judged(case: Case, record: Record) -> float | None:
-    """An abstention is not shown to the judge; beside an answer that was, it is none that is right."""
+    """Return 1 for an answer that the judge calls right, else 0; an abstention is not shown to the judge."""
     return {"right": 1.0, "wrong": 0.0, "abstained": 0.0}.get(record["verdict"])
 
 
@@ -184,7 +183,7 @@ def _used(name: str) -> Of:
 # --- the table
 
 KINDS = {"Retrieval": "retrieval", "Router": "route", "Judge": "judgement"}
-"""The kind of record that a group counts where that is not "answer"."""
+"""The kind of record that a group counts, if it is not "answer"."""
 
 FIGURES = (
     *(
@@ -258,20 +257,20 @@ FIGURES = (
     Figure("Cost", "read", _used("prompt_tokens"), "prompt tokens, mean per question", "number", "less"),
     Figure("Cost", "written", _used("output_tokens"), "output tokens, mean per question", "number", "less"),
 )  # fmt: skip
-"""In the order in which they are shown."""
+"""All figures in the order in which they are shown."""
 
 
 # --- all of a run
 
 
 def last_records(cases: Sequence[Case], records: Iterable[Record]) -> dict[Key, Record]:
-    """The last record about each thing; those of other cases are left out."""
+    """Return the last record about each thing; records of other cases are left out."""
     known = {case.id for case in cases}
     return {key_of(record): record for record in records if record["case"] in known}
 
 
 def good_pairs(cases: Sequence[Case], records: Iterable[Record]) -> dict[tuple[str, str], list[Pair]]:
-    """What did not fail: each kind and graph (or mode of retrieval, or expected route) with its cases."""
+    """Return the records without failure, with their cases, by kind and graph (or mode, or expected route)."""
     by_id = {case.id: case for case in cases}
     pairs: dict[tuple[str, str], list[Pair]] = {}
     for (kind, case, where), record in last_records(cases, records).items():
@@ -281,7 +280,7 @@ def good_pairs(cases: Sequence[Case], records: Iterable[Record]) -> dict[tuple[s
 
 
 def summary(cases: Sequence[Case], records: Sequence[Record]) -> dict[str, Any]:
-    """All figures as JSON knows them: by group, then by graph or mode, each with its mean and its number of cases."""
+    """Return all figures as JSON values: by group, then by graph or mode, each with its mean and number of cases."""
     pairs = good_pairs(cases, records)
     answers = {where: of for (kind, where), of in pairs.items() if kind == "answer"}
     tables: dict[str, dict[str, dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""The folder of a run: how it was made, its cases, and one record per thing that was asked."""
+"""Store a run in a folder: its manifest, its cases, and one record for each thing that was asked."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from local_rag.core.serialization import from_plain
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 FOLDER = "evaluations"
-"""Below the data folder: runs, and the indexes of sets."""
+"""The folder below the data folder for runs, and for the indexes of sets."""
 MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
 REPORT, FIGURES = "report.html", "report.json"
 FORMAT = 2
-"""Of the files in the folder; another number is another program's."""
+"""The format of the files in the folder; another number belongs to another version."""
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _BEGUN = {CASES, LOCK, f".{CASES}.draft", f".{MANIFEST}.draft"}
-"""All that a run leaves which was stopped before its manifest stood."""
+"""The files of a run that was stopped before its manifest was written."""
 
 Record = dict[str, Any]
 Key = tuple[str, str, str]
 
 
 def key_of(record: Mapping[str, Any]) -> Key:
-    """What a record is about: its kind, the case, and the graph or the mode of retrieval."""
+    """Return what a record is about: its kind, the case, and the graph or the mode of retrieval."""
     return str(record["kind"]), str(record["case"]), str(record.get("graph") or record.get("mode") or "")
 
 
 @dataclass
 class RunFolder:
-    """One run on disk. Rows are appended as they are made; the last one about a thing counts."""
+    """Hold one run on disk; records are appended, and the last one about a thing counts."""
 
     path: Path
     manifest: dict[str, Any]
@@ -46,12 +46,12 @@ class RunFolder:
 
     @property
     def records(self) -> list[Record]:
-        """The records that count, in the order in which their things were first asked."""
+        """Return the records that count, in the order in which their things were first asked."""
         return list(self._rows.values())
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Read what is there; a last line that was cut off by a crash is left out. Raises UsageError."""
+        """Read a run; a last line that a crash cut off is left out. Raise UsageError."""
         folder = path.expanduser()
         if not (folder / MANIFEST).is_file():
             raise UsageError(f"{path} holds no run of local-rag eval", hint="local-rag eval CASES --out DIR")
@@ -67,7 +67,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, manifest: dict[str, Any], cases: Sequence[Case]) -> RunFolder:
-        """Begin a run in an empty folder, readable by its owner alone. Raises UsageError for a folder with files."""
+        """Begin a run in an empty folder that only its owner can read; raise UsageError for a folder with files."""
         folder = path.expanduser()
         if folder.exists() and not folder.is_dir():
             raise UsageError(
@@ -84,19 +84,19 @@ class RunFolder:
         return cls(folder, manifest, tuple(cases))
 
     def has(self, key: Key) -> bool:
-        """Whether a thing was asked already, and did not fail."""
+        """Return whether a thing was asked already, and did not fail."""
         return key in self._rows and "error" not in self._rows[key]
 
     def knows(self, key: Key) -> bool:
-        """Whether a thing was asked already, even if it failed."""
+        """Return whether a thing was asked already, even if it failed."""
         return key in self._rows
 
     def record(self, key: Key) -> Record:
-        """The record about a thing that was asked. Raises KeyError for one that was not."""
+        """Return the record about a thing that was asked; raise KeyError if it was not."""
         return self._rows[key]
 
     def add(self, record: Record) -> None:
-        """Append a record; it is on its way to the disk when this returns. Raises DiskFull."""
+        """Append a record, which the system has received on return; raise DiskFull."""
         try:
             append_line(self.path / RECORDS, json.dumps(record, ensure_ascii=False, allow_nan=False))
         except OSError as error:
@@ -111,7 +111,10 @@ class RunFolder:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Be the one process that writes to a run; the lock ends with the process. Raises UsageError where another does."""
+    """Be the one process that writes to a run; raise UsageError if another process does.
+
+    The lock ends with the process.
+    """
     try:
         with exclusive(folder / LOCK):
             yield
@@ -122,7 +125,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Put a file in the place of what is there, in one step; only its owner may read it."""
+    """Replace a file in one step; only its owner can read it."""
     try:
         replace_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
@@ -154,7 +157,7 @@ def _cannot(folder: Path, error: OSError) -> Exception:
 
 @dataclass(frozen=True)
 class RightAnswers:
-    """Of so many cases with expected answers (`of`) the answers that contain one."""
+    """Count the answers that contain an expected answer (`right`) among the cases that have one (`of`)."""
 
     right: int
     of: int
@@ -162,7 +165,7 @@ class RightAnswers:
 
 @dataclass(frozen=True)
 class EvaluationSummary:
-    """An evaluation in a list. `contained` has each graph that was asked cases with expected answers."""
+    """Hold an evaluation for a list; `contained` has each graph that was asked cases with expected answers."""
 
     id: str
     name: str
@@ -176,7 +179,7 @@ class EvaluationSummary:
 
 
 def summary_of(name: str, path: Path) -> EvaluationSummary | None:
-    """The evaluation in a folder; None for what cannot be read."""
+    """Return the evaluation in a folder, or None if it cannot be read."""
     with suppress(*_UNREADABLE):
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         about = {"id": name, "finished": manifest.get("finished") or "", "cases": manifest["cases"]["used"]}

@@ -1,6 +1,6 @@
-"""Questions from headings: what a document says under one. They have no short answer; the passage is the label.
+"""Make questions from headings: what a document says under one; the passage is the label instead of a short answer.
 
-They follow the words of a heading and know nothing of its meaning, so a person looks at each of them.
+The questions use the words of a heading without knowing its meaning, so a person must check each of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import BULLET, content_words, fold, words
 
 ENGLISH = 0.15
-"""Least share of English function words in English text; tables and other languages have fewer."""
+"""The minimum share of English function words in English text; tables and other languages have fewer."""
 
 _NUMBERED = re.compile(r"^(?:§+|chapter|section|part|appendix)?\s*(?:\d+(?:\.\d+)*|[IVX]+)[.):]?\s+", re.IGNORECASE)
 _ANCHOR = re.compile(r"\s*\{\s*[#.][^}]*\}$")
@@ -37,9 +37,9 @@ _SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 
 
 def of_heading(passage: Passage) -> tuple[str, Span] | None:
-    """A question about the heading that the passage stands under, and the sentence that follows it.
+    """Return a question about the passage's heading, and the sentence that follows the heading.
 
-    None where the heading does not begin in the passage, says nothing, or has no text below.
+    Return None if the heading does not begin in the passage, means nothing by itself, or has no text below it.
     """
     parts = [part.strip() for part in passage.heading.split(" > ") if part.strip()]
     if not parts or " ".join(words(parts[-1])) not in " ".join(words(passage.text)):
@@ -55,20 +55,20 @@ def of_heading(passage: Passage) -> tuple[str, Span] | None:
 
 
 def is_prose(text: str) -> bool:
-    """Whether most of a passage is whole sentences, not a table, a list of words, or code."""
+    """Return whether most of a passage is whole sentences, and no table, word list or code."""
     parts = [span.of(text) for span in sentences(text)]
     whole = [part for part in parts if len(part.split()) >= 5 and _SENTENCE.search(part) and "|" not in part]
     return sum(map(len, whole)) * 2 >= len(text.strip()) > 0
 
 
 def _is_english(text: str) -> bool:
-    """Whether enough of the words are English function words, by what is no table."""
+    """Return whether enough of the words outside of tables are English function words."""
     every = words("\n".join(line for line in text.splitlines() if "|" not in line))
     return len(every) >= 5 and sum(word in STOP_WORDS for word in every) >= ENGLISH * len(every)
 
 
 def _is_body(sentence: str, parts: list[str]) -> bool:
-    """A sentence of some length that is no heading and no row of a table."""
+    """Return whether a sentence has some length and is neither a heading nor a row of a table."""
     plain = _bare(sentence)
     if plain.startswith("#") or "|" in plain or len(plain.split()) < 5:
         return False
@@ -76,16 +76,16 @@ def _is_body(sentence: str, parts: list[str]) -> bool:
 
 
 def _bare(line: str) -> str:
-    """On one line, without an anchor and the marks of a list, of links and of emphasis."""
+    """Return the text on one line, without an anchor and the marks of lists, links and emphasis."""
     plain = re.sub(rf"^(?:>|{BULLET})\s+", "", " ".join(_ANCHOR.sub("", line).split()))
     plain = re.sub(r"!?\[([^\]]+)\]\([^)\s]*\)", r"\1", plain)
     return re.sub(r"(?<!\w)([*_`]{1,3})(?=\S)([^*`]*?\S)\1(?!\w)", r"\2", plain)
 
 
 def _document_name(passage: Passage) -> str:
-    """What a person calls the document: its title, else its outermost heading, else the name of its file.
+    """Return what a person calls the document: its title, else its outermost heading, else its file name.
 
-    Only the title of a web page ("Leases - Example Ltd") is cut: a document's own heading is its name.
+    Only the title of a web page ("Leases - Example Ltd") is cut, because a document's own heading is its name.
     """
     top, title = passage.heading.partition(" > ")[0].strip(), passage.title.strip()
     if title and title != top:
@@ -97,7 +97,7 @@ def _document_name(passage: Passage) -> str:
 
 
 def _question(heading: str, document: str) -> str:
-    """The heading as an English question, with the name of its document where it points at something."""
+    """Return the heading as an English question, with the document's name if the heading has a word like "this"."""
     if heading.endswith("?") or _QUESTION.match(heading):
         question = f"{heading.rstrip('?')}?"
         pointing = _POINTS & set(words(question))

@@ -1,4 +1,4 @@
-"""Cases made of what was asked: a run with what is right said beside it, and answers that a person has judged."""
+"""Make cases of questions that were asked: from a run with its right answer, and from judged answers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def keep_case(
     unanswerable: bool = False,
     right: bool = False,
 ) -> tuple[Case, CaseFile]:
-    """Append the case of a run to a file, and enter the file in the list of what is kept.
+    """Append the case of a run to a file, and add the file to the list of written files.
 
-    `right` says that the run was: its verified citations are relevant, and an abstention says that the files do not
-    answer. Beside `answers` only those citations are relevant that hold one of them. Raises UsageError for labels that
-    say nothing or contradict each other, and for a question that the file has already.
+    `right`: the run was right, so its verified citations are relevant, or its abstention means that the files do not
+    answer. With `answers`, only the citations that contain one of them are relevant. Raise UsageError for labels that
+    are empty or contradict each other, and for a question that the file already has.
     """
     file, question = CaseFile(path), run.standalone_question
     if file.has(question):
@@ -65,10 +65,10 @@ def keep_case(
 
 @dataclass(frozen=True)
 class FeedbackCases:
-    """What came of the feedback on answers from one index.
+    """Hold the cases made of feedback on answers from one index.
 
-    `known` counts the questions that the file had already, `unlabelled` the answers of which nobody said what is
-    right, `elsewhere` those from other indexes.
+    `known` counts the questions that the file already had, `unlabelled` the answers without a known right answer,
+    `elsewhere` the answers from other indexes.
     """
 
     file: CaseFile
@@ -79,9 +79,9 @@ class FeedbackCases:
 
 
 def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
-    """Append a case for each feedback on answers from the index of the settings, the first one first.
+    """Append a case for each feedback on answers from the index of the settings, the oldest first.
 
-    Raises as `CaseFile` does.
+    Raise as `CaseFile` does.
     """
     file, index = CaseFile(path), full_name(settings.index_path)
     with History.open(settings.data_folder) as history:
@@ -103,11 +103,11 @@ def keep_feedback(settings: Settings, path: Path) -> FeedbackCases:
 
 
 def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
-    """The case of a feedback; None where nobody says what is right. `files` are those of the index.
+    """Return the case of a feedback, or None if the right answer is unknown; `files` are those of the index.
 
-    Of a good answer the verified citations are relevant, and where nobody wrote another its answering words and quotes
-    are the answers; a good abstention means that the files do not answer. Of a bad answer only those are relevant that
-    hold the expected one; of a bad abstention is known that the files answer.
+    For a good answer, the verified citations are relevant, and unless a person wrote another, its answering words and
+    quotes are the answers. A good abstention means that the files do not answer. For a bad answer, only the citations
+    that contain the expected answer are relevant. A bad abstention means only that the files do answer.
     """
     abstained = feedback.answer.status == "abstained"
     unanswerable = feedback.unanswerable or (feedback.good and abstained and not feedback.expected)
@@ -123,9 +123,9 @@ def case_of_feedback(feedback: Judgement, files: Sequence[str]) -> Case | None:
 
 
 def _said(answer: Answer, cited: Sequence[Target]) -> tuple[str, ...]:
-    """The answering words of an answer, and its quotes.
+    """Return the answering words of an answer and its quotes, or nothing if no such words are known.
 
-    None where no such words are known: a right answer in other words would count as wrong for want of whole sentences.
+    Whole sentences are not used, because a right answer in other words would then count as wrong.
     """
     short = [answer.short, *(answer.text[each.start : each.end] for each in answer.highlights)]
     texts = map(as_read, [*short, *(target.quote for target in cited)])
@@ -133,7 +133,7 @@ def _said(answer: Answer, cited: Sequence[Target]) -> tuple[str, ...]:
 
 
 def _cited(answer: Answer, files: Sequence[str]) -> tuple[Target, ...]:
-    """Where the verified citations of an answer stand; files by the end of their path that no other of `files` has."""
+    """Return the sources of the verified citations of an answer; a file is named by the unique end of its path."""
     if answer.status == "abstained":
         return ()
     names = tails(files)
@@ -146,12 +146,12 @@ def _cited(answer: Answer, files: Sequence[str]) -> tuple[Target, ...]:
 
 
 def _holding(answers: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:
-    """The targets whose quote holds one of the answers: what a wrong answer cites is not relevant."""
+    """Return the targets whose quote contains one of the answers, because a wrong answer's sources are not relevant."""
     return tuple(target for target in targets if any(located(answer, target.quote) for answer in answers))
 
 
 def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
-    """FILE or FILE:PAGE, each a file of the index. Raises UsageError for one that is none, or several."""
+    """Return the targets for FILE or FILE:PAGE; raise UsageError unless each is exactly one file of the index."""
     sources_of, names = lookup(files), tails(files)
     targets = []
     for given in sources:
@@ -166,7 +166,7 @@ def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
 
 
 def _files_of(folder: str) -> list[str]:
-    """The files of the index in a folder; none where it cannot be read."""
+    """Return the files of the index in a folder; none if it cannot be read."""
     from local_rag.config.settings import Settings
 
     if folder:

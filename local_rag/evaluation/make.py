@@ -1,6 +1,7 @@
-"""Proposals for a set of cases: questions that a language model makes of passages, else questions from headings.
+"""Propose cases: questions that a language model makes from passages, or without a model questions from headings.
 
-Each is written to the file of cases with `"keep": false`: `eval` leaves it out until a person has read it and set true.
+Each is written to the file of cases with `"keep": false`, and `eval` leaves it out until a person has read it and set
+true.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ if TYPE_CHECKING:
     from local_rag.index.store.values import Passage
 
 USELESS = 8
-"""Replies of a model in a row that cannot be used before it is asked no more."""
+"""The number of unusable replies in a row after which a model is no longer asked."""
 NEAREST = 4
-"""Passages from which a model must not be able to answer what is to have no answer."""
+"""The number of nearest passages from which a model must be unable to answer a question without an answer."""
 
 _POINTS = re.compile(r"\b(?:this|the|that) (?:passage|excerpt|text|paragraph|extract)\b|\b(?:above|provided)\b", re.I)
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was proposed, and the file. `thrown` counts replies of the model that could not be used, by why."""
+    """Hold the proposed cases and their file; `thrown` counts unusable replies of the model by reason."""
 
     file: CaseFile
     cases: Sequence[Case]
@@ -63,10 +64,10 @@ def make_cases(
     seed: int = 0,
     keep: bool = False,
 ) -> Made:
-    """Propose so many questions with and without an answer, and append them to a file, kept or not yet.
+    """Propose questions with and without an answer, and append them to a file, accepted or not yet.
 
-    The same command proposes further ones: none that is in the file. Without a language model there are none without
-    an answer. Raises UsageError for an empty index, and what opening the index and the engine raises.
+    The same command proposes new questions that are not in the file. Without a language model, all have an answer.
+    Raise UsageError for an empty index, and what opening the index and the engine raises.
     """
     file = CaseFile(path)
     embedder = open_embedder(settings, display)
@@ -90,9 +91,9 @@ def make_cases(
 
 @dataclass
 class Proposals:
-    """Questions about an index, as cases. `known` are those that are there already; none of them comes again.
+    """Propose questions about an index, as cases; none of them is in `known`.
 
-    Which passages come is decided by the seed; those that a known case quotes are left out.
+    The seed decides the order of passages; passages that a known case quotes are left out.
     """
 
     index: Index
@@ -102,11 +103,11 @@ class Proposals:
     thrown: Counter[str] = field(default_factory=Counter)
 
     def answered(self) -> Iterator[Case]:
-        """Questions with the words that answer them, or with the passage that follows their heading."""
+        """Yield questions with the words that answer them, or with the passage that follows their heading."""
         return self._new(self._by_model if self.proposer else self._by_heading)
 
     def unanswered(self) -> Iterator[Case]:
-        """Questions that the model raises and then cannot answer from the passages nearest to them; none without."""
+        """Yield questions of the model that it cannot answer from the nearest passages; none without a model."""
         return self._new(self._missing) if self.proposer else iter(())
 
     @cached_property
@@ -114,7 +115,7 @@ class Proposals:
         return tails([file.path for file in self.index.files()])
 
     def _new(self, propose: Callable[[Passage], Case | None]) -> Iterator[Case]:
-        """What comes of each passage, each question once, until too many in a row give nothing to a model."""
+        """Yield a case per usable passage, each question once, until the model has failed too often in a row."""
         seen = {case.id for case in self.known} | {named(case.question) for case in self.known}
         quoted = [target for case in self.known for target in case.relevant if target.quote]
         useless = 0
@@ -162,7 +163,7 @@ class Proposals:
         return Case(named(question), question, answerable=False, note=f"proposed: {self.proposer.engine.name}")
 
     def _is_question(self, question: str) -> bool:
-        """Whether a model's question can be used; if not, why is counted."""
+        """Return whether a model's question is usable, and count the reason if not."""
         if not question:
             self.thrown["the reply could not be read"] += 1
         elif _POINTS.search(question):
@@ -174,7 +175,7 @@ class Proposals:
         return False
 
     def _case(self, passage: Passage, question: str, answers: tuple[str, ...], answer: Span, kind: str) -> Case:
-        """A question whose label is the sentence of a passage, or the sentences, that hold the answer."""
+        """Return a question whose label is the sentence, or the sentences, of the passage that contain the answer."""
         touched = [span for span in sentences(passage.text) if span.start < answer.end and span.end > answer.start]
         quote = passage.text[touched[0].start : touched[-1].end] if touched else answer.of(passage.text)
         file = self._files.get(passage.source, passage.source)

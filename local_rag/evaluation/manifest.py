@@ -1,4 +1,4 @@
-"""The manifest of a run: everything that somebody needs who wants to run it again."""
+"""Write the manifest of a run: everything that a person needs to run it again."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
 
 _WHERE = {"path", "others", "total", "why", "text"}
-"""Facts that say where something lies or why it was chosen, and nothing of the figures."""
+"""Facts about a location or a choice, which have no effect on the figures."""
 
 _SAME = "limit seed k engine evaluator index fallback_corpus settings models_yaml versions".split()
-"""What decides the figures besides the cases."""
+"""The facts that decide the figures, besides the cases."""
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
 _NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
-"""Settings that change no answer here: the web is off, and a fallback corpus and the engine speak for themselves."""
+"""Settings that change no answer here: the web is off, and fallback corpus and engine are recorded themselves."""
 
 _RECORDED = ("index", "graph", "k")
-"""Settings that say where something is or what is asked, and are recorded on their own."""
+"""Settings that name a location or what is asked, and are recorded separately."""
 
 
 def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag) -> dict[str, Any]:
-    """The manifest as `run.json` holds it. It names no host and no user."""
+    """Return the manifest for `run.json`; it names no host and no user."""
     settings, corpus = rag.settings, rag.fallback_corpus
     others = {"others": list(rag.folders[1:])} if rag.folders[1:] else {}
     return {
@@ -97,9 +97,9 @@ def _index(index: Index | JointIndex, path: str) -> dict[str, Any]:
 
 
 def conditions(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides the figures of a run, by dotted names; settings go by their own names, as `config show` has them.
+    """Return the facts that decide the figures of a run, by dotted names; settings have the names of `config show`.
 
-    Runs of the same conditions can go on in each other's folder, and be compared without a word.
+    Runs with equal conditions can continue in each other's folder, and can be compared without a remark.
     """
     extractive = manifest["engine"]["name"] == "extractive"
     silent = (*_NO_MATTER, *(("ollama.", "model", "profile") if extractive else ()))
@@ -113,13 +113,13 @@ def conditions(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def name_of(manifest: Mapping[str, Any]) -> str:
-    """The folder of a run that nobody named: the set, the engine, and what tells it from other runs."""
+    """Return the folder name of a run without --out: the set, the engine, and a hash of the conditions."""
     key = hashlib.sha256(json.dumps(_own(manifest), sort_keys=True).encode()).hexdigest()[:8]
     return re.sub(r"[^\w.+-]+", "-", f"{manifest['name'][:40]}-{manifest['engine']['name']}-{key}")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Why a run cannot go on in the folder of another, such as "k (4, now 6)"; another Python is no reason."""
+    """Return why a run cannot continue in another's folder, such as "k (4, now 6)"; another Python is no reason."""
     before, now = _own(old), _own(new)
     if old["judge"] and new["judge"]:
         before["judge"], now["judge"] = old["judge"], new["judge"]
@@ -131,7 +131,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _own(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The conditions without the versions of everything but local-rag itself."""
+    """Return the conditions without versions, except that of local-rag itself."""
     known = conditions(manifest)
     return {
         name: value for name, value in known.items() if not name.startswith("versions.") or name == "versions.local-rag"
@@ -139,7 +139,7 @@ def _own(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values by their dotted names."""
+    """Return the values by their dotted names."""
     by_name: dict[str, Any] = {}
     for name, inner in value.items():
         by_name |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
@@ -152,21 +152,21 @@ def _short(value: Any) -> str:
 
 
 def digests(engine: Engine) -> dict[str, str]:
-    """What tells the weights of each language model apart; empty where no server says it."""
+    """Return the digests of the weights of each language model; empty if no server tells them."""
     from local_rag.engines.ollama.engine import OllamaEngine
 
     return engine.digests() if isinstance(engine, OllamaEngine) else {}
 
 
 def own_prompts(engine: Engine) -> dict[str, str]:
-    """The digests of the prompt texts that are not those of local-rag, by name; empty where all are."""
+    """Return the digests of the prompt texts that replace those of local-rag, by name."""
     from local_rag.engines.language_model.engine import LanguageModelEngine
 
     return engine.prompts.texts.changed if isinstance(engine, LanguageModelEngine) else {}
 
 
 def fingerprint(cases: Sequence[Case]) -> str:
-    """SHA-256 of cases, whatever file and format they were read from."""
+    """Return the SHA-256 of cases, which does not depend on their file and format."""
     return hashlib.sha256("\n".join(map(line_of, cases)).encode("utf-8", "replace")).hexdigest()
 
 
@@ -184,7 +184,7 @@ def _models_yaml(settings: Settings) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    """Python, the platform, and every installed package that local-rag requires."""
+    """Return the versions of Python, the platform, and every installed package that local-rag requires."""
     from packaging.requirements import Requirement
 
     versions = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}

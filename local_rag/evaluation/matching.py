@@ -1,4 +1,4 @@
-"""Does a passage hold what a case calls relevant? And a ranking of passages as a ranking of what can be relevant."""
+"""Match passages with the targets of a case, and rank what was retrieved against them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case, Target
 
 HALF = 0.5
-"""Share of a quote that a passage must hold where the quote runs over the border between two passages."""
+"""The share of a quote that a passage must hold if the quote crosses the border between two passages."""
 
 LEAST_WORDS, LEAST_CHARACTERS = 2, 6
-"""What it must hold at least: a single word of a quote stands anywhere. Characters count in scripts without blanks."""
+"""The minimum to hold of such a quote, because single words occur anywhere; characters count in scripts without blanks.
+"""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What was retrieved, best first, each thing once: `units` are names, `gains` those of all that is relevant.
+    """Hold what was retrieved, best first and each unit once.
 
-    A thing is a file where the case names files, a page where it names pages, a passage where it quotes words. `shown`
-    is the location of each unit for people.
+    `units` are names, `gains` has the gain of everything relevant. A unit is a file if the case names files, a page if
+    it names pages, a passage if it quotes words. `shown` is the location of each unit for people.
     """
 
     units: tuple[str, ...]
@@ -39,7 +40,7 @@ class Ranking:
 
 
 def holds(target: Target, source: str, page: int | None, text: str) -> bool:
-    """Whether a passage of `source` with this text is (a part of) what the target means."""
+    """Return whether a passage of `source` with this text is the target, or a part of it."""
     if target.file and not same_file(target.file, source):
         return False
     if target.page is not None and page != target.page:
@@ -48,7 +49,7 @@ def holds(target: Target, source: str, page: int | None, text: str) -> bool:
 
 
 def same_file(file: str, source: str) -> bool:
-    """Whether a source is that file: a URL, or a path whose last parts are those of the file."""
+    """Return whether a source is that file: the same URL, or a path whose last parts equal those of the file."""
     if is_url(file) or is_url(source):
         return is_url(file) and is_url(source) and normal(file) == normal(source)
     parts, ending = (unicodedata.normalize("NFC", text).replace("\\", "/").split("/") for text in (file, source))
@@ -58,7 +59,7 @@ def same_file(file: str, source: str) -> bool:
 
 
 def lookup(sources: Iterable[str]) -> Callable[[str], list[str]]:
-    """A function from the file of a case to those of the sources that are that file."""
+    """Return a function that finds the sources that are a given file of a case."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for source in sources:
         by_name[_last_part(source)].append(source)
@@ -66,7 +67,7 @@ def lookup(sources: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def tails(sources: Sequence[str]) -> dict[str, str]:
-    """For each file the shortest end of its path that no other has; a URL stays whole."""
+    """Return for each file the shortest end of its path that no other file has; a URL stays whole."""
     parts = {source: source.replace("\\", "/").split("/") for source in sources}
     taken = Counter("/".join(path[-size:]) for path in parts.values() for size in range(1, len(path) + 1))
     return {
@@ -78,14 +79,17 @@ def tails(sources: Sequence[str]) -> dict[str, str]:
 
 
 def _last_part(path: str) -> str:
-    """The name at the end of a path; two paths that differ in it are not the same file. A URL stays whole."""
+    """Return the last part of a path, which differs only between different files; a URL stays whole."""
     if is_url(path):
         return normal(path)
     return unicodedata.normalize("NFC", path).replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def quoted(quote: str, text: str) -> bool:
-    """Whether a text holds a quote in whole words, but for case and white space; at its border half of it is enough."""
+    """Return whether a text holds a quote in whole words, ignoring case and white space.
+
+    At the beginning or end of the text, half of the quote is enough.
+    """
     wanted, folded = _folded(quote), _folded(text)
     if _stands(wanted, folded):
         return True
@@ -100,7 +104,7 @@ def quoted(quote: str, text: str) -> bool:
 
 
 def _stands(part: str, text: str, end: str = "", *, at_start: bool = False) -> bool:
-    """Whether a part stands in a text, and no word goes on around it; scripts without blanks have no words here."""
+    """Return whether a text contains a part without cutting a word; scripts without blanks have no words here."""
     word = re.compile(rf"(?<![a-z0-9](?=[a-z0-9])){re.escape(part)}(?!(?<=[a-z0-9])[a-z0-9]){end}")
     return bool(word.match(text) if at_start else word.search(text))
 
@@ -114,9 +118,9 @@ _SIGNS_BEFORE, _SIGNS_AFTER = "$€£−-§", "%°€"
 
 
 def located(copied: str, text: str) -> Span | None:
-    """Where these words stand in a text, but for case, marks and white space; None where they do not.
+    """Return where a text contains these words, ignoring case, marks and white space, or None.
 
-    A number keeps its sign, its currency or its percent.
+    A number keeps its sign, its currency or its per cent sign.
     """
     spans = [match.span() for match in _WORD.finditer(text)]
     there, wanted = [fold(text[start:end]) for start, end in spans], [fold(word) for word in _WORD.findall(copied)]
@@ -131,7 +135,7 @@ def located(copied: str, text: str) -> Span | None:
 
 
 def held(case: Case, passage: Document) -> tuple[int, ...]:
-    """The positions of the case's targets that a passage holds."""
+    """Return the positions of the case's targets that a passage holds."""
     metadata = passage.metadata
     source, page = str(metadata["source"]), metadata.get("page")
     return tuple(
@@ -140,10 +144,10 @@ def held(case: Case, passage: Document) -> tuple[int, ...]:
 
 
 def ranking(case: Case, passages: Sequence[Document]) -> Ranking:
-    """Passages, best first, as a ranking against the case's targets.
+    """Return passages, best first, as a ranking against the case's targets.
 
-    The best passage of a thing stands for it; further passages of it are left out. A passage that holds two
-    quotes counts as both, one after the other.
+    The best passage of a unit stands for it; its further passages are left out. A passage that holds two quotes counts
+    as both, one after the other.
     """
     units: dict[str, str] = {}
     for passage in passages:
@@ -161,7 +165,7 @@ def _name(number: int) -> str:
 
 
 def _location(metadata: dict[str, Any]) -> str:
-    """File, and page or heading: plan.pdf, p. 4."""
+    """Return file, and page or heading: plan.pdf, p. 4."""
     source = str(metadata["source"])
     file = source if is_url(source) else "/".join(source.replace("\\", "/").rstrip("/").split("/")[-2:])
     if metadata.get("page") is not None:

@@ -1,17 +1,18 @@
-"""How near a text is to reference answers, and how good a ranking is.
+"""Compute how near a text is to reference answers, and how good a ranking is.
 
-Texts by exact match, token F1 and containment, after SQuAD's normalisation: Rajpurkar et al., SQuAD: 100,000+ questions
-(EMNLP 2016), section 6.1, as the official script of SQuAD 2.0 computes them (`compute_exact`, `compute_f1`). Of a short
-answer they are that script's figures; those of a whole text fall with all that it says besides. `answers` are
-alternatives: the best counts. Those of which the normalisation leaves nothing are left out, unless there are no others;
-then only a text that it leaves nothing of matches. Citation marks are for the caller to take out.
+Texts: exact match, token F1 and containment, after SQuAD's normalisation: Rajpurkar et al., SQuAD: 100,000+ questions
+(EMNLP 2016), section 6.1, as the official script of SQuAD 2.0 computes them (`compute_exact`, `compute_f1`). For a
+short answer they equal that script's figures; a longer text scores lower for all that it says besides. `answers` are
+alternatives, and the best one counts. Answers that the normalisation empties are left out unless all are; then only a
+text that it empties too matches. Callers remove citation marks first.
 
-Rankings by recall, precision, reciprocal rank, nDCG and average precision, as trec_eval has them. `units` are the names
-of what was found, best first and each once; `gains` has the gain of everything that is relevant, found or not, and what
-is not in it, or has no gain above 0, is irrelevant. Means over cases of `reciprocal_rank` and `average_precision` are
-known as MRR and MAP.
+Rankings: recall, precision, reciprocal rank, nDCG and average precision, as in trec_eval. `units` are the names of what
+was found, best first and each once; `gains` has the gain of everything relevant, found or not, and anything else, or
+without a gain above 0, is irrelevant. The means of `reciprocal_rank` and `average_precision` over cases are known as
+MRR and MAP.
 
-All are in [0, 1], and raise ValueError without an answer or with nothing relevant: there is nothing to measure then.
+All values are in [0, 1]. All functions raise ValueError without an answer or without anything relevant, because there
+is nothing to measure.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalized(text: str) -> str:
-    """Lower case, without ASCII punctuation, then without a, an and the, with single blanks.
+    """Return the text in lower case, without ASCII punctuation, then without a, an and the, with single blanks.
 
-    The script's own behaviour, also where one may wish for more: "don't" is "dont" and "well-known" "wellknown", but a
+    This is the script's own behaviour, wanted or not: "don't" becomes "dont" and "well-known" "wellknown", but a
     typographic apostrophe or dash stays, and so do accents.
     """
     bare = text.lower().translate(_NO_PUNCTUATION)
@@ -37,19 +38,19 @@ def normalized(text: str) -> str:
 
 
 def exact_match(text: str, answers: Sequence[str]) -> float:
-    """1 where the normalised text is an answer, else 0."""
+    """Return 1 if the normalised text is an answer, else 0."""
     normal = normalized(text)
     return float(any(normal == answer for answer in _references(answers)))
 
 
 def token_f1(text: str, answers: Sequence[str]) -> float:
-    """Harmonic mean of precision and recall of the text's words against an answer's, as bags of words, in [0, 1]."""
+    """Return the harmonic mean of precision and recall of the text's words against an answer's, as bags of words."""
     words = normalized(text).split()
     return max(_overlap(words, answer.split()) for answer in _references(answers))
 
 
 def containment(text: str, answers: Sequence[str]) -> float:
-    """1 where the words of an answer stand in the text one after the other, else 0.
+    """Return 1 if the text contains the words of an answer one after the other, else 0.
 
     "Accuracy" of short answers by Mallen et al., When not to trust language models, ACL 2023, and of Self-RAG (Asai et
     al., section 4.1): there on characters, here on whole words, so that "9" is not in "1920".
@@ -75,24 +76,27 @@ def _overlap(words: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def recall(units: Sequence[str], gains: Mapping[str, float], k: int) -> float:
-    """Share of all that is relevant that stands among the first k (trec_eval: recall_k)."""
+    """Return the share of everything relevant that is among the first k (trec_eval: recall_k)."""
     relevant = _relevant(gains)
     return len(relevant.intersection(units[:k])) / len(relevant)
 
 
 def precision(units: Sequence[str], gains: Mapping[str, float], k: int) -> float:
-    """Share of the first k places with something relevant on them; an empty place counts (trec_eval: P_k)."""
+    """Return the share of the first k ranks with something relevant; missing ranks count too (trec_eval: P_k)."""
     return len(_relevant(gains).intersection(units[:k])) / k
 
 
 def reciprocal_rank(units: Sequence[str], gains: Mapping[str, float]) -> float:
-    """1 / rank of the first relevant thing, 0 if none was found (Voorhees, TREC-8 question answering track, 1999)."""
+    """Return 1 / rank of the first relevant unit, 0 if none was found.
+
+    Voorhees, TREC-8 question answering track, 1999.
+    """
     relevant = _relevant(gains)
     return next((1 / rank for rank, unit in enumerate(units, start=1) if unit in relevant), 0.0)
 
 
 def ndcg(units: Sequence[str], gains: Mapping[str, float], k: int = 10) -> float:
-    """Discounted gain of the first k, as a share of what the best order of all that is relevant would have.
+    """Return the discounted gain of the first k as a share of that of the best order.
 
     Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, TOIS 2002; with trec_eval's form of the
     discount (ndcg_cut_k): gain / log2(rank + 1), the gain itself and not 2^gain - 1.
@@ -104,9 +108,10 @@ def ndcg(units: Sequence[str], gains: Mapping[str, float], k: int = 10) -> float
 
 
 def average_precision(units: Sequence[str], gains: Mapping[str, float]) -> float:
-    """Mean of the precision at the rank of each relevant thing, 0 for those not found (trec_eval: map).
+    """Return the mean of the precision at the rank of each relevant unit, 0 for units not found (trec_eval: map).
 
-    Buckley and Voorhees, Evaluating evaluation measure stability, SIGIR 2000. It divides by all that is relevant.
+    Buckley and Voorhees, Evaluating evaluation measure stability, SIGIR 2000. The divisor is the number of all relevant
+    units.
     """
     relevant = _relevant(gains)
     ranks = [rank for rank, unit in enumerate(units, start=1) if unit in relevant]

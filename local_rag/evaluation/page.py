@@ -1,7 +1,6 @@
-"""report.html: one file with everything in it, which a browser opens from a stick and which asks no one for anything.
+"""Write report.html: one file without any request, so that it can be read anywhere.
 
-What was read from files is escaped by Jinja; should something slip through, the page's own policy lets no script run
-and forbids every request.
+Jinja escapes all text from files, and the page's own policy forbids every script and request.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 
 PASSAGE, ANSWER, QUOTE = 800, 3000, 400
-"""Characters that are shown of each passage, answer and quote: a page of 2,000 cases and four graphs can be opened."""
+"""The maximum characters of each passage, answer and quote, so that 2,000 cases and four graphs fit in a page."""
 
 NAMED = 10
-"""Cases per kind of mistake that are named."""
+"""The maximum number of cases to name per kind of mistake."""
 
 FIRST_FOUND = 10
-"""Rank up to which a search counts as having found something: a person looks no further."""
+"""The rank up to which a search counts as successful, because a person reads no further."""
 
 OUTCOMES = {
     "wrong": "the answer contains no reference answer",
@@ -60,13 +59,13 @@ OUTCOMES = {
     "found in the first 10": "something relevant is among the first ten things found",
     "not checked": "the case has no label to compare with",
 }
-"""What can become of a question or a search, the worst first, and what that means."""
+"""The possible outcomes of a question or a search, the worst first, and their meanings."""
 
 MISTAKES, GOOD = [*OUTCOMES][:6], [*OUTCOMES][6:10]
 
 
 def outcome(case: Case, record: Record) -> str:
-    """How an answer or a search ended: one of OUTCOMES."""
+    """Return how an answer or a search ended: one of OUTCOMES."""
     if "error" in record:
         return "failed"
     if record["kind"] == "retrieval":
@@ -85,15 +84,15 @@ def outcome(case: Case, record: Record) -> str:
 
 
 def ranks(record: Record) -> list[int]:
-    """The ranks, from 1, at which a search found something relevant."""
+    """Return the ranks, from 1, at which a search found something relevant."""
     return [rank for rank, unit in enumerate(record["units"], start=1) if unit in record["gains"]]
 
 
 @dataclass
 class CaseView:
-    """A case as the page shows it: its records by kind, each with its outcome, and its passages once.
+    """Hold a case for the page: its records by kind, each with its outcome, and its passages once.
 
-    `passages` have a text each, and who saw it, with what verdict.
+    Each passage has a text, and for each graph the verdict on it.
     """
 
     case: Case
@@ -105,18 +104,18 @@ class CaseView:
 
     @property
     def marks(self) -> list[tuple[str, str]]:
-        """Each graph and its outcome, or each mode of retrieval where no graph was asked."""
+        """Return each graph with its outcome, or each mode of retrieval if no graph was asked."""
         answers = [(record["graph"], ended) for record, ended, _ in self.answers]
         return answers or [(record["mode"], ended) for record, ended in self.searches]
 
     @property
     def urgency(self) -> int:
-        """What cases are sorted by: the worst outcome first."""
+        """Return the key by which cases are sorted: the worst outcome first."""
         return min((MISTAKES.index(ended) for _, ended in self.marks if ended in MISTAKES), default=len(MISTAKES))
 
 
 def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], summary: Mapping[str, Any]) -> str:
-    """The whole page. The same run gives the same bytes."""
+    """Return the whole page; the same run gives the same bytes."""
     known = facts(manifest)
     views = sorted(_views(cases, records), key=lambda view: view.urgency)
     for position, view in enumerate(views, start=1):
@@ -177,7 +176,7 @@ def _views(cases: Sequence[Case], records: Sequence[Record]) -> Iterator[CaseVie
 
 
 def _passages(answers: Sequence[Record]) -> Iterator[tuple[Record, list[str]]]:
-    """Each passage that a graph saw, once, with what each graph made of it."""
+    """Yield each passage that a graph saw, once, with what each graph made of it."""
     first: dict[str, Record] = {}
     made: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for record in answers:
@@ -204,7 +203,7 @@ def _verdict(grade: Record) -> str:
 
 
 def place(metadata: Record, root: str) -> str:
-    """File (or address), page and heading of a passage or a citation."""
+    """Return file (or address), page and heading of a passage or a citation."""
     parts = (
         (metadata["url"] or metadata["source"]).removeprefix(root),
         f"p. {metadata['page']}" if metadata["page"] is not None else "",
@@ -215,19 +214,22 @@ def place(metadata: Record, root: str) -> str:
 
 
 def target(relevant: Target, root: str) -> str:
-    """Where a right answer stands by the label of a case."""
+    """Return the place of a right answer according to the label of a case."""
     page = f"p. {relevant.page}" if relevant.page is not None else ""
     quote = f"“{relevant.quote}”" if relevant.quote else ""
     return one_line(", ".join(filter(None, (relevant.file.removeprefix(root), page, quote))), 1000)
 
 
 def holds(positions: Sequence[int]) -> str:
-    """Which of the relevant things a passage holds, in words."""
+    """Return in words which of the relevant targets a passage holds."""
     return f"holds relevant {joined(str(position + 1) for position in positions)}" if positions else ""
 
 
 def _root(records: Sequence[Record]) -> str:
-    """The folder, with its last slash, that all files of the run lie in; empty where there is none but the top."""
+    """Return the folder, with a final slash, that contains all files of the run, or "".
+
+    It is "" too if only the top folder contains all of them.
+    """
     answers = [record for record in records if record["kind"] == "answer" and "error" not in record]
     sources = {passage["source"] for record in answers for passage in record["passages"]}
     folders = {os.path.dirname(source) for source in sources if not is_url(source)}  # noqa: PTH120

@@ -1,4 +1,4 @@
-"""The plots of a report: lines and marks in a square of 0 to 1, which the page draws as SVG."""
+"""Make the plots of a report: lines and marks in a square from 0 to 1, which the page draws as SVG."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Found = Mapping[str, Mapping[str, Any]]
 Point = tuple[float, float]
 
 FIFTHS = tuple((fifth / 5, f"{fifth / 5:g}") for fifth in range(6))
-FEW = 5
-"""A bin of fewer verdicts is drawn hollow: its share says little."""
+MIN_VERDICTS = 5
+"""The number of verdicts below which a bin is drawn hollow, because its share means little."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points that are joined. `style` is a class of the page: a number for a graph or mode, else "ink" or "chance"."""
+    """Hold points to connect; `style` is a class of the page: a number for a graph or mode, else "ink" or "chance"."""
 
     label: str
     style: str
@@ -31,7 +31,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point that stands alone; `shown` says in numbers what it is."""
+    """Hold a single point; `shown` describes it in numbers."""
 
     shown: str
     style: str
@@ -41,7 +41,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """`reading` says how to read it; `ticks` are those of the axis across, (position, label). Up goes from 0 to 1."""
+    """Hold a plot; `reading` explains it, and `ticks` are (position, label) on the horizontal axis.
+
+    The vertical axis goes from 0 to 1.
+    """
 
     title: str
     reading: str
@@ -53,12 +56,12 @@ class Plot:
 
     @property
     def legend(self) -> dict[str, str]:
-        """What the lines stand for, by style."""
+        """Return the meaning of the lines, by style."""
         return {line.style: line.label for line in self.lines if line.label}
 
     @property
     def alt(self) -> str:
-        """What it shows, in numbers."""
+        """Return the contents of the plot in numbers."""
         lines = (
             f"{line.label}: {', '.join(f'{share(y)} at {share(x)}' for x, y in line.points[:12])}"
             for line in self.lines
@@ -67,7 +70,7 @@ class Plot:
 
 
 def plots(summary: Mapping[str, Any]) -> Iterator[Plot]:
-    """Every plot that has something to show."""
+    """Yield every plot that has data."""
     figures = summary["figures"]
     styles = {name: str(place % 4) for place, name in enumerate(figures.get("Cost") or figures.get("Retrieval") or ())}
     refusals = {
@@ -156,7 +159,7 @@ def _reliability(found: Mapping[str, Sequence[Mapping[str, Any]]], styles: Mappi
         Line(
             f"{graph}, ECE {share(calibration_error(bins))}",
             styles[graph],
-            [(entry["score"], entry["right"]) for entry in bins if entry["count"] >= FEW],
+            [(entry["score"], entry["right"]) for entry in bins if entry["count"] >= MIN_VERDICTS],
         )
         for graph, bins in known.items()
     ]
@@ -164,7 +167,7 @@ def _reliability(found: Mapping[str, Sequence[Mapping[str, Any]]], styles: Mappi
         "Calibration of the grader's scores",
         "On the dotted line a score is a probability: of the passages scored .8, 8 in 10 are labelled relevant. Below "
         "it the grader is too sure, above it too shy. ECE: expected calibration error, the mean distance from that "
-        f"line. Hollow: fewer than {FEW} verdicts.",
+        f"line. Hollow: fewer than {MIN_VERDICTS} verdicts.",
         "the grader's score (mean of a bin)",
         "share labelled relevant",
         [Line("", "chance", [(0, 0), (1, 1)]), *lines],
@@ -173,7 +176,7 @@ def _reliability(found: Mapping[str, Sequence[Mapping[str, Any]]], styles: Mappi
                 f"{graph}: {share(entry['right'])} of {entry['count']} at {share(entry['score'])}",
                 styles[graph],
                 (entry["score"], entry["right"]),
-                entry["count"] < FEW,
+                entry["count"] < MIN_VERDICTS,
             )
             for graph, bins in known.items()
             for entry in bins

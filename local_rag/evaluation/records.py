@@ -1,4 +1,4 @@
-"""What is kept of one thing that was asked: records of plain values, which `folder` stores and `summary` counts."""
+"""Turn an answer and its events into a record of plain values, which `folder` stores and `summary` counts."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 _METADATA = "chunk_id source title page heading start end score rank_score origin url fallback_corpus".split()
 
 CUT = 300
-"""Letters from which a cited sentence may be the beginning of a longer one: citations keep 400 characters."""
+"""The length from which a cited sentence may be cut off: citations keep 400 characters."""
 
 SCORES = 6
-"""Decimals that are kept of a score."""
+"""The number of decimals to keep of a score."""
 
 
 def answer_record(case: Case, answer: Answer, events: Iterable[Event], single: Collection[str] = ()) -> Record:
-    """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels.
+    """Return an answer with its passages, verdicts, steps and costs, each beside the case's labels.
 
-    `single` names the files that are one passage.
+    `single` names the files that are a single passage.
     """
     events = list(events)
     passages = [_passage(case, query, document) for query, document in _seen(events)]
@@ -57,7 +57,7 @@ def answer_record(case: Case, answer: Answer, events: Iterable[Event], single: C
 
 
 def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
-    """Every passage once, with the query that brought it first."""
+    """Yield every passage once, with the query that found it first."""
     known: set[str] = set()
     for event in events:
         if isinstance(event, Retrieved):
@@ -76,9 +76,9 @@ def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:
 
 
 def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -> bool | None:
-    """Whether a passage is relevant by the labels; None where they do not say.
+    """Return whether a passage is relevant by the labels; None if they do not tell.
 
-    A file that is named without page and words says nothing of each of its passages, unless it has but one.
+    A target that names a file without page and words labels no passage of the file, unless the file has only one.
     """
     if passage is None or not (case.relevant or case.answerable is False):
         return None
@@ -91,7 +91,7 @@ def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -
 
 
 def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the passage of a citation holds; a long passage counts where the quote stands in it."""
+    """Return which targets the passage of a citation holds; a long passage counts if it contains the quote."""
     targets: set[int] = set()
     for passage in passages:
         inside = passage["start"] is not None and passage["start"] <= citation.start and citation.end <= passage["end"]
@@ -101,7 +101,7 @@ def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, 
 
 
 def _sentences(answer: Answer) -> dict[str, int]:
-    """How many claims an answer has, and how many of them a verified citation stands behind."""
+    """Return the number of claims of an answer, and how many of them have a verified citation."""
     if answer.status == "abstained" or reads_as_refusal(answer.text):
         return {"total": 0, "verified": 0}
     lines = [" ".join(words(without_bullet(claim.text))) for claim in claims(answer.text)]
@@ -110,5 +110,5 @@ def _sentences(answer: Answer) -> dict[str, int]:
 
 
 def _backs(cited: str, sentence: str) -> bool:
-    """Whether a sentence stands in what was cited, in whole words; a citation keeps the beginning of a long one."""
+    """Return whether a cited text contains a sentence in whole words, or is its beginning cut off."""
     return f" {sentence} " in cited or (len(cited) > CUT and sentence.startswith(cited.strip()))

@@ -1,7 +1,7 @@
-"""What a run says in words and tables, in the terminal and on the page: figures, how it was made, what is missing.
+"""Describe a run in words and tables, for the terminal and the page: figures, conditions, and what is missing.
 
-A figure that does not exist is a dash, never a zero. Texts of files, models and errors lose control characters and
-lone surrogates, and are cut.
+A figure that does not exist is a dash, never a zero. Texts of files, models and errors are cut, without control
+characters and lone surrogates.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from local_rag.text.display import joined, plural, printable, shorten
 Manifest = Mapping[str, Any]
 
 NONE = "–"
-"""Stands for a figure that nothing could be counted for."""
+"""The sign for a figure that counts nothing."""
 
 WIDTH = 400
-"""Characters that are kept of one fact: an error can quote a page."""
+"""The maximum characters of one fact, because an error can quote a page."""
 
 FAILURES = 50
-"""Failures that are named."""
+"""The maximum number of failures to name."""
 
 _BY_RULES = re.compile(r"proposed: heading")
 """The note of a case that `eval make` made without a model, and that nobody edited."""
@@ -37,7 +37,7 @@ _BY_RULES = re.compile(r"proposed: heading")
 
 
 def share(value: float | None) -> str:
-    """A share or a score with three digits: .642, 1.000, -.050."""
+    """Return a share or a score with three digits: .642, 1.000, -.050."""
     if value is None:
         return NONE
     shown = f"{value:.3f}".replace("-0.000", "0.000")
@@ -45,26 +45,26 @@ def share(value: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A mean of whole numbers: 2.4, from 100 on without a decimal; 0 is none at all."""
+    """Return a mean of whole numbers: 2.4, from 100 on without a decimal, and 0 for exactly zero."""
     if value is None:
         return NONE
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.1f}"
 
 
 def seconds(value: float | None) -> str:
-    """Seconds with three significant digits: 0.012, 1.25, 83.1."""
+    """Return seconds with three significant digits: 0.012, 1.25, 83.1."""
     if value is None:
         return NONE
     return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 
 def one_line(value: object, width: int = WIDTH) -> str:
-    """The text as one line of at most `width` characters."""
+    """Return the text as one line of at most `width` characters."""
     return shorten(block(value, 4 * width), width)
 
 
 def block(value: object, limit: int) -> str:
-    """The text with its lines, cut with … after `limit` characters; empty for None."""
+    """Return the text with its lines, cut with … after `limit` characters; empty for None."""
     text = "" if value is None else str(value)
     kept = printable(text[:limit].encode("utf-8", "replace").decode())
     return kept if len(text) <= limit else f"{kept.rstrip()}…"
@@ -95,7 +95,7 @@ OVER = {
 
 @dataclass(frozen=True)
 class Table:
-    """A title, what it is over, a head and rows of cells, the first of them the name; and what each column means."""
+    """Hold a table: title, its cases, a head, rows of cells (the first is the name), and the meaning of each column."""
 
     title: str
     over: str
@@ -105,7 +105,7 @@ class Table:
 
 
 def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
-    """Every table that has something to say, in the order in which a person reads them."""
+    """Yield every table that has figures, in the order in which a person reads them."""
     for group, rows in summary["figures"].items():
         shown = [figure for figure in FIGURES if figure.group == group and _says_something(figure, rows)]
         if not shown:
@@ -129,14 +129,14 @@ def tables(summary: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _says_something(figure: Figure, rows: Mapping[str, Any]) -> bool:
-    """Whether a row has the figure; calls where no model is, and counts of what never was, are left out."""
+    """Return whether any row has the figure; a count of calls or events needs one above zero."""
     means = [row[figure.name]["mean"] for row in rows.values() if figure.name in row]
     silent = figure.form == "number" or (figure.form == "count" and figure.better is None)
     return any(means) if silent else bool(means)
 
 
 def _columns(figure: Figure) -> Iterator[tuple[str, Figure, Callable[[Mapping[str, Any] | None], str]]]:
-    """Head, figure and how a cell is written: the mean; of seconds the median and the 95th percentile before it."""
+    """Yield head, figure and format of each column: the mean; for seconds the median and 95th percentile first."""
     for key in ("p50", "p95", "mean") if figure.form == "seconds" else ("mean",):
         head = f"{key} s" if figure.form == "seconds" else figure.name
         yield head, figure, partial(_cell, figure.form, key)
@@ -152,7 +152,7 @@ def _cell(form: Form, key: str, found: Mapping[str, Any] | None) -> str:
 
 
 def warnings(manifest: Manifest, cases: Sequence[Case]) -> Iterator[str]:
-    """What to know before any figure."""
+    """Yield what a person should know before any figure."""
     if not manifest.get("finished"):
         yield "The run is not finished: the same command continues where it stopped."
     by_rules = sum(bool(_BY_RULES.fullmatch(case.note)) for case in cases)
@@ -164,7 +164,7 @@ def warnings(manifest: Manifest, cases: Sequence[Case]) -> Iterator[str]:
 
 
 def missing(manifest: Manifest, summary: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each table that was asked for and is not there, because no case has the labels that it needs."""
+    """Yield a line for each requested table that is missing because no case has the labels it needs."""
     cases, graphs, found = summary["cases"], manifest["graphs"], summary["figures"]
     for title, wanted, labelled, why in (
         ("Retrieval", manifest["modes"], cases["with_relevant"], "names a relevant place (relevant)"),
@@ -180,7 +180,7 @@ def missing(manifest: Manifest, summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def failures(summary: Mapping[str, Any], first: int = FAILURES) -> list[str]:
-    """How many failed, and the first of them, one line each; empty where nothing did."""
+    """Return the number of failures and the first of them, one line each; empty without failures."""
     failed: Sequence[Mapping[str, Any]] = summary["failures"]
     if not failed:
         return []
@@ -192,7 +192,7 @@ def failures(summary: Mapping[str, Any], first: int = FAILURES) -> list[str]:
 
 
 def facts(manifest: Manifest) -> dict[str, str]:
-    """What was run, on what, and with what; what is not known is left out."""
+    """Return what was run, on which cases, and with which parts; unknown facts are left out."""
     cases, index, engine = manifest["cases"], manifest["index"], manifest["engine"]
     corpus = manifest["fallback_corpus"]
     limit = f", --limit {manifest['limit']}" if manifest["limit"] else ""
@@ -228,11 +228,11 @@ def facts(manifest: Manifest) -> dict[str, str]:
 
 
 FIRST = ("started", "cases", "engine", "evaluator", "index")
-"""What a reader wants to know before the figures; the other facts can wait."""
+"""The facts that a reader needs before the figures; the other facts follow later."""
 
 
 def settings_of(manifest: Manifest) -> dict[str, str]:
-    """The settings in force, by name."""
+    """Return the settings in force, by name."""
     return {
         one_line(name): one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in sorted(manifest["settings"].items())

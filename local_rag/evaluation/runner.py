@@ -1,4 +1,4 @@
-"""A run: each case is asked once per graph, and everything that comes out is kept. It continues where it stopped."""
+"""Ask each case once per graph and keep all results; a stopped run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ if TYPE_CHECKING:
     from local_rag.runtime.rag import Rag
 
 DEPTH, SHOWN = 100, 10
-"""Things that a ranking holds, and that are kept in words."""
+"""The number of units in a ranking, and the number of them stored with their location."""
 
 PER_UNIT = 3
-"""Passages that are searched per thing to be ranked: a file is found by several of its passages."""
+"""The number of passages to search per unit of a ranking, because several passages find the same file."""
 
 MOST_PASSAGES = 20_000
-"""Passages that are searched where a few long files take all places, at most."""
+"""The maximum number of passages to search if a few long files take all ranks."""
 
 IN_A_ROW = 5
-"""So many failures one after the other end a run: a server that is gone will not answer the next thousand either."""
+"""The number of failures in a row that ends a run, because a server that is gone will not answer later either."""
 
 NO_ANSWER = "there is no answer to judge"
 
 OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
-"""What the router may choose from. It only says where it would look; nothing is sent."""
+"""The sources that the router may choose; it only names one, and nothing is sent."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked: the graphs, the modes of retrieval, and how many cases, drawn by the seed; by `command`.
+    """Hold what to ask: graphs, modes of retrieval, and the number of cases, drawn by the seed.
 
-    `corpus`: in an index of the set's own documents. `out` is the folder of the run, made in the data folder if None.
+    `corpus`: search an index of the set's own documents. `out` is the folder of the run; None means a new one in the
+    data folder. `command` started the run.
     """
 
     graphs: tuple[str, ...]
@@ -66,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to ask: a kind of record about a case, and its graph or mode of retrieval."""
+    """Hold one thing to ask: a kind of record about a case, and its graph or mode of retrieval."""
 
     kind: str
     case: Case
@@ -78,7 +79,7 @@ class Step:
 
     @property
     def doing(self) -> str:
-        """What a person is told while it is asked."""
+        """Return the text to show a person while the step runs."""
         return {"retrieval": f"retrieval, {self.where}", "route": "router", "answer": self.where}.get(
             self.kind, f"{self.where}, judge"
         )
@@ -86,7 +87,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Runner:
-    """Asks what the folder does not hold yet."""
+    """Ask everything that the folder does not contain yet."""
 
     rag: Rag
     folder: RunFolder
@@ -94,10 +95,10 @@ class Runner:
     judge: Judge | None = None
 
     def steps(self) -> list[Step]:
-        """All that is to be asked, in order: retrieval, the router, graph after graph, and the judge at the end.
+        """Return all steps in order: retrieval, the router, graph after graph, and finally the judge.
 
-        A graph asks all cases before the next one begins: a server remembers the prompts of the last question, and what
-        one graph has paid for must not be free for the next. The judge's model is loaded once.
+        A graph asks all cases before the next graph begins: a server remembers the prompts of the last question, and
+        one graph's work must not make the next one cheaper. The judge's model is loaded once.
         """
         graphs, cases = self.plan.graphs, self.folder.cases
         routed = [case for case in cases if "adaptive" in graphs and case.route in OFFERED]
@@ -110,9 +111,9 @@ class Runner:
         ]
 
     def run(self, show: ShowProgress = lambda share, line: None) -> None:
-        """Ask what is left, in order. What failed before is asked again, after the others.
+        """Run the remaining steps in order; those that failed before come after the others.
 
-        Raises EngineError where one failure follows the other, and Stopped; the records so far are kept.
+        Raise EngineError after several failures in a row, and Stopped; the records so far are kept.
         """
         steps = self.steps()
         todo = [step for step in steps if not self.folder.has(step.key)]
@@ -150,12 +151,12 @@ class Runner:
 
     @cached_property
     def _single(self) -> frozenset[str]:
-        """The files of the index, and of the fallback corpus, that are one passage."""
+        """Return the files of the index, and of the fallback corpus, that are a single passage."""
         searched = [self.rag.index, *([self.rag.fallback_corpus.index] if self.rag.fallback_corpus else [])]
         return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
     def _record(self, step: Step) -> Record:
-        """What came of a step; a failure is a record, too."""
+        """Return the record of a step; a failure is a record too."""
         ask = {"retrieval": self._rank, "route": self._route, "answer": self._answer, "judgement": self._judge}
         about = {"kind": step.kind, "case": step.case.id}
         if step.where:
@@ -185,7 +186,7 @@ class Runner:
         }
 
     def _route(self, case: Case, where: str) -> Record:
-        """What the router chooses, the web being on offer; None where its verdict cannot be read."""
+        """Return what the router chooses if the web is offered; None if its verdict cannot be read."""
         from local_rag.graphs.nodes.routing import ask_router
 
         started = time.perf_counter()
@@ -235,9 +236,9 @@ class Runner:
 
 
 def _left(todo: Sequence[Step], spent: Mapping[str, Sequence[float]]) -> float | None:
-    """Seconds left, from what each kind of question has taken on average; None before anything was asked.
+    """Estimate the seconds left from the mean time of each kind of step; None before the first step.
 
-    A kind that was not asked yet counts like the slowest one that was.
+    A kind without a time yet counts as the slowest known one.
     """
     means = {doing: mean(seconds) for doing, seconds in spent.items()}
     return sum(means.get(step.doing, max(means.values())) for step in todo) if means else None

@@ -1,4 +1,4 @@
-"""Sets of cases: one's own, and SQuAD, BEIR, ClapNQ and HotpotQA as published, with an index of their texts."""
+"""Read sets of cases, own ones and SQuAD, BEIR, ClapNQ and HotpotQA as published, and index their documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Read = tuple[list[Case], list[Named]]
 
 @dataclass(frozen=True)
 class CaseSet:
-    """Cases, where they are from, and the documents that came with them, if any: (name, document)."""
+    """Hold cases with their origin, and the documents that came with them, if any: (name, document)."""
 
     name: str
     format: str
@@ -39,9 +39,9 @@ class CaseSet:
 
 
 def open_cases(paths: Sequence[Path], format: str | None = None) -> CaseSet:
-    """The cases of these files or folders as one set; the format is guessed unless it is named.
+    """Read the cases of these files or folders as one set; the format is guessed unless it is named.
 
-    Raises UsageError for what cannot be read, for two formats at once, and for an unknown one.
+    Raise UsageError for a file that cannot be read, for two formats at once, and for an unknown format.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"there is no format {format!r}", hint=f"--format {'|'.join(FORMATS)}")
@@ -67,7 +67,7 @@ def open_cases(paths: Sequence[Path], format: str | None = None) -> CaseSet:
 
 
 def guess(path: Path) -> str:
-    """The format of a file or folder, by what is in it. Raises UsageError."""
+    """Return the format of a file or folder, judged by its contents; raise UsageError."""
     if path.is_dir():
         if (path / "corpus.jsonl").is_file() and (path / "queries.jsonl").is_file():
             return "beir"
@@ -97,7 +97,7 @@ _SIGNS: dict[str, set[str]] = {
 
 
 def _entries(path: Path) -> list[Any]:
-    """The objects of JSON lines, or of the list in a JSON file; anything else in it is the one entry."""
+    """Return the objects of JSON lines, or of the list in a JSON file; another JSON value is the only entry."""
     if path.suffix != ".json":
         return [value for _, value in read_lines(path)]
     try:
@@ -111,7 +111,7 @@ def _entries(path: Path) -> list[Any]:
 
 
 def titled(title: str, text: str) -> LoadedDocument:
-    """A document with its title as the heading above its text, as a file would have it."""
+    """Return a document with its title as the heading above its text, as in a file."""
     title, text = title.strip(), text.strip()
     if not title:
         return LoadedDocument(text)
@@ -123,7 +123,7 @@ def _own(path: Path) -> Read:
 
 
 def _squad(path: Path) -> Read:
-    """SQuAD 1.1 and 2.0 (rajpurkar.github.io/SQuAD-explorer): each paragraph is a document."""
+    """Read SQuAD 1.1 and 2.0 (rajpurkar.github.io/SQuAD-explorer): each paragraph is a document."""
     cases: list[Case] = []
     documents: list[Named] = []
     seen: Counter[str] = Counter()
@@ -143,7 +143,7 @@ def _squad(path: Path) -> Read:
 
 
 def _clapnq(path: Path) -> Read:
-    """ClapNQ (github.com/primeqa/clapnq): a question, its passages, and long answers; an empty one if there is none."""
+    """Read ClapNQ (github.com/primeqa/clapnq): questions with passages and long answers, empty if there is none."""
     cases: list[Case] = []
     documents: list[Named] = []
     for row in _entries(path):
@@ -160,7 +160,7 @@ def _clapnq(path: Path) -> Read:
 
 
 def _hotpotqa(path: Path) -> Read:
-    """HotpotQA (hotpotqa.github.io): paragraphs are documents; the supporting sentences are what is relevant."""
+    """Read HotpotQA (hotpotqa.github.io): paragraphs are documents, and supporting sentences are relevant."""
     cases: list[Case] = []
     documents: list[Named] = []
     for row in _entries(path):
@@ -179,14 +179,14 @@ def _hotpotqa(path: Path) -> Read:
 
 
 def _pairs(value: Any, second: str) -> Iterable[tuple[str, Any]]:
-    """The original lists of pairs, or the two columns that Hugging Face makes of them."""
+    """Return the pairs of the original lists, or of the two columns that Hugging Face makes of them."""
     return zip(value["title"], value[second], strict=True) if isinstance(value, Mapping) else map(tuple, value)
 
 
 def _beir(path: Path) -> Read:
-    """A BEIR folder (github.com/beir-cellar/beir): corpus, queries, and what is relevant to those of its test split.
+    """Read a BEIR folder (github.com/beir-cellar/beir): corpus, queries, and relevant documents of the test split.
 
-    Only queries with something relevant are asked. A score of 0 or below means: judged, and not relevant.
+    Only queries with something relevant are asked. A score of 0 or below means that the document was judged irrelevant.
     """
     file = path / "qrels" / "test.tsv"
     if not file.is_file():
@@ -223,7 +223,7 @@ FORMATS: dict[str, Callable[[Path], Read]] = {
 
 
 def sampled(cases: Sequence[Case], limit: int | None, seed: int) -> tuple[Case, ...]:
-    """At most `limit` cases, drawn by the seed, in their own order."""
+    """Return at most `limit` cases, drawn by the seed, in their own order."""
     if limit is None or limit >= len(cases):
         return tuple(cases)
     chosen = sorted(random.Random(seed).sample(range(len(cases)), limit))
@@ -231,10 +231,11 @@ def sampled(cases: Sequence[Case], limit: int | None, seed: int) -> tuple[Case, 
 
 
 def indexed_corpus(cases: CaseSet, settings: Settings, display: Display, embedder: Embedder | None = None) -> Settings:
-    """The settings with an index of the set's documents, apart from a person's own; it is made unless it is there.
+    """Return settings with an index of the set's documents, which is separate from a person's own.
 
-    The documents of a BEIR folder are one passage each, title, a blank and text, as retrieval is published for them.
-    What was embedded before a stop is kept. Raises UsageError for a set that has no documents.
+    The index is made unless it exists; what was embedded before a stop is kept. The documents of a BEIR folder are one
+    passage each, title, a blank and text, as retrieval is published for them. Raise UsageError for a set without
+    documents.
     """
     if not cases.documents:
         raise UsageError(

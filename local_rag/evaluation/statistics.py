@@ -1,4 +1,4 @@
-"""How sure a figure is: means and percentiles, intervals, and tests of paired differences."""
+"""Compute means, percentiles, intervals, and tests of paired differences."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from itertools import product
 from math import comb, fsum
 
 RESAMPLES = 10_000
-"""Enough that the second digit of a 95 % limit and of a p-value stands still."""
+"""The number of samples, at which the second digit of a 95 % limit and of a p-value is stable."""
 
 _AT_ONCE = 2_000_000
-"""Values that are drawn at a time, to bound the memory: 16 MB of them."""
+"""The maximum number of values to draw at a time, which bounds the memory to 16 MB."""
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing."""
+    """Return the mean, or None without values."""
     return fsum(values) / len(values) if values else None
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The value below which this share of the values lies, .5 being the median; None of nothing.
+    """Return the value below which this share of the values lies (.5: the median), or None without values.
 
     Between two values it is interpolated: type 7 of Hyndman and Fan, Sample quantiles, The American Statistician 1996.
     """
@@ -31,10 +31,10 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 def bootstrap_interval(
     values: Sequence[float], seed: int, level: float = 0.95, resamples: int = RESAMPLES
 ) -> tuple[float, float] | None:
-    """Where the mean of the values lies, by drawing as many of them anew, with replacement, many times.
+    """Return the interval of the mean of the values, from many samples of the same size with replacement.
 
-    The percentile interval: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13. None below two
-    values, which say nothing of how they vary.
+    The percentile interval: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13. Return None for
+    fewer than two values, which show no variation.
     """
     import numpy as np
 
@@ -49,10 +49,10 @@ def bootstrap_interval(
 
 
 def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
-    """Two-sided p-value of a mean of paired differences, if each might as well have had the other sign.
+    """Return the two-sided p-value of a mean of paired differences, if each could as well have the other sign.
 
-    Fisher's randomisation test, which Smucker, Allan and Carterette, CIKM 2007, recommend for comparing rankings. Exact
-    where few differ; else over drawn signs, counting the observed ones as one more draw.
+    Fisher's randomisation test, which Smucker, Allan and Carterette, CIKM 2007, recommend for comparing rankings. It is
+    exact if few differ; otherwise signs are drawn, and the observed ones count as one more draw.
     """
     import numpy as np
 
@@ -70,10 +70,10 @@ def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
-    """Two-sided p-value of two counts: the cases that only A got right, and those that only B did.
+    """Return the two-sided p-value of two counts: the cases that only A got right, and those that only B did.
 
     McNemar, Note on the sampling error of the difference between correlated proportions, Psychometrika 1947, in its
-    exact form: if A and B were equally good, each of these cases would be a coin's toss.
+    exact form: if A and B are equally good, each of these cases is a toss of a coin.
     """
     tosses = only_a + only_b
     tail = sum(comb(tosses, heads) for heads in range(min(only_a, only_b) + 1))
@@ -81,10 +81,10 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values made larger for their number, in the same order.
+    """Return the p-values corrected for their number, in the same order.
 
-    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 1979: with all
-    those below .05 called differences, the chance that one or more of them is none stays below .05.
+    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 1979: if all
+    differences below .05 are reported, the probability that one or more of them is chance stays below .05.
     """
     adjusted = [0.0] * len(p_values)
     largest = 0.0

@@ -1,7 +1,7 @@
-"""A threshold fitted to labelled scores: what each one answers and refuses, and which one is best.
+"""Fit a threshold to labelled scores, and show what each threshold answers and refuses.
 
-A threshold is shown on the cases that chose it, so a second figure is cross-fitted: each fold is judged with the
-threshold of the others.
+A threshold looks too good on the cases that chose it, so a second figure is cross-fitted: each fold is judged with the
+threshold of the other folds.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from itertools import pairwise
 from local_rag.evaluation.statistics import mean
 
 FOLDS = 5
-"""Parts of the cross-fitting."""
+"""The number of folds of the cross-fitting."""
 HELPFUL_KEPT = 0.95
-"""Share of the helpful passages that a threshold of relevance must keep; the threshold for answers catches the rest."""
+"""The minimum share of helpful passages above a threshold of relevance; the threshold for answers rejects the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """A score in [0, 1] and whether it should be high: the passage helps, the question has an answer.
+    """Hold a score in [0, 1] and whether it should be high: the passage helps, or the question has an answer.
 
-    A score of None is refused by the engine itself, whatever the threshold. `right` says whether the answer with this
-    score holds an expected one, None where that is not known.
+    None is a refusal by the engine itself, at any threshold. `right` says whether the answer with this score contains
+    an expected one, None if that is unknown.
     """
 
     score: float | None
@@ -33,17 +33,17 @@ class LabelledScore:
     right: bool | None = None
 
     def reaches(self, threshold: float) -> bool:
-        """Whether the score is at least the threshold."""
+        """Return whether the score is at least the threshold."""
         return self.score is not None and self.score >= threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What a threshold does: shares in [0, 1], None without a denominator.
+    """Hold the effect of a threshold as shares in [0, 1], None without a denominator.
 
-    `kept` of the positives are above it, `refused` of the negatives below (the recall of refusals); `precision` is the
-    share of negatives below it, `balanced` the mean of kept and refused. `right` is the share of positives that are
-    above with a right answer.
+    `kept` is the share of positives above it, `refused` that of negatives below it (the recall of refusals).
+    `precision` is the share of negatives among all below it, `balanced` the mean of kept and refused. `right` is the
+    share of positives that are above it with a right answer.
     """
 
     threshold: float
@@ -55,12 +55,12 @@ class Point:
 
 
 def has_both_kinds(scores: Sequence[LabelledScore]) -> bool:
-    """Whether there are positives and negatives, without which no threshold can be fitted."""
+    """Return whether there are positives and negatives, which fitting a threshold needs."""
     return {score.positive for score in scores} == {True, False}
 
 
 def point_at(scores: Sequence[LabelledScore], threshold: float) -> Point:
-    """What a threshold does with these scores; a score on it is above."""
+    """Return the effect of a threshold on these scores; a score equal to it counts as above."""
     below = [score for score in scores if not score.reaches(threshold)]
     kept = mean([score.reaches(threshold) for score in scores if score.positive])
     refused = mean([not score.reaches(threshold) for score in scores if not score.positive])
@@ -76,17 +76,17 @@ def point_at(scores: Sequence[LabelledScore], threshold: float) -> Point:
 
 
 def thresholds(scores: Sequence[LabelledScore]) -> list[float]:
-    """Every threshold that makes a difference, lowest first: 0, and the middle between two neighbouring scores."""
+    """Return all thresholds with different effects, lowest first: 0, and the middle between neighbouring scores."""
     values = sorted({score.score for score in scores if score.score is not None})
     return [0.0, *(round((low + high) / 2, 4) for low, high in pairwise(values))]
 
 
 def best_threshold(scores: Sequence[LabelledScore], keep: float | None = None) -> float:
-    """The lowest threshold that is as good as the best; with `keep`, the highest that keeps such a share.
+    """Return the lowest threshold that is as good as the best; with `keep`, one that keeps at least that share.
 
-    The best has the best balance of kept and refused, and one within its standard error is as good: the rule of one
-    standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). Of two that few cases
-    cannot tell apart, the lower one answers more. Raises ValueError without a positive and a negative.
+    The best threshold has the best balance of kept and refused, and one within its standard error is as good: the rule
+    of one standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). If few cases
+    cannot tell two apart, the lower one answers more. Raise ValueError without a positive and a negative.
     """
     if not has_both_kinds(scores):
         raise ValueError("a threshold needs cases of both kinds")
@@ -101,14 +101,14 @@ def best_threshold(scores: Sequence[LabelledScore], keep: float | None = None) -
 
 
 def standard_error(scores: Sequence[LabelledScore], at: Point) -> float:
-    """Of the balanced accuracy at a point: that of the mean of two independent shares."""
+    """Return the standard error of the balanced accuracy at a point: the mean of two independent shares."""
     positives = sum(score.positive for score in scores)
     kept, refused = at.kept or 0.0, at.refused or 0.0
     return math.sqrt(kept * (1 - kept) / positives + refused * (1 - refused) / (len(scores) - positives)) / 2
 
 
 def cross_fitted(scores: Sequence[LabelledScore], keep: float | None = None, seed: int = 0) -> Point | None:
-    """What to expect on new cases: each fold judged with the threshold of the others; None for too few cases.
+    """Return the effect to expect on new cases, with each fold judged by the others' threshold; None for too few cases.
 
     The `threshold` of the point is the mean of the fitted ones.
     """
@@ -127,14 +127,14 @@ def cross_fitted(scores: Sequence[LabelledScore], keep: float | None = None, see
 
 
 def trade_off(scores: Sequence[LabelledScore], threshold: float, points: int = 9) -> list[Point]:
-    """A few points of the trade-off with the chosen one among them, lowest threshold first."""
+    """Return a few points of the trade-off, including the chosen one, lowest threshold first."""
     every = thresholds(scores)
     step = max(1, len(every) // (points - 1))
     return [point_at(scores, at) for at in sorted({*every[::step][: points - 1], every[-1], threshold})]
 
 
 def _folds(scores: Sequence[LabelledScore], seed: int) -> list[list[LabelledScore]] | None:
-    """The scores dealt out so that each fold has its share of both kinds; None where one kind has too few."""
+    """Deal the scores into folds with equal shares of both kinds; return None if one kind has too few."""
     draw = random.Random(seed)
     folds: list[list[LabelledScore]] = [[] for _ in range(FOLDS)]
     for positive in (True, False):
