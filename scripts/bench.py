@@ -1,7 +1,7 @@
-"""Benchmarks that anyone can start again: python scripts/bench.py NAME
+"""Run a benchmark that anyone can repeat: python scripts/bench.py NAME
 
-Every figure of speed is a ratio within one run: machines differ, and so do their afternoons. Prepared data is kept in
---data between runs.
+Every figure of speed is a ratio within one run, because machines differ, and one machine differs over time. Prepared
+data is kept in --data between runs.
 """
 
 from __future__ import annotations

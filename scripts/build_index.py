@@ -1,4 +1,4 @@
-"""Index files and folders: the same as `local-rag index`, for those who look for a script."""
+"""Index files and folders: the same as `local-rag index`, for people who look for a script."""
 
 from __future__ import annotations
 

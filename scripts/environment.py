@@ -1,4 +1,4 @@
-"""The virtual environment in the checkout: made, filled and recognised again. Only the standard library."""
+"""Make and fill the virtual environment in the checkout, using only the standard library."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from typing import Any, TextIO
 CHECKOUT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = "scripts/constraints.txt"
 LOCK = "scripts/requirements.txt"
-"""Every package but PyTorch, with the hashes of its files; CONTRIBUTING.md says how it is made."""
+"""The lock file: every package but PyTorch, with the hashes of its files; CONTRIBUTING.md says how it is made."""
 TORCH = "torch==2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
 
 MISLEADING = {"PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "__PYVENV_LAUNCHER__"}
-"""Variables that send pip or Python elsewhere."""
+"""Environment variables that send pip or Python elsewhere."""
 
 AGAIN = "the same command again: what is installed already is kept"
 TAMPERED = "DO NOT MATCH THE HASHES"
-"""What pip says of a file that is not the one of the lock file."""
+"""The words of pip for a file whose hash differs from the lock file."""
 STOPPED = 130
-"""Exit status after Ctrl-C: 128 and the number of SIGINT."""
+"""The exit status after Ctrl-C: 128 and the number of SIGINT."""
 
 TICK, BEAT = 1.0, 10.0
-"""Seconds between two looks at a child, and between two dots that say that it works where there is no terminal."""
+"""Seconds between two checks of a child, and between two dots that show its work without a terminal."""
 
 GRACE = 5.0
-"""Seconds that a child gets to end by itself after Ctrl-C, and then again after being told to."""
+"""Seconds that a child gets to end by itself after Ctrl-C, and again after being terminated."""
 
 
 Wait = Callable[[subprocess.Popen[bytes]], object]
 
 
 class SetupError(Exception):
-    """What went wrong in one line, and in `hint` what to do next."""
+    """Report in one line what went wrong, and in `hint` what to do next."""
 
     def __init__(self, message: str, hint: str, status: int = 1) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ def say(text: str, end: str = "\n", to: TextIO | None = None) -> None:
 
 @dataclass(frozen=True)
 class Environment:
-    """The virtual environment of a checkout."""
+    """Manage the virtual environment of a checkout."""
 
     checkout: Path
     windows: bool = os.name == "nt"
@@ -87,18 +87,18 @@ class Environment:
 
     @property
     def stamp(self) -> Path:
-        """What a finished installation leaves: its fingerprint, then its extras."""
+        """Return the file that a finished installation leaves: its fingerprint, then its extras."""
         return self.folder / "local-rag-setup.txt"
 
     def program(self, name: str) -> Path:
         return self.folder / ("Scripts" if self.windows else "bin") / (f"{name}.exe" if self.windows else name)
 
     def typed(self, name: str) -> str:
-        """A program as a person in the checkout types it."""
+        """Return a program as a person in the checkout types it."""
         return f".venv\\Scripts\\{name}" if self.windows else f".venv/bin/{name}"
 
     def next_commands(self) -> str:
-        """What a person types after the demo."""
+        """Return what a person types after the demo."""
         program, activate = self.typed("local-rag"), self.typed("activate")
         return (
             f"\nNow your own files:\n"
@@ -111,7 +111,7 @@ class Environment:
         )
 
     def version(self) -> str:
-        """The version of its Python, empty where there is none that runs and has pip."""
+        """Return the version of its Python, or "" if there is none that runs and has pip."""
         command = [str(self.python), "-c", "import pip, platform; print(platform.python_version())"]
         try:
             asked = subprocess.run(command, env=self.variables(os.environ), capture_output=True, text=True, check=True)
@@ -120,7 +120,7 @@ class Environment:
         return asked.stdout.strip()
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Those of an activated environment, without those that mislead."""
+        """Return the variables of an activated environment, without those that mislead."""
         path = os.pathsep.join(filter(None, [str(self.python.parent), given.get("PATH", "")]))
         kept = {name: value for name, value in given.items() if name.upper() not in MISLEADING}
         kept.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every process compiles every module anew
@@ -128,9 +128,9 @@ class Environment:
         return kept | own
 
     def prepare(self, extras: Collection[str], recreate: bool = False) -> None:
-        """Make the environment with these extras, and with those that were there; nothing where all is there.
+        """Make the environment with these extras and those it had; do nothing if all are installed.
 
-        Raises SetupError.
+        Raise SetupError.
         """
         if recreate:
             self.delete()
@@ -154,21 +154,21 @@ class Environment:
         say(f"installed in .venv in {time.monotonic() - start:.0f} s")
 
     def installed(self, version: str) -> set[str]:
-        """The extras of a finished installation by a Python of this version, unless what it asks for has changed."""
+        """Return the extras of a finished installation by this version of Python, if its requirements are unchanged."""
         if not (version and self.stamp.is_file()):
             return set()
         known, *extras = self.stamp.read_text(encoding="utf-8", errors="replace").split("\n")
         return set(extras) if known == self.fingerprint(version) else set()
 
     def fingerprint(self, version: str) -> str:
-        """Changes whenever an installation must be done again: of where it is, its Python and what it asks for."""
+        """Return a digest of folder, Python and requirements; if it changes, the installation must be done again."""
         digest = hashlib.sha256(f"{self.checkout}\n{version}\n".encode())
         for name in ("pyproject.toml", CONSTRAINTS, LOCK):
             digest.update((self.checkout / name).read_bytes())
         return digest.hexdigest()
 
     def delete(self) -> None:
-        """Raises SetupError for a folder that is no environment, and where the system refuses."""
+        """Delete the environment; raise SetupError if the folder is no environment, or if the system refuses."""
         folder, again = self.folder, "then the same command"
         if folder.is_symlink() or (folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists()):
             raise SetupError(f"{folder} is not a virtual environment made here", f"move it away, {again}")
@@ -179,7 +179,7 @@ class Environment:
             raise SetupError(f"cannot delete {folder}: {error}", f"close what uses it, {again}") from error
 
     def make(self) -> None:
-        """Raises SetupError where this Python cannot make one."""
+        """Make the environment; raise SetupError if this Python cannot make one."""
         if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
             python = f"python{sys.version_info.major}.{sys.version_info.minor}"
             hint = f"sudo apt install {python}-venv, then the same command"
@@ -191,9 +191,9 @@ class Environment:
             raise SetupError(f"cannot make a virtual environment\n{output}", "another Python, 3.11 or newer")
 
     def install(self, ways: Collection[Way]) -> None:
-        """Take the first way that works, but none after a file that is not what it should be.
+        """Install in the first way that works, but stop after a file with a wrong hash.
 
-        Raises SetupError with the whole output of the last.
+        Raise SetupError with the whole output of the last way.
         """
         quiet = ["--quiet", "--progress-bar", "off", "--no-warn-script-location", "-c", CONSTRAINTS]
         output = ""
@@ -207,9 +207,9 @@ class Environment:
         raise SetupError(f"pip could not install what is needed; it says:\n{output}", hint(output))
 
     def call(self, *command: str | Path, wait: Wait = subprocess.Popen.wait, **streams: Any) -> int:
-        """Run a command and return its exit status. Ctrl-C reaches it, too, and it may end by itself.
+        """Run a command and return its exit status; Ctrl-C reaches it too, so that it can end by itself.
 
-        Raises KeyboardInterrupt where it did.
+        Raise KeyboardInterrupt if it ended by Ctrl-C.
         """
         words, variables = [*map(str, command)], self.variables(os.environ)
         with subprocess.Popen(words, env=variables, cwd=self.checkout, **streams) as process:
@@ -223,7 +223,7 @@ class Environment:
         return process.returncode
 
     def stage(self, doing: str, *command: str | Path, failed: str = "failed") -> tuple[int, str]:
-        """Run a command while `doing` and the seconds stand on the screen; its exit status and its output."""
+        """Run a command while `doing` and the seconds are shown; return its exit status and its output."""
         say(f"{doing}…", end="")
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
@@ -237,7 +237,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to install something: what the person reads meanwhile, and where it did not work."""
+    """Describe one way to install something: the text to show meanwhile, and the text to show if it fails."""
 
     doing: str
     arguments: tuple[str, ...]
@@ -245,9 +245,9 @@ class Way:
 
 
 def torch_ways(platform: str) -> tuple[Way, ...]:
-    """How to get PyTorch without CUDA, best way first; `platform` is sys.platform.
+    """Return the ways to get PyTorch without CUDA, best way first; `platform` is sys.platform.
 
-    On Linux the ordinary index has CUDA with several GB of libraries. --no-deps: the lock file has what it needs.
+    On Linux the ordinary index has CUDA with several GB of libraries. --no-deps: the lock file has the requirements.
     """
     pinned = ("--no-deps", TORCH)
     cpu_only = ("--timeout", "5", "--retries", "0", "--index-url", CPU_INDEX)
@@ -262,7 +262,7 @@ def torch_ways(platform: str) -> tuple[Way, ...]:
 
 
 def hint(output: str) -> str:
-    """What to do about an output of pip."""
+    """Return what to do about an output of pip."""
     text = output.lower()
     if "no space left" in text or "not enough space" in text:
         return f"free 3 GB of disk space, then {AGAIN}"

@@ -1,4 +1,4 @@
-"""Ends a Python that is too old with one line. Older Pythons read this file: only syntax of Python 3.6 here."""
+"""End a Python that is too old with one line; older Pythons read this file: use only syntax of Python 3.6."""
 
 import shutil
 import sys

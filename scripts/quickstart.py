@@ -1,6 +1,6 @@
-"""From a fresh checkout to a first answer: python3 scripts/quickstart.py [--recreate]
+"""Set up a fresh checkout and get a first answer: python3 scripts/quickstart.py [--recreate]
 
-Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
+Older Pythons read this file to report their version: use only syntax of Python 3.6.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from environment import CHECKOUT, Environment, SetupError, main, say
 
 
 def quickstart() -> int:
-    """Set up, run the demo on the documents that come with the package, and say how to go on."""
+    """Set up, run the demo on the documents that come with the package, and show the next commands."""
     parser = argparse.ArgumentParser(
         prog="quickstart.py",
         description="Installs local-rag into .venv in this checkout and runs its demo. A second run takes seconds.",

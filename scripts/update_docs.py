@@ -1,4 +1,4 @@
-"""Write what the code says of itself into docs/: diagrams of graphs, commands, settings, the API."""
+"""Write generated parts of docs/: diagrams of graphs, and tables of commands, settings, profiles, API and errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)",
 
 
 def updated(text: str) -> str:
-    """The text with every generated block made anew."""
+    """Return the text with every generated block made anew."""
     return BLOCK.sub(lambda block: f"{block.group(1)}{generated(block.group('what'))}\n{block.group(3)}", text)
 
 
 def generated(what: str) -> str:
-    """The content of one block: "graph NAME", or the name of a table."""
+    """Return the content of one block: "graph NAME", or the name of a table."""
     tables = {
         "commands": commands_table,
         "settings": settings_table,
@@ -36,7 +36,7 @@ def generated(what: str) -> str:
 
 @cache
 def commands() -> dict[str, Any]:
-    """Every command by what is typed after local-rag: "" for the program itself, "eval" for a group, "eval run"."""
+    """Return every command by its words after local-rag: "" for the program, "eval" for a group, "eval run"."""
     import typer
 
     from local_rag.cli.app import app
@@ -50,13 +50,13 @@ def commands() -> dict[str, Any]:
 
 
 def commands_table() -> str:
-    """Every command with the first sentence of its help, as a Markdown table."""
+    """Return every command with the first sentence of its help, as a Markdown table."""
     rows = [f"| `local-rag {name}` | {first_line(command.help)} |" for name, command in commands().items() if name]
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def settings_table() -> str:
-    """Every setting with its default and its meaning, as a Markdown table."""
+    """Return every setting with its default and its meaning, as a Markdown table."""
     from local_rag.config.settings import Settings, names
     from local_rag.config.values import Values
 
@@ -66,7 +66,7 @@ def settings_table() -> str:
 
 
 def profiles_table() -> str:
-    """Every profile of models.yaml with its model, as a Markdown table."""
+    """Return every profile of models.yaml with its model, as a Markdown table."""
     from local_rag.config.models import load_models
     from local_rag.config.settings import Settings
     from local_rag.config.values import Values
@@ -80,7 +80,7 @@ def profiles_table() -> str:
 
 
 def api_table() -> str:
-    """Every endpoint of the API by its path, as a Markdown table; `?` marks what may be left out."""
+    """Return every endpoint of the API by its path, as a Markdown table; `?` marks optional values."""
     from local_rag.server.app import application
 
     document = application().openapi()
@@ -93,7 +93,7 @@ def api_table() -> str:
 
 
 def parameters(about: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    """The names of what a client gives besides the path."""
+    """Return the names of the values that a client sends, besides the path."""
     given = {each["name"]: each["required"] for each in about.get("parameters", ()) if each["in"] == "query"}
     if "requestBody" in about:
         name = about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
@@ -106,13 +106,13 @@ def parameters(about: dict[str, Any], document: dict[str, Any]) -> list[str]:
 
 
 def first_line(text: str) -> str:
-    """The first sentence of a description, as a cell of a table has it."""
+    """Return the first paragraph of a description, for a cell of a table."""
     line = text.partition("\n\n")[0].replace("\n", " ").removesuffix(".")
     return line[:1].lower() + line[1:]
 
 
 def errors_table() -> str:
-    """Every code of an error that comes from below the server, as a Markdown table."""
+    """Return every error code that does not come from the server itself, as a Markdown table."""
     from local_rag.core import errors
     from local_rag.server.errors import STATUS
 
@@ -123,7 +123,7 @@ def errors_table() -> str:
 
 
 def cell(value: object) -> str:
-    """A default as it is written in config.yaml; nothing where it is empty."""
+    """Return a default as it is written in config.yaml, or "" if it is empty."""
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str("" if value is None else value)
     text = text.lower() if isinstance(value, bool) else text
     return f"`{text}`" if text else ""

@@ -1,1 +1,4 @@
-"""What `scripts/bench.py` runs: one file per benchmark, each with `add_arguments(parser)` and `run(options, data)`."""
+"""Implement the benchmarks of `scripts/bench.py`, one per file.
+
+Each file has `add_arguments(parser)` and `run(options, data)`.
+"""

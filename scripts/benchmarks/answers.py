@@ -1,8 +1,8 @@
-"""How well questions are answered and refused: the table of docs/measurements.md, on published sets.
+"""Measure how well questions are answered and refused on published sets: the table of docs/measurements.md.
 
-`local-rag eval` asks each set, so a stopped run goes on, and what was asked before is only tabled again. The demo's
-questions are always asked; the other sets are no part of this repository: docs/measurements.md names them, FOLDER holds
-them as SETS says, and those that it lacks are left out. What nobody has asked yet is "not run".
+`local-rag eval` asks each set, so a stopped run continues, and questions that were asked before are only tabled again.
+The demo's questions are always asked. The other sets are no part of this repository: docs/measurements.md names them,
+FOLDER contains them as SETS says, and missing sets are left out. Sets that nobody has asked yet are "not run".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GRAPHS = ("plain", "self-rag", "crag", "adaptive")
 
 @dataclass(frozen=True)
 class Published:
-    """Questions, in files that `local-rag eval` reads, over their own texts or over a folder of documents."""
+    """Name the files of a set for `local-rag eval`, over their own texts or over a folder of documents."""
 
     name: str
     cases: tuple[str, ...]
@@ -38,7 +38,7 @@ SETS = (
     Published("person", ("answers/cases.jsonl",), "answers/person"),
     Published("lilianweng", ("answers/cases.jsonl",), "lilianweng/html"),
 )
-"""The demo comes with local-rag; the last two share a file, whose key "collection" is their name."""
+"""The sets to ask: the demo comes with local-rag; the last two share a file, whose key "collection" is their name."""
 
 FIGURES = {
     "answered and refused rightly, balanced": ("Refusals", "balanced", "mean"),
@@ -50,12 +50,12 @@ FIGURES = {
     "calls of the model per question": ("Cost", "calls", "mean"),
     "seconds per question, median": ("Cost", "seconds", "p50"),
 }
-"""Rows of the table by where they stand in a run's report.json."""
+"""The rows of the table, with their places in a run's report.json."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """Graphs that answer with these variables; `key` is part of the name of the folder of a run."""
+    """Name graphs that answer with these variables; `key` is part of the folder name of a run."""
 
     key: str
     variables: dict[str, str]
@@ -64,7 +64,7 @@ class Way:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("sets", type=Path, nargs="?", metavar="FOLDER", default=Path("sets"), help="the published sets")
     parser.add_argument(
         "--ollama",
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, data: Path) -> Report:
-    """Ask every set in every way, and table the figures."""
+    """Ask every set in every way, and return a table of the figures."""
     if options.ollama is not None and not options.table:
         must_have_ollama(options.ollama)
     ways = _ways(options.ollama)
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, data: Path) -> Report:
 
 
 def _ways(model: str | None) -> list[Way]:
-    """By quoting; or with the model, and again with the model as grader, which `plain` has not."""
+    """Return quoting; or the model, and again the model as grader, which `plain` does not have."""
     if model is None:
         return [Way("extractive", {})]
     asked = {"LOCAL_RAG_ENGINE": "ollama"} | ({"LOCAL_RAG_MODEL": model} if model else {})
@@ -109,7 +109,7 @@ def _ways(model: str | None) -> list[Way]:
 
 
 def _asked(one: Published, way: Way, options: argparse.Namespace, data: Path, ask: bool) -> dict[str, Any] | None:
-    """What the run of a set says in its report, asked now as far as it is not there yet; None where nobody has."""
+    """Return the report of a set's run, after asking what is missing; None if nobody has asked it."""
     folder = data / "answers" / f"{one.name.replace(' ', '-')}-{options.questions}-{way.key}"
     report = folder / "report.json"
     if ask:
@@ -126,7 +126,7 @@ def _asked(one: Published, way: Way, options: argparse.Namespace, data: Path, as
 
 
 def _cases(one: Published, sets: Path, data: Path) -> list[Path]:
-    """The files for `local-rag eval`: of answers/cases.jsonl the questions with one key, which an answer must hold."""
+    """Return the files for `local-rag eval`, and make one from answers/cases.jsonl with the questions with one key."""
     files = [sets / name for name in one.cases]
     if not files or files[0].parent.name != "answers":
         return files
@@ -142,7 +142,7 @@ def _cases(one: Published, sets: Path, data: Path) -> list[Path]:
 
 
 def _figure(report: dict[str, Any] | None, graph: str, path: tuple[str, str, str]) -> Cell:
-    """A figure of a report; nothing where its set has no label for it."""
+    """Return a figure of a report, or nothing if its set has no label for it."""
     if report is None:
         return "not run"
     group, figure, key = path

@@ -1,4 +1,4 @@
-"""How long a person waits: commands from the shell to the last byte, on a warm disk, and what they hold."""
+"""Measure how long a person waits: commands from the shell to the last byte, on a warm disk, and their memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.commands import PROGRAM, Done, environment, index, ready, timed,
 from benchmarks.report import Cell, Report, Table
 
 FILES, CHARACTERS = 2_700, 2_000
-"""About 10,000 passages."""
+"""The size of the corpus, which gives about 10,000 passages."""
 
 BASELINE = """
 import sys
@@ -25,13 +25,13 @@ BASE = "sentence-transformers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--times", type=int, default=9, metavar="N", help="runs of each command (default: %(default)s)")
     texts.add_text(parser)
 
 
 def run(options: argparse.Namespace, data: Path) -> Report:
-    """Time the commands in turns, so that a busy moment meets them all; the first round warms the disk."""
+    """Time the commands in turns, so that a busy moment affects all of them; the first round warms the disk."""
     ready(data)
     asked = str(index(data, texts.folder(data, FILES, CHARACTERS, options.text)))
     question, env = texts.QUESTIONS[0], environment(data)

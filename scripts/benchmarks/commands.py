@@ -1,4 +1,4 @@
-"""The program as a person starts it, timed from the shell to the last byte."""
+"""Run the program as a person starts it, and time it from the shell to the last byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ PROGRAM = (sys.executable, "-m", "local_rag")
 
 @dataclass(frozen=True)
 class Done:
-    """`seconds` from the start to the end, `busy` of the processor; `memory`: the most MB that one process held."""
+    """Hold the measurements of a command: `seconds` of wall clock, `busy` seconds of the processor, and its output.
+
+    `memory` is the most MB that one process held.
+    """
 
     seconds: float
     busy: float
@@ -25,7 +28,7 @@ class Done:
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:
-    """Settings and indexes below `data`; no Ollama is asked; compiled modules are kept, as for everybody."""
+    """Return variables for settings and indexes below `data`, without Ollama, with compiled modules kept as usual."""
     own = {f"LOCAL_RAG_{name}_DIR": str(data / name.lower()) for name in ("CONFIG", "DATA")}
     cache = "LOCAL_RAG_CACHE_DIR"
     kept = {key: value for key, value in os.environ.items() if key == cache or not key.startswith("LOCAL_RAG_")}
@@ -34,7 +37,7 @@ def environment(data: Path, **more: str) -> dict[str, str]:
 
 
 def timed(words: Sequence[str], env: Mapping[str, str]) -> Done:
-    """Run a command to its end; nothing else is done meanwhile. Raises SystemExit with what it said if it failed."""
+    """Run a command to its end while nothing else runs; raise SystemExit with its output if it fails."""
     with tempfile.TemporaryFile("w+") as out:
         began = time.perf_counter()
         process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
@@ -50,14 +53,14 @@ def timed(words: Sequence[str], env: Mapping[str, str]) -> Done:
 
 
 def index(data: Path, corpus: Path) -> Path:
-    """The index of a folder, made with the program itself, which goes on where it was stopped."""
+    """Return the index of a folder, made with the program itself, which continues after a stop."""
     place = data / "indexes" / corpus.name
     timed([*PROGRAM, "index", str(corpus), "--index", str(place)], environment(data))
     return place
 
 
 def ready(data: Path) -> None:
-    """Have the embedder converted, which is done once and is no part of what is measured."""
+    """Convert the embedder, which happens once and is not measured."""
     sample = data / "sample"
     sample.mkdir(exist_ok=True)
     (sample / "one.txt").write_text("A text to begin with.\n", encoding="utf-8")
@@ -65,7 +68,7 @@ def ready(data: Path) -> None:
 
 
 def must_have_ollama(model: str) -> None:
-    """Raises SystemExit, with what to start or to get, where no Ollama answers or it lacks the model."""
+    """Raise SystemExit with a hint if no Ollama answers or if it lacks the model."""
     from local_rag.config.settings import Settings
     from local_rag.core.errors import LocalRagError
     from local_rag.runtime.engine_choice import open_ollama
@@ -77,7 +80,7 @@ def must_have_ollama(model: str) -> None:
 
 
 def weights_of_minilm() -> Path:
-    """The folder of MiniLM that a baseline loads, too."""
+    """Return the folder of MiniLM, which a baseline loads too."""
     from local_rag.config.models import load_models
     from local_rag.config.settings import Settings
     from local_rag.index.embed import weights

@@ -1,4 +1,7 @@
-"""`index` until its text is searchable, and whole, against sentence-transformers alone; and syncing again."""
+"""Measure `index` against sentence-transformers alone, and syncing an index again.
+
+It is timed until the text can be searched, and in whole.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 FILES, CHARACTERS = 160, 8_000
-MANY, SHORT = 10_000, 400
+SYNC_FILES, SYNC_CHARACTERS = 10_000, 400
 BATCHES = (8, 16, 32, 64)
-"""Batch sizes of which the baseline takes the quickest, on some 128 of the texts."""
+"""The batch sizes from which the baseline takes the fastest, measured on about 128 of the texts."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--times", type=int, default=3, metavar="N", help="runs of each (default: %(default)s)")
     texts.add_text(parser)
 
@@ -39,13 +42,16 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     report = Report("indexing", "SentenceTransformer.encode on the same passages, best batch size, float32")
     corpus = texts.folder(data, FILES, CHARACTERS, options.text)
     report.tables.append(_measured(data, corpus, report, options.times))
-    report.tables.append(_again(data, texts.folder(data, MANY, SHORT, options.text), options.times))
+    report.tables.append(_again(data, texts.folder(data, SYNC_FILES, SYNC_CHARACTERS, options.text), options.times))
     report.notes.append("memory: the most that one of the processes held, in MB")
     return report
 
 
 def _measured(data: Path, corpus: Path, report: Report, times: int) -> Table:
-    """Seconds until the text is searchable, of the whole index, and of the baseline: the best run of each, in turns."""
+    """Return the seconds until the text can be searched, of the whole index, and of the baseline.
+
+    Each is the best of several runs, in turns.
+    """
     place, env = data / "indexes" / "measured", environment(data)
     command = [*PROGRAM, "index", str(corpus), "--index", str(place)]
     ways = {"searchable by its words": [*command, "--no-embed"], "index, whole": command}
@@ -71,7 +77,7 @@ def _measured(data: Path, corpus: Path, report: Report, times: int) -> Table:
 
 
 def _passages(place: Path) -> tuple[list[str], Vectors]:
-    """What the index holds: the texts and their vectors (n, 384)."""
+    """Return the texts of an index and their vectors (n, 384)."""
     sql = (
         "SELECT substr(text, start + 1, end - start), vector FROM chunks"
         " JOIN documents ON documents.id = document JOIN vectors USING (digest)"
@@ -94,7 +100,7 @@ def _encoded(model: Any, passages: Sequence[str], size: int) -> tuple[float, Vec
 
 
 def _again(data: Path, many: Path, times: int) -> Table:
-    """Seconds of a sync: of the whole command, and beyond one that only starts."""
+    """Return the seconds of a sync: of the whole command, and minus those of a command that only starts."""
     place, env = index(data, many), environment(data)
     sync, status = ([*PROGRAM, name, "--index", str(place)] for name in ("index", "status"))
     one = many / "000" / "00007.txt"

@@ -1,4 +1,4 @@
-"""Real sentences and their vectors, and passages without end that are mixed from them."""
+"""Embed real sentences, and mix any number of passages from them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,27 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Vectors
 
 REAL, QUERIES = 12_000, 60
-"""Passages that are embedded in earnest, each the seed of about 80 of 1,000,000; and sentences that are asked."""
+"""The number of passages that are embedded, each the seed of about 80 of 1,000,000; and the number of queries."""
 
 SENTENCES = 4
-"""Of a passage."""
+"""The number of sentences of a passage."""
 
 FRIENDS, DRIFT = 8, 0.35
-"""Neighbours, and the share of a difference of two others that is added to a mixture: two of one pair then have a
-cosine of about 0.8, as neighbours have in a large collection, and the directions keep the spectrum of real vectors."""
+"""The number of neighbours, and the share of a difference of two others that is added to a mixture.
+
+Two mixtures of one pair then have a cosine of about 0.8, as neighbours have in a large collection, and the directions
+keep the spectrum of real vectors.
+"""
 
 BATCH = 5_000
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Real passages, each its sentences, with unit vectors (n, d) and neighbours (n, 8); and held-out queries."""
+    """Hold real passages as lists of sentences, and held-out queries.
+
+    The passages have unit vectors (n, d) and neighbours (n, 8).
+    """
 
     passages: list[list[str]]
     vectors: Vectors
@@ -43,7 +49,7 @@ class Seeds:
 
 
 def seeds(data: Path, source: Path | None, embedder: Embedder) -> Seeds:
-    """Read them, or make them once: minutes, nearly all of it embedding. Raises SystemExit for too little text."""
+    """Read the seeds, or make them once, which takes minutes for embedding; raise SystemExit for too little text."""
     name = source.name if source else "installed"
     words, rows = data / f"seeds-{name}.json", data / f"seeds-{name}.npz"
     if not (words.exists() and rows.exists()):
@@ -58,7 +64,7 @@ def seeds(data: Path, source: Path | None, embedder: Embedder) -> Seeds:
 
 
 def mixed(known: Seeds, size: int) -> Iterator[tuple[int, Vectors, list[str]]]:
-    """(first, unit vectors, texts) of all passages of a collection; the smaller one is the beginning of the larger.
+    """Yield (first, unit vectors, texts) of a collection; a smaller collection is the beginning of a larger one.
 
     A vector is a random point between a seed and one of its neighbours, moved by a part of the difference of two
     others. Its text has the sentences of both, and one of each of the others, in a random order.
@@ -81,7 +87,7 @@ def mixed(known: Seeds, size: int) -> Iterator[tuple[int, Vectors, list[str]]]:
 
 
 def _cut(texts: Iterator[str]) -> tuple[list[list[str]], list[str]]:
-    """Passages of whole sentences, each sentence once, and the first sentences of every 20th text as queries."""
+    """Return passages of whole sentences, each sentence once, and the first sentences of every 20th text as queries."""
     seen: set[str] = set()
     passages: list[list[str]] = []
     queries: list[str] = []

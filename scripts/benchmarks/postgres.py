@@ -1,4 +1,4 @@
-"""An index on a PostgreSQL server beside one in a folder, on the same passages.
+"""Compare an index on a PostgreSQL server with one in a folder, on the same passages.
 
     python scripts/bench.py postgres --server URL
 
@@ -34,7 +34,7 @@ MODES: tuple[Mode, ...] = ("dense", "words", "hybrid")
 
 
 class Made:
-    """Passages in clusters, with words by Zipf's law; a query is near a passage, and has six of its words."""
+    """Make passages in clusters, with words by Zipf's law; a query is near a passage, and has six of its words."""
 
     name, fingerprint, dimension, window = "made", "made-384", DIMENSION, 10_000
 
@@ -48,7 +48,7 @@ class Made:
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)  # type: ignore[no-any-return]
 
     def batch(self, count: int) -> tuple[Vectors, list[str]]:
-        """Unit vectors (n, d) and their texts."""
+        """Return unit vectors (n, d) and their texts."""
         near = self.centres[self.dice.integers(CLUSTERS, size=count)]
         vectors = self._unit(near + 0.05 * self.dice.standard_normal((count, DIMENSION)))
         ranks = np.minimum(self.dice.zipf(1.1, (count, LENGTH)) - 1, WORDS - 1)
@@ -69,13 +69,13 @@ class Made:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--server", required=True, metavar="URL", help="postgresql://HOST/DATABASE")
     parser.add_argument("--passages", type=int, default=100_000, help="passages (default: %(default)s)")
 
 
 def run(options: Namespace, data: Path) -> Report:
-    """Make the index in a folder, copy it to the server, and ask both."""
+    """Make the index in a folder, copy it to the server, and search both."""
     made, folder = Made(), data / f"postgres-{options.passages}" / "index"
     server = index_path(f"{options.server}#bench", data)
     for place in (folder, server):
@@ -116,7 +116,7 @@ def _make(folder: Path, made: Made, passages: int) -> None:
 
 
 def _asked(index: Index, made: Made, mode: Mode) -> Iterator[float]:
-    """The median and the 95th percentile, in ms, of searches in a warm index."""
+    """Yield the median and the 95th percentile, in ms, of searches in a warm index."""
     seconds = []
     for query in [*[*made.queries][:5], *made.queries]:
         began = time.perf_counter()
@@ -126,7 +126,7 @@ def _asked(index: Index, made: Made, mode: Mode) -> Iterator[float]:
 
 
 def _recall(index: Index, made: Made) -> float:
-    """Of HNSW, against the cosines of all passages."""
+    """Return the recall of HNSW against the cosines of all passages."""
     ids = [chunk for chunks in index.store.chunks_by_file() for chunk in chunks]
     shares = []
     for vector in list(made.queries.values())[:20]:

@@ -1,7 +1,7 @@
-"""What a question costs: Self-RAG and Adaptive RAG with our calls, against the calls of the LangGraph tutorials.
+"""Measure the cost of a question: Self-RAG and Adaptive RAG with our calls, against the LangGraph tutorials' calls.
 
-All run through the same graphs, engine and server; only `grading` differs. `each` is the baseline: one grading call
-per document. `packed` grades as many passages in one call as fit; with `evaluator` the packaged model grades them.
+All run through the same graphs, engine and server; only `grading` differs. `each` is the baseline: one grading call per
+document. `packed` grades as many passages in one call as fit; with `evaluator` the packaged model grades them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUESTIONS = (
 
 
 class Cost(NamedTuple):
-    """Medians over the questions of the seconds, calls, prompt tokens and written tokens of one."""
+    """Hold medians over the questions: seconds, calls, prompt tokens and written tokens of one question."""
 
     seconds: float
     calls: float
@@ -37,7 +37,7 @@ class Cost(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ollama", metavar="MODEL", default="", help="the model (default: what local-rag chooses)")
     parser.add_argument("--k", type=int, default=8, help="passages of a question (default: %(default)s)")
     parser.add_argument("--times", type=int, default=3, metavar="N", help="rounds (default: %(default)s)")

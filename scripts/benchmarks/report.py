@@ -1,4 +1,4 @@
-"""What a benchmark gives: tables in Markdown, as docs/measurements.md has them, and the machine that they are from."""
+"""Report a benchmark: tables in Markdown, as in docs/measurements.md, and the machine they come from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class Table:
-    """Figures side by side: the first cell of a row names it."""
+    """Hold figures side by side; the first cell of a row names it."""
 
     title: str
     columns: Sequence[str]
@@ -27,7 +27,7 @@ class Table:
 
 @dataclass
 class Report:
-    """`baseline` says what the ratios are ratios of; `notes` what a reader must know."""
+    """Hold the tables of a benchmark; `baseline` is what the ratios refer to, `notes` are remarks for a reader."""
 
     name: str
     baseline: str
@@ -42,7 +42,7 @@ class Report:
 
 
 def machine() -> str:
-    """The day, the processor, its cores and memory, the system, and the versions of what the figures depend on."""
+    """Return the day, the processor, its cores and memory, the system, and the versions that the figures depend on."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -56,7 +56,7 @@ def machine() -> str:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of the values lies, by nearest rank."""
+    """Return the value below which this share of the values lies, by nearest rank."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 

@@ -1,9 +1,9 @@
-"""How dense and sparse scores become one order: rank fusion against sums, on cases of anybody's, in an index of theirs.
+"""Compare ways to merge dense and sparse scores into one order: rank fusion against sums, on cases in an index.
 
     local-rag index FOLDER --index NAME
     python scripts/bench.py retrieval --index NAME --cases CASES [MORE]
 
-The constants of `index/search.py` and the columns of `index/store/sqlite/words.py` were chosen by it.
+The constants of `index/search.py` and the columns of `index/store/sqlite/words.py` were chosen with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 DEEP = 400
-"""Candidates of each kind, as `local-rag eval` takes them."""
+"""The number of candidates of each kind, as in `local-rag eval`."""
 
 BASELINE = "reciprocal rank fusion"
 
@@ -39,7 +39,7 @@ Order = Mapping[int, float]
 
 
 class Scores(NamedTuple):
-    """What an index knows of a query: cosines and shares of BM25 by chunk, of all candidates, and both rankings."""
+    """Hold an index's scores for a query: cosines and shares of BM25 of all candidates by chunk, and both rankings."""
 
     cosines: Mapping[int, float]
     shares: Mapping[int, float]
@@ -48,13 +48,13 @@ class Scores(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--index", required=True, metavar="NAME|PATH", help="the index to search")
     parser.add_argument("--cases", required=True, nargs="+", type=Path, metavar="CASES", help="as for eval")
 
 
 def run(options: Namespace, data: Path) -> Report:
-    """Search once per case, and put the candidates in order in every way."""
+    """Search once per case, and order the candidates in every way."""
     settings = Settings.load(index=options.index)
     embedder = open_embedder(settings)
     cases = [case for case in open_cases(options.cases).cases if case.relevant]
@@ -84,7 +84,7 @@ def _added(share: float) -> Callable[[Scores], Order]:
 
 
 def _fused(known: Scores) -> Order:
-    """Cormack, Clarke and Buettcher, Reciprocal Rank Fusion, SIGIR 2009; k = 60 as there."""
+    """Return the scores of Cormack, Clarke and Buettcher, Reciprocal Rank Fusion, SIGIR 2009; k = 60 as there."""
     scores: dict[int, float] = defaultdict(float)
     for ranking in (known.dense, known.sparse):
         for rank, chunk in enumerate(ranking, start=1):
@@ -107,7 +107,7 @@ def _scores(store: Store, query: Vectors, question: str) -> Scores:
 
 
 def _figures(store: Store, case: Case, order: Order) -> tuple[float, ...]:
-    """nDCG@10, R@1, R@10."""
+    """Return nDCG@10, R@1 and R@10."""
     best = sorted(order, key=lambda chunk: (-order[chunk], chunk))[:100]
     ranking = matching.ranking(case, [document(passage) for passage in store.passages(best)])
     units, gains = ranking.units, ranking.gains

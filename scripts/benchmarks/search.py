@@ -1,4 +1,4 @@
-"""Search in 10,000 to 1,000,000 passages, beside FAISS's flat index on the same vectors."""
+"""Measure searches in 10,000 to 1,000,000 passages, beside FAISS's flat index on the same vectors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ NAMES = {"flat": "FAISS flat, float32", "ours": "local-rag"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this benchmark."""
+    """Add the options of this benchmark."""
     parser.add_argument("--sizes", default="10000,100000,1000000", help="passages (default: %(default)s)")
     texts.add_text(parser)
 
 
 def run(options: argparse.Namespace, data: Path) -> Report:
-    """Prepare what is not there, then ask each collection in a fresh process."""
+    """Prepare what is missing, then search each collection in a fresh process."""
     known = seeds(data, options.text, embedder())
     report = Report("search", "FAISS IndexFlatIP over all float32 vectors, in the same run")
     for size in map(int, options.sizes.split(",")):
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, data: Path) -> Report:
 
 
 def _make(folder: Path, known: Seeds, size: int) -> None:
-    """The vectors alone, and an index with files of ten passages, in large transactions."""
+    """Write the vectors alone, and an index with files of ten passages, in large transactions."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shape, made = (size, known.vectors.shape[1]), embedder()
@@ -76,7 +76,7 @@ def _make(folder: Path, known: Seeds, size: int) -> None:
 
 
 def write(store: Store, number: int, texts: list[str], vectors: Vectors) -> None:
-    """One file whose text is that of its passages."""
+    """Write one file whose text is that of its passages."""
     pieces, length = [], 0
     for text in texts:
         pieces.append(Chunk(length, length + len(text), f"Part {number % 97}"))

@@ -1,4 +1,7 @@
-"""One collection in a fresh process: python -m benchmarks.search_measure KIND FOLDER QUERIES.npz prints JSON."""
+"""Measure one collection in a fresh process: python -m benchmarks.search_measure KIND FOLDER QUERIES.npz
+
+It prints JSON.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 TOP = 10
 INDEX, VECTORS = "index", "vectors.npy"
-"""What a folder holds."""
+"""The contents of a folder."""
 
 WAYS: dict[str, dict[str, Any]] = {
     "by vectors": {"mode": "dense"},
@@ -32,17 +35,17 @@ WAYS: dict[str, dict[str, Any]] = {
     "hybrid, --type txt (90 %)": {"within": Narrowing(types=("txt",))},
     "hybrid, --from 'Author 7' (0.5 %)": {"within": Narrowing(authors=("Author 7",))},
 }
-"""Searches, with the share of the passages that a condition leaves."""
+"""The searches, with the share of the passages that a condition leaves."""
 
 
 def embedder() -> SentenceTransformerEmbedder:
-    """MiniLM, which is loaded when it is asked first."""
+    """Return MiniLM, which is loaded on first use."""
     settings = Settings.load()
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)
 
 
 def ours(folder: Path, vectors: Vectors, texts: Sequence[str]) -> dict[str, Any]:
-    """The vectors alone, then whole searches by Index.search, which embed the query, too."""
+    """Measure searches by vectors alone, then whole searches with Index.search, which also embed the query."""
     began = time.perf_counter()
     index = Index.open(folder / INDEX, embedder())
 
@@ -61,7 +64,7 @@ def ours(folder: Path, vectors: Vectors, texts: Sequence[str]) -> dict[str, Any]
 
 
 def flat(folder: Path, vectors: Vectors, texts: Sequence[str]) -> dict[str, Any]:
-    """Every float32 vector in memory: FAISS IndexFlatIP."""
+    """Measure FAISS IndexFlatIP, with every float32 vector in memory."""
     import faiss
 
     began = time.perf_counter()
@@ -74,7 +77,7 @@ def flat(folder: Path, vectors: Vectors, texts: Sequence[str]) -> dict[str, Any]
 
 
 def timed(ask: Callable[[int], Any], count: int) -> tuple[list[Any], list[float]]:
-    """What was answered, and the seconds of each answer; one goes before, unmeasured."""
+    """Return the answers, and the seconds of each answer; one more, before them, is not measured."""
     ask(count - 1)
     answers, seconds = [], []
     for number in range(count):
@@ -85,7 +88,7 @@ def timed(ask: Callable[[int], Any], count: int) -> tuple[list[Any], list[float]
 
 
 def resident() -> dict[str, int]:
-    """Memory of this process in bytes: its own, and pages of files; nothing where /proc does not say."""
+    """Return the memory of this process in bytes: its own, and pages of files; nothing if /proc does not tell."""
     status = Path("/proc/self/status")
     lines = dict(line.split(":", 1) for line in status.read_text().splitlines()) if status.exists() else {}
     named = {"anon": "RssAnon", "file": "RssFile"}

@@ -1,4 +1,4 @@
-"""Real text to measure on, which every machine has: what its packages say of themselves, or files of one's own."""
+"""Provide real text to measure on that every machine has: texts of its installed packages, or a folder of files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ QUESTIONS = (
 
 
 def add_text(parser: ArgumentParser) -> None:
-    """The option that names other text."""
+    """Add the option that names other text."""
     parser.add_argument("--text", type=Path, metavar="FOLDER", help="text to index instead of the installed one")
 
 
 def documents(source: Path | None) -> Iterator[str]:
-    """Texts of a folder, else what the installed packages say of themselves."""
+    """Yield the texts of a folder, or else those of the installed packages."""
     if source is None:
         yield from _installed()
     else:
@@ -38,7 +38,7 @@ def documents(source: Path | None) -> Iterator[str]:
 
 
 def _installed() -> Iterator[str]:
-    """The descriptions of all packages, and the docstrings of them and of the standard library, shuffled."""
+    """Yield the descriptions of all packages, then their docstrings and those of the standard library, shuffled."""
     told = sorted({str(one.metadata["Name"]): one for one in importlib.metadata.distributions()}.items())
     for _, package in told:
         yield str(package.metadata["Description"] or package.read_text("METADATA") or "")
@@ -58,7 +58,7 @@ def _docstrings(file: Path) -> str:
 
 
 def folder(data: Path, files: int, characters: int, source: Path | None) -> Path:
-    """So many text files of about that length, made once: paragraphs of `source`, which begin again where they end."""
+    """Return a folder of text files of about that length, made once from paragraphs of `source`, repeated if needed."""
     place = data / "corpora" / f"{source.name if source else 'installed'}-{files}x{characters}"
     if not (place / "whole").exists():
         shutil.rmtree(place, ignore_errors=True)
@@ -75,7 +75,7 @@ def folder(data: Path, files: int, characters: int, source: Path | None) -> Path
 
 
 def _paragraphs(source: Path | None, wanted: int, longest: int) -> list[str]:
-    """Each paragraph once, up to so many characters in all. Raises SystemExit for none."""
+    """Return each paragraph once, up to `wanted` characters in all; raise SystemExit if there is none."""
     told: dict[str, None] = {}
     length = 0
     for text in documents(source):

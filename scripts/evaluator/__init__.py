@@ -1,1 +1,1 @@
-"""How an evaluator is trained; `scripts/train_evaluator.py` is the command."""
+"""Train an evaluator; `scripts/train_evaluator.py` is the command."""

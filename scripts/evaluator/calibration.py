@@ -1,7 +1,7 @@
-"""How the logits of a trained evaluator become probabilities, fitted on questions that it was not trained on.
+"""Fit the probabilities of a trained evaluator to its logits, on questions outside of its training.
 
-Each question is read with its own passage and the three of its article that share most words with it, as a search
-would bring them. Platt, "Probabilistic outputs for support vector machines" (1999).
+Each question is read with its own passage and the three of its article that share most words with it, as a search would
+find them. Platt, "Probabilistic outputs for support vector machines" (1999).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from local_rag.core.readings import Calibration, log_odds, probability
 from local_rag.text.words import content_stems
 
 KEEP = 0.78
-"""Share of the answerable questions that are answered at least."""
+"""The minimum share of answerable questions to answer."""
 OTHERS = 3
-"""Passages beside a question's own."""
+"""The number of passages besides a question's own."""
 RIDGE = 1.0
 
 
 def fitted(evaluator: Evaluator, known: Sequence[Example], most: int, about: str) -> Calibration:
-    """Passages first, then questions by their best passage, then the thresholds.
+    """Fit passages first, then questions by their best passage, then the thresholds.
 
     `answers` has the best balanced accuracy that answers at least `KEEP` of the answerable questions. The best passage
     of a question that is just answered is just relevant; 99 % of the passages with the answer reach `reads`.
@@ -58,7 +58,7 @@ def fitted(evaluator: Evaluator, known: Sequence[Example], most: int, about: str
 
 
 def _passages(example: Example, known: Sequence[Example], texts: dict[str, set[str]]) -> list[Document]:
-    """The question's own passage first."""
+    """Return the passages for a question, its own passage first."""
     asked = set(content_stems(example.question))
     others = {other.text for other in known if other.title == example.title} - {example.text}
     near = sorted(others, key=lambda text: (-len(asked & texts[text]), text))[:OTHERS]
@@ -66,9 +66,9 @@ def _passages(example: Example, known: Sequence[Example], texts: dict[str, set[s
 
 
 def logistic(rows: Any, labels: Any) -> tuple[list[float], float]:
-    """Weights and bias of a logistic regression with a ridge on the standardised features.
+    """Return weights and bias of a logistic regression with a ridge on the standardised features.
 
-    No weight is below 0: more of a feature never lowers a probability; one that would gets 0.
+    No weight is below 0, so that more of a feature never lowers a probability; a weight that would be below gets 0.
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread == 0] = 1.0

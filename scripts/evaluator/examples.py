@@ -1,4 +1,4 @@
-"""Training examples from public formats: questions as SQuAD 2.0 has them, statements with evidence as MultiNLI."""
+"""Read training examples from public formats: questions from SQuAD 2.0, statements with evidence from MultiNLI."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from local_rag.engines.evaluator.inputs import Inputs, Window
 
 OTHER, ABOUT, PRESENT = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-"""Targets of relevance: about something else; right matter, answer absent (CRAG's Ambiguous); answer present."""
+"""The targets of relevance: another topic; the right topic without the answer (CRAG's Ambiguous); with the answer."""
 UNSURE = (0.5, 0.5, 0.0)
-"""The answer is absent, and whether the matter is the right one is not known."""
+"""The target of a passage without the answer, if it is unknown whether the topic is right."""
 TITLED = 0.5
-"""Share of the examples that are read with the title of their article."""
+"""The share of examples that are read with the title of their article."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question and a passage. The answer is `text[start:end]`; both are -1 where there is none."""
+    """Hold a question and a passage; the answer is `text[start:end]`, and both are -1 without an answer."""
 
     question: str
     text: str
@@ -33,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement and a passage, and whether the passage supports all of it."""
+    """Hold a statement and a passage, and whether the passage supports all of the statement."""
 
     statement: str
     text: str
@@ -42,7 +42,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What the model reads, and the tokens of the answer: 0 ([CLS]) where there is none."""
+    """Hold the input of the model, and the tokens of the answer: 0 ([CLS]) without an answer."""
 
     window: Window
     example: Example | Pair
@@ -51,8 +51,9 @@ class Encoded:
 
 
 def questions(file: Path) -> Iterator[Example]:
-    """Of a file in the format of SQuAD 2.0 (arXiv 1806.03822), or with a JSON object of question, context, answers and
-    is_impossible in each line. An answer whose offset is wrong is left out.
+    """Yield the questions of a file in the format of SQuAD 2.0 (arXiv 1806.03822), or of JSON lines.
+
+    A JSON line has question, context, answers and is_impossible. An answer with a wrong offset is left out.
     """
     for title, text, entry in _entries(file):
         answers = entry.get("answers") or []
@@ -65,7 +66,7 @@ def questions(file: Path) -> Iterator[Example]:
 
 
 def _entries(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(title, passage, entry) of each question."""
+    """Yield (title, passage, entry) of each question."""
     if file.suffix == ".jsonl":
         for row in _rows(file):
             yield str(row.get("title") or "").replace("_", " "), row["context"], row
@@ -77,8 +78,9 @@ def _entries(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def pairs(file: Path) -> Iterator[Pair]:
-    """Of lines with premise, hypothesis and label, or sentence1, sentence2 and gold_label as MultiNLI has them; only
-    entailment is support.
+    """Yield the pairs of JSON lines; only entailment is support.
+
+    A line has premise, hypothesis and label, or sentence1, sentence2 and gold_label as in MultiNLI.
     """
     for row in _rows(file):
         premise, statement = row.get("premise") or row["sentence1"], row.get("hypothesis") or row["sentence2"]
@@ -91,7 +93,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def round_of(known: Sequence[Example], statements: Sequence[Pair], dice: random.Random) -> list[Example | Pair]:
-    """All examples and pairs once, and for each question with an answer one passage that does not hold it."""
+    """Return all examples and pairs once, and for each question with an answer one passage without it."""
     by_title: dict[str, list[Example]] = {}
     for example in known:
         by_title.setdefault(example.title, []).append(example)
@@ -107,7 +109,7 @@ def round_of(known: Sequence[Example], statements: Sequence[Pair], dice: random.
 def _without_answer(
     example: Example, known: Sequence[Example], article: Sequence[Example], dice: random.Random
 ) -> Example:
-    """The question with its own passage less the sentence of the answer, or one of its article, or any."""
+    """Return the question with its own passage minus the answer's sentence, or with one of its article, or any."""
     kind = dice.randrange(3)
     before = example.text.rfind(". ", 0, example.start) + 2 if ". " in example.text[: example.start] else 0
     after = example.text.find(". ", example.end)
@@ -123,7 +125,7 @@ def _without_answer(
 
 
 def encoded(examples: Sequence[Example | Pair], inputs: Inputs) -> Iterator[Encoded]:
-    """What the model reads of each, one window: that of the answer where there is one; the others are left out."""
+    """Yield one window per example, the window of the answer if there is one; examples that do not fit are left out."""
     for example in examples:
         if isinstance(example, Pair):
             windows = inputs.windows(example.statement, "", example.text)

@@ -1,4 +1,4 @@
-"""The evaluator as a module of PyTorch, one encoder over question and passage and three heads, and its ONNX file."""
+"""Define the evaluator in PyTorch, one encoder over question and passage with three heads, and export it to ONNX."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HEADS = ("span", "relevance", "support")
 
 
 class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by mypy
-    """The encoder is a BertModel without pooler; `config` holds the keys of a BertConfig.
+    """Encode with a BertModel without pooler, and apply three heads; `config` has the keys of a BertConfig.
 
-    It has no dropout: the random numbers for it take two thirds of a step on a processor.
+    It has no dropout, whose random numbers take two thirds of a step on a processor.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -40,7 +40,7 @@ class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by m
         self.support = nn.Linear(size, 2)
 
     def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any, Any]:
-        """Of (n, tokens) each the logits (n, tokens, 2) of start and end, (n, 3) of relevance, (n, 2) of support."""
+        """Return logits for (n, tokens): (n, tokens, 2) of start and end, (n, 3) of relevance, (n, 2) of support."""
         given = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
         states = self.encoder(**given).last_hidden_state
         first = states[:, 0]
@@ -49,9 +49,9 @@ class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by m
 
 
 def on_base(base: Path, frozen: int = 0) -> EvaluatorModel:
-    """A model whose encoder begins as that of a folder with config.json and model.safetensors of a BERT.
+    """Return a model whose encoder begins with the config.json and model.safetensors of a BERT.
 
-    The word embeddings and the lowest `frozen` layers stay as they are. Raises RuntimeError for other tensors.
+    The word embeddings and the lowest `frozen` layers are not trained. Raise RuntimeError for other tensors.
     """
     from safetensors.torch import load_file
 
@@ -65,9 +65,10 @@ def on_base(base: Path, frozen: int = 0) -> EvaluatorModel:
 
 
 def export(model: EvaluatorModel, tokenizer: Path, window: int, language: str, folder: Path) -> None:
-    """Write the model as the package loads it: evaluator.onnx in float16, its tokenizer and config.json.
+    """Write the model for the package: evaluator.onnx in float16, its tokenizer and config.json.
 
-    The file computes in float32: each tensor of weights is cast when it is loaded, rows of embeddings when looked up.
+    The file computes in float32: each tensor of weights is cast when it is loaded, rows of embeddings when they are
+    read.
     """
     import onnx
 
@@ -95,7 +96,7 @@ def export(model: EvaluatorModel, tokenizer: Path, window: int, language: str, f
 
 
 def halve(model: Any) -> Any:
-    """The same graph with matrices in float16 and without what the exporter notes of this machine."""
+    """Return the same graph with matrices in float16, and without the exporter's notes on this machine."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 

@@ -1,4 +1,4 @@
-"""Training: batches of like length, the loss of three heads, AdamW with a learning rate that falls to 0."""
+"""Train: batches of similar length, the loss of three heads, AdamW with a learning rate that falls to 0."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evaluator.model import EvaluatorModel
 from local_rag.engines.evaluator.inputs import Inputs
 
 SUPPORT_SHARE = 0.7
-"""Weight of a batch of pairs: they are short and many."""
+"""The weight of a batch of pairs, because they are short and many."""
 WARM_UP = 100
-"""Steps until the highest learning rate."""
+"""The number of steps until the highest learning rate."""
 _POOL, _REPORT = 50, 50
-"""Batches that are sorted by length together; steps between two lines."""
+"""The number of batches that are sorted by length together, and of steps between two lines of output."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long and how fast: `examples` are shown in all."""
+    """Set the length and speed of the training; `examples` is the total number of examples."""
 
     examples: int
     rate: float = 1.5e-4
@@ -36,7 +36,7 @@ class Plan:
 def train(
     model: EvaluatorModel, inputs: Inputs, known: Sequence[Example], statements: Sequence[Pair], plan: Plan
 ) -> list[float]:
-    """Show the model the examples, round after round; the loss of each step. On a GPU where PyTorch finds one."""
+    """Train the model on the examples, round after round, on a GPU if there is one; return the loss of each step."""
     torch.manual_seed(plan.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train()
@@ -66,7 +66,7 @@ def train(
 def _batches(
     inputs: Inputs, known: Sequence[Example], statements: Sequence[Pair], plan: Plan
 ) -> Iterator[list[Encoded]]:
-    """Batches without end, in random order; questions and pairs never in one batch."""
+    """Yield batches without end, in random order; a batch has questions or pairs, never both."""
     dice = random.Random(plan.seed)
     while True:
         ready = list(encoded(round_of(known, statements, dice), inputs))
@@ -83,7 +83,7 @@ def _batches(
 
 
 def _loss(model: EvaluatorModel, inputs: Inputs, batch: Sequence[Encoded], device: str) -> Any:
-    """Cross-entropy of start, end and relevance, or of support. A span may only stand in the text, or at [CLS]."""
+    """Return the cross-entropy of start, end and relevance, or of support; a span must be in the text, or at [CLS]."""
     windows = [each.window for each in batch]
     given = {name: torch.from_numpy(values).to(device) for name, values in inputs.batch(windows).items()}
     span, relevance, support = model(**given)
