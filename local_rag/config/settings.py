@@ -131,8 +131,8 @@ class Settings:
     def how_to_set(self, name: str, value: str) -> str:
         """Return what to type or write to change a setting that is also an option, depending on its origin."""
         origin = self.origin[name]
-        if origin in ("default", "flag"):
-            return f"local-rag … --{name} {value}"
+        if origin in ("default", "flag"):  # only a program names an evaluator
+            return f"evaluator={value!r}" if name == "evaluator" else f"local-rag … --{name} {value}"
         return f"export {origin}={value}" if origin == variable(name) else f"write {name}: {value} in {origin}"
 
     def how_to_unset(self, name: str) -> str:
@@ -159,7 +159,7 @@ def index_path(index: str, data_folder: Path, allow_hosts: Collection[str] = ())
     if not all(character.isalnum() or character in "-_." for character in index):
         raise UsageError(
             f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
-            hint=f"local-rag … --index ./{index}" if index.isprintable() else "local-rag … --index notes",
+            hint=f"a path begins as './{index}' does" if index.isprintable() else "a name such as notes",
         )
     return data_folder / "indexes" / index
 

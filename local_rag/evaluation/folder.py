@@ -59,10 +59,12 @@ class RunFolder:
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{folder / MANIFEST} cannot be read: {reason_of(error)}", hint="choose another --out"
+                f"{folder / MANIFEST} cannot be read: {reason_of(error)}", hint="local-rag eval CASES --out NEW_FOLDER"
             ) from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            raise UsageError(f"{folder} was made by another version of local-rag", hint="choose another --out")
+            raise UsageError(
+                f"{folder} was made by another version of local-rag", hint="local-rag eval CASES --out NEW_FOLDER"
+            )
         return cls(folder, manifest, read_cases(folder / CASES), _read_records(folder / RECORDS))
 
     @classmethod

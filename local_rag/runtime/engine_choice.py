@@ -277,7 +277,7 @@ def open_ollama(
         return OllamaEngine(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator, assessor)
     except LocalRagError as error:
         try:
-            raise _with_others(error, server) if isinstance(error, ModelMissing) else error
+            raise _with_others(error, server, trial) if isinstance(error, ModelMissing) else error
         finally:
             server.close()
 
@@ -315,12 +315,13 @@ def open_language_model(
     return open_ollama(settings, patience, trial=trial)
 
 
-def _with_others(error: ModelMissing, server: OllamaApi) -> ModelMissing:
+def _with_others(error: ModelMissing, server: OllamaApi, trial: bool) -> ModelMissing:
     """Return the error, with the models that the server has instead."""
     others = [model.name for model in server.installed() if not model.remote_host]
     if not others:
         return error
-    return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")
+    other = f"local-rag models try {others[0]}" if trial else f"--model {others[0]}"
+    return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   {other}")
 
 
 FILE = "prompts.yaml"

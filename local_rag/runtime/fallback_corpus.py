@@ -60,7 +60,7 @@ def place(settings: Settings) -> tuple[IndexAddress, bool]:
     what = "is a file" if folder.exists() else "is neither a folder nor an index"
     raise UsageError(
         f"the fallback corpus {source} {what} ({settings.origin['web.source']})",
-        hint='--web-from "" asks without it; --web-from takes a folder, or the NAME of local-rag index --index NAME',
+        hint='local-rag ask … --web-from ""   asks without it; it takes a folder, or the NAME of an index',
     )
 
 
@@ -71,7 +71,7 @@ def _of_index(settings: Settings, path: IndexAddress, embedder: Embedder) -> Fal
     if any(is_same(path, asked) for asked in settings.index_paths.values()):
         raise UsageError(
             f"the fallback corpus is the index that is asked, {home_path(path)}",
-            hint="name another index or a folder: --web-from FOLDER|INDEX",
+            hint="another index or a folder: local-rag ask … --web-from FOLDER|INDEX",
         )
     try:
         index = Index.open(path, embedder, chunk_size=None, chunk_overlap=None)

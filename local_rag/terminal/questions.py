@@ -84,7 +84,7 @@ def _fallback_corpus(rag: Rag) -> list[str]:
     line = f"  in place of the web: {short_path(source.fallback_corpus)} (nothing leaves this machine)"
     if rag.settings.values.web.enabled == "off":
         return [line]
-    return [line, '  the web, which is on, is not searched; to search it: --web-from ""']
+    return [line, '  the web, which is on, is not searched; to search it: local-rag ask … --web-from ""']
 
 
 def _calibrated(rag: Rag) -> list[str]:
