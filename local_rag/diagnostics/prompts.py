@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
@@ -17,9 +16,6 @@ from local_rag.engines.language_model.prompts import Prompts, chat_so_far, files
 from local_rag.engines.language_model.tables import EXAMPLES
 from local_rag.engines.language_model.window import Message
 from local_rag.runtime.engine_choice import prompt_file, prompt_texts
-
-if TYPE_CHECKING:
-    pass
 
 OURS = "local-rag"
 """The origin of a text that nobody replaced."""
@@ -56,7 +52,7 @@ class PromptCheck:
     examples: Mapping[str, Sequence[Message]]
 
 
-def shown_prompts(settings: Settings, name: str | None = None, *, default: bool = False) -> list[ShownPrompt]:
+def shown_prompts(settings: Settings, name: str | None, *, default: bool) -> list[ShownPrompt]:
     """Return every text in force, or that of one name; with `default`, the texts of local-rag.
 
     Raise UsageError for an unknown name.
@@ -76,7 +72,7 @@ def shown_prompts(settings: Settings, name: str | None = None, *, default: bool 
     ]
 
 
-def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
+def check_prompts(settings: Settings, name: str | None) -> PromptCheck:
     """Check a person's own texts one by one, and fill the prompt of that name, or of these texts, or of all.
 
     Raise ConfigError for a file that is not YAML, UsageError for an unknown name.

@@ -25,6 +25,7 @@ from local_rag.core.verdicts import Relevance
 from local_rag.evaluation.curves import bins_of, calibration_error
 from local_rag.evaluation.matching import held
 from local_rag.evaluation.metrics import containment
+from local_rag.evaluation.runner import IN_A_ROW
 from local_rag.evaluation.sets import indexed_corpus, open_cases, sampled
 from local_rag.evaluation.thresholds import (
     HELPFUL_KEPT,
@@ -54,8 +55,6 @@ R = TypeVar("R")
 
 FEWEST = 10
 """The minimum number of cases of each kind; with fewer, chance would choose the threshold."""
-FAILURES_IN_A_ROW = 5
-"""So many questions that fail one after the other end a calibration."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +229,9 @@ def _asked(items: Sequence[T], doing: str, rag: Rag, display: Display, ask: Call
                 if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
                     raise
                 in_a_row += 1
-                if in_a_row == FAILURES_IN_A_ROW:
+                if in_a_row == IN_A_ROW:
                     raise EngineError(
-                        f"{FAILURES_IN_A_ROW} questions in a row failed, the last with: {error}",
+                        f"{IN_A_ROW} questions in a row failed, the last with: {error}",
                         hint="local-rag doctor looks for the reason; nothing was kept",
                     ) from error
     return found

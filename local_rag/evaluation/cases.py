@@ -149,11 +149,7 @@ def line_of(case: Case) -> str:
 
 def named(question: str) -> str:
     """Return the ID of a case: a hash of the words of its question."""
-    return hashlib.sha256(_same(question).encode()).hexdigest()[:10]
-
-
-def _same(question: str) -> str:
-    return " ".join(words(question)) or question.strip()
+    return hashlib.sha256((" ".join(words(question)) or question.strip()).encode()).hexdigest()[:10]
 
 
 class CaseFile:

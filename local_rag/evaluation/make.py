@@ -59,10 +59,10 @@ def make_cases(
     path: Path,
     display: Display,
     *,
-    count: int = 20,
-    unanswerable: int = 5,
-    seed: int = 0,
-    keep: bool = False,
+    count: int,
+    unanswerable: int,
+    seed: int,
+    keep: bool,
 ) -> Made:
     """Propose questions with and without an answer, and append them to a file, accepted or not yet.
 

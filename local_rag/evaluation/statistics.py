@@ -48,7 +48,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
+def sign_flip(differences: Sequence[float], seed: int) -> float:
     """Return the two-sided p-value of a mean of paired differences, if each could as well have the other sign.
 
     Fisher's randomisation test, which Smucker, Allan and Carterette, CIKM 2007, recommend for comparing rankings. It is
@@ -60,13 +60,13 @@ def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
     if len(values) < 2:
         return 1.0
     least = abs(values.sum()) * (1 - 1e-9)
-    if 2 ** len(values) <= resamples:
+    if 2 ** len(values) <= RESAMPLES:
         signs = np.array(list(product((-1.0, 1.0), repeat=len(values))))
         return float(np.mean(np.abs(signs @ values) >= least))
     draw, step = np.random.default_rng(seed), max(1, _AT_ONCE // len(values))
-    sizes = [(min(step, resamples - first), len(values)) for first in range(0, resamples, step)]
+    sizes = [(min(step, RESAMPLES - first), len(values)) for first in range(0, RESAMPLES, step)]
     as_large = sum(int((np.abs(draw.choice((-1.0, 1.0), size) @ values) >= least).sum()) for size in sizes)
-    return (as_large + 1) / (resamples + 1)
+    return (as_large + 1) / (RESAMPLES + 1)
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

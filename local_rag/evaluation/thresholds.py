@@ -16,6 +16,8 @@ from local_rag.evaluation.statistics import mean
 
 FOLDS = 5
 """The number of folds of the cross-fitting."""
+POINTS = 8
+"""The number of points of a trade-off, besides its last and its chosen one."""
 HELPFUL_KEPT = 0.95
 """The minimum share of helpful passages above a threshold of relevance; the threshold for answers rejects the rest."""
 
@@ -126,11 +128,11 @@ def cross_fitted(scores: Sequence[LabelledScore], keep: float | None = None, see
     return replace(point_at(judged, 0.5), threshold=round(math.fsum(fitted) / len(fitted), 4))
 
 
-def trade_off(scores: Sequence[LabelledScore], threshold: float, points: int = 9) -> list[Point]:
+def trade_off(scores: Sequence[LabelledScore], threshold: float) -> list[Point]:
     """Return a few points of the trade-off, including the chosen one, lowest threshold first."""
     every = thresholds(scores)
-    step = max(1, len(every) // (points - 1))
-    return [point_at(scores, at) for at in sorted({*every[::step][: points - 1], every[-1], threshold})]
+    step = max(1, len(every) // POINTS)
+    return [point_at(scores, at) for at in sorted({*every[::step][:POINTS], every[-1], threshold})]
 
 
 def _folds(scores: Sequence[LabelledScore], seed: int) -> list[list[LabelledScore]] | None:

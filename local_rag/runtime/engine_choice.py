@@ -152,7 +152,7 @@ def _own_prompts(engine: LanguageModelEngine) -> str:
 
 
 def own_engine(
-    settings: Settings, engine: Engine, embedder: Embedder, corpus: Corpus, reranker: Reranker | None = None
+    settings: Settings, engine: Engine, embedder: Embedder, corpus: Corpus, reranker: Reranker | None
 ) -> Choice:
     """Return the choice of an engine that the calling program made.
 

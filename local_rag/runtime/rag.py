@@ -306,21 +306,21 @@ class Rag(IndexUpdates):
         return History.open(self.settings.data_folder)
 
     def graph(
-        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None, memory: bool | None = None
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """Return the compiled graph of that name, wired as the settings say, for a LangGraph program of your own.
 
         A run without `context=` has its own Deps from `context()`. `stream_mode="messages"` yields the answer once it
         is final, `"custom"` the events of `core.events`. With a `checkpointer` the graph remembers the turns of each
-        `thread_id` and makes follow-ups standalone; with `memory` also from turns that it is given (`Deps.turns`).
-        Raise UsageError for an unknown graph, and for `strict` with a graph that does not check its answers.
+        `thread_id` and makes follow-ups standalone; without one, a caller gives the turns (`Deps.turns`). Raise
+        UsageError for an unknown graph, and for `strict` with a graph that does not check its answers.
         """
         from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
-        values, memory = self.settings.values, checkpointer is not None if memory is None else memory
+        values = self.settings.values
         if values.strict and name == "plain":
             raise UsageError(
                 "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",

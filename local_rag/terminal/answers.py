@@ -243,7 +243,7 @@ def _address(citation: Citation) -> str:
     return (path.as_uri() if path.is_absolute() else str(path)) + page
 
 
-def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -> PlainTable:
+def verdicts_table(decisions: Iterable[Graded], label: PathLabel) -> PlainTable:
     """Return a row per verdict: its kind; label, score, passage and reason."""
     table = PlainTable()
     for graded in decisions:

@@ -36,7 +36,7 @@ def checks_table(checks: Iterable[Check]) -> PlainTable:
     return table
 
 
-def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterator[Text]:
+def recording_parts(recording: Recording, ollama: Sequence[str]) -> Iterator[Text]:
     """Yield the finding, then hosts, connections on this machine, the method's blind spots, and notes on Ollama."""
     first, *others = _finding(recording)
     yield Text(first, "green" if recording.code == 0 else "red")

@@ -81,7 +81,7 @@ def plain_run(run: KeptRun, passages: RunPassages) -> dict[str, Any]:
     }
 
 
-def ending_parts(run: KeptRun, label: PathLabel = short_path) -> Iterator[RenderableType]:
+def ending_parts(run: KeptRun, label: PathLabel) -> Iterator[RenderableType]:
     """Yield the answer of a run with its costs, or the reason that it has none."""
     if run.answer:
         yield Text(run.status, COLOURS.get(run.status, ""))
