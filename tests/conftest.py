@@ -1,4 +1,4 @@
-"""Every test has a home of its own and may only speak to this machine."""
+"""Give every test its own home folder, and let tests connect only to this machine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _CALLS_OUT: list[str] = []
 HOMES = itertools.count()
 CHECKOUT = Path(__file__).parents[1]
 CONVERTED = CHECKOUT / ".pytest_cache" / "d" / "converted"
-"""Where a run of the tests leaves its conversions to the next; `pytest --cache-clear` deletes them."""
+"""The folder in which a run of the tests leaves its conversions for the next; `pytest --cache-clear` deletes it."""
 
 CONVERTED_BY = ("local_rag/index/embed",)
 FOLDERS = ("embedders",)
 
 
 def _guard(event, arguments, to_address=TO_ADDRESS):
-    """An audit hook: it also sees sockets that a library opens in C through Python's socket module.
+    """Refuse connections elsewhere as an audit hook, which also sees sockets that a library opens through Python in C.
 
-    It outlives the names of this module, as the one of tests/unit does.
+    It outlives the names of this module, as the hook of tests/unit does.
     """
     if event in to_address and isinstance(arguments[1], tuple):
         _refuse_elsewhere(arguments[1][0], f"called {arguments[1]}")
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection():
-    """Thousands of tests that stay to the end are no garbage: looking for some takes a quarter of the time."""
+    """Keep the garbage collector from looking at thousands of tests that stay to the end, a quarter of the time."""
     gc.disable()
     try:
         return (yield)
@@ -89,7 +89,7 @@ def pytest_collection():
 
 @pytest.fixture(autouse=True)
 def no_calls_out():
-    """A call that some library swallowed still fails the test that made it."""
+    """Fail the test that made a forbidden call, even if a library swallowed the error."""
     before = len(_CALLS_OUT)
     yield
     assert _CALLS_OUT[before:] == [], "a socket that is not loopback"
@@ -97,7 +97,7 @@ def no_calls_out():
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory):
-    """One cache for the whole run and all its workers; settings of the person who runs the tests are never seen."""
+    """Return one cache for the whole run and all its workers, without any settings of the person who runs the tests."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -112,7 +112,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch, cache):
-    """Each test has settings, indexes and a home folder of its own."""
+    """Give each test its own settings, indexes and home folder."""
     folder = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
     folder.mkdir(parents=True)
     return at_home(monkeypatch, folder)
@@ -127,7 +127,7 @@ def at_home(patched, folder):
 
 @pytest.fixture(scope="session")
 def converted(cache):
-    """The cache with MiniLM converted in it, which takes half a minute: once for a checkout."""
+    """Return the cache with MiniLM converted in it, which takes half a minute once per checkout."""
     from support.fakes_index import minilm, quick_minilm
 
     with one_at_a_time(cache):
@@ -139,14 +139,14 @@ def converted(cache):
 
 @contextlib.contextmanager
 def one_at_a_time(cache):
-    """Of the workers of a run, one is in the block."""
+    """Let only one of a run's workers be in the block."""
     with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
         yield
 
 
 def restore(cache):
-    """The conversions of an earlier run, if nothing changed since that they are made with."""
+    """Link the conversions of an earlier run, if nothing that they depend on has changed."""
     kept = CONVERTED / conversions_key()
     if kept.is_dir() and not any((cache / name).exists() for name in FOLDERS):
         for name in FOLDERS:
@@ -154,7 +154,7 @@ def restore(cache):
 
 
 def conversions_key():
-    """What the conversions are made with: our own sources and the libraries."""
+    """Return a digest of everything that the conversions depend on: our own sources and the libraries."""
     sources = [file for folder in CONVERTED_BY for file in sorted((CHECKOUT / folder).rglob("*")) if file.is_file()]
     digest = hashlib.sha256()
     for file in sources:
@@ -167,7 +167,7 @@ def conversions_key():
 
 
 def keep(cache, kept):
-    """Leave the conversions to later runs, in one step, and nothing of earlier sources."""
+    """Keep the conversions for later runs in one step, and delete those of earlier sources."""
     if kept.is_dir():
         return
     shutil.rmtree(CONVERTED, ignore_errors=True)
@@ -180,7 +180,7 @@ def keep(cache, kept):
 
 
 def link_tree(source, target):
-    """The same files in another folder; a copy of each where the file system links none."""
+    """Link the files of a folder in another folder, or copy them if the file system supports no links."""
 
     def link(file, other):
         try:
@@ -193,7 +193,7 @@ def link_tree(source, target):
 
 @pytest.fixture
 def ollama():
-    """A server on loopback that speaks the API of the new Ollama."""
+    """Start a server on loopback that speaks the API of the new Ollama."""
     from support.ollama_server import OllamaServer
 
     with OllamaServer() as server:

@@ -1,4 +1,4 @@
-"""A person who has asked about notes: made once for all tests, and put back for each."""
+"""Make a person who has asked about notes once for all tests, and restore that state for each test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.garden import asked_in, enter, put_back
 
 @pytest.fixture(scope="session")
 def garden(tmp_path_factory, converted):
-    """(where it lies, a copy as it was made)."""
+    """Return the person's folder, and a copy of its first state."""
     base = tmp_path_factory.mktemp("garden") / "now"
     base.mkdir()
     asked_in(base)

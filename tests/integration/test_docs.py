@@ -1,4 +1,4 @@
-"""The pages of the documentation: what they link to and name is there, and what they tell a reader to type runs.
+"""Test that the links and names in the documentation exist, and that the commands that it shows run.
 
 A block below `<!-- not run: REASON -->` needs a server, the network, hours or a person: its commands are only parsed.
 """
@@ -40,12 +40,12 @@ BLOCKS = [block for text in PAGES.values() for block in script().BLOCK.finditer(
 
 
 def written(page):
-    """A page without its generated blocks."""
+    """Return a page without its generated blocks."""
     return script().BLOCK.sub("", PAGES[page])
 
 
 def inline(page):
-    """The code spans of a page, outside of its fenced blocks."""
+    """Return the code spans of a page, outside of its fenced blocks."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCED.sub("", written(page)))]
 
 
@@ -62,7 +62,7 @@ def test_links_into_the_repository_lead_somewhere(page):
 
 
 def anchors(text):
-    """The names that GitHub gives the headings of a page."""
+    """Return the names that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", FENCED.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -114,7 +114,7 @@ def test_contributing_draws_every_package():
 
 
 def typed(page, *, run):
-    """The words behind local-rag of each command of a page: of those that run, or of all."""
+    """Yield the words after local-rag of each command of a page: of those that run, or of all."""
     blocks = FENCED.findall(written(page))  # with a language they are what a command shows, or programs
     lines = [(line, not marked and not language) for marked, language, block in blocks for line in block.splitlines()]
     for line, runs in lines if run else [*lines, *((span, False) for span in inline(page))]:
@@ -153,7 +153,7 @@ FILES = {
 
 @pytest.fixture
 def person(home, converted, monkeypatch):
-    """Somebody in a folder with some files, which are indexed."""
+    """Be a person in a folder with some files, which are indexed."""
     from local_rag.cli.app import run
 
     for name, text in FILES.items():

@@ -1,4 +1,4 @@
-"""The programs in docs/examples, each run on files that are indexed here."""
+"""Run the programs in docs/examples, each on files that are indexed here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTES = "# Lease\n\nThe lease of the flat ends on 31 March 2027.\n\nThe notice p
 
 @pytest.fixture(autouse=True)
 def rag(home, converted, monkeypatch):
-    """That of somebody in a folder with notes, which are indexed."""
+    """Open the Rag of a person in a folder with notes, which are indexed."""
     (home / "notes").mkdir()
     (home / "notes" / "lease.md").write_text(NOTES)
     monkeypatch.chdir(home)
@@ -61,7 +61,7 @@ def test_the_route_answers():
 
 
 def test_the_cells_of_the_notebook_run():
-    """As Jupyter runs them: one after the other in one loop, with `await` outside of functions."""
+    """Run the cells as Jupyter does: one after the other in one loop, with `await` outside of functions."""
     cells = [c for c in json.loads((EXAMPLES / "notebook.ipynb").read_text())["cells"] if c["cell_type"] == "code"]
     names, shown = {}, []
 

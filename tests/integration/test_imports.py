@@ -1,4 +1,4 @@
-"""What a fresh Python has loaded after an import or a short command."""
+"""Test which modules a fresh Python has loaded after an import or a short command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from local_rag.cli.app import run
 
 
 def loaded_by(code):
-    """Names of the modules that a fresh Python has after running the code."""
+    """Return the names of the modules that a fresh Python has after running the code."""
     program = f"{code}\nimport sys; sys.__stdout__.write(' '.join([chr(10), *sys.modules]))"
     return set(
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -22,7 +22,7 @@ def loaded_by(code):
 
 
 def loaded_by_command(*arguments):
-    """The same of a command, started as `local-rag` starts it, with exit code 0."""
+    """Return the names for a command, started as `local-rag` starts it, with exit code 0."""
     return loaded_by(
         f"import os, sys; sys.argv[1:] = {list(arguments)!r}\n"
         "def leave(code):\n    if code: raise SystemExit(code)\n"

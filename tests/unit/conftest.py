@@ -1,4 +1,4 @@
-"""A unit test starts no process, opens no socket and no database, and loads no model: its level is what it does."""
+"""Check that a unit test starts no process, opens no socket and no database, and loads no model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.addaudithook(_watch)
 
 @pytest.fixture(autouse=True)
 def light():
-    """What belongs into tests/integration fails here."""
+    """Fail a test that belongs into tests/integration."""
     before = len(seen)
     yield
     assert seen[before:] == [], "this test belongs into tests/integration"

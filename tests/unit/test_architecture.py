@@ -1,4 +1,4 @@
-"""The packages keep their order, libraries stay where they belong."""
+"""Test that packages import only lower ones, and that libraries are imported only where they belong."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ HOME_OF = {
 
 @cache
 def modules():
-    """(name, syntax tree) of every module."""
+    """Return (name, syntax tree) of every module."""
     return [
         (path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("/__init__"), ast.parse(path.read_text()))
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -100,7 +100,7 @@ def modules():
 
 
 def imports(tree):
-    """Names of everything imported: at the top, inside of functions, and for type checking only."""
+    """Yield the names of everything imported: at the top, inside of functions, and for type checking only."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -124,7 +124,7 @@ def test_imports_only_go_down(package):
 
 
 def imported_at_run_time(tree, known):
-    """The modules that a module imports when it is imported or works; not what only a type checker reads."""
+    """Return the modules that a module imports at its import or later, but not for type checking only."""
     left = [tree]
     while left:
         node = left.pop()

@@ -1,4 +1,4 @@
-"""Tests talk to public names. ruff (SLF001) sees attributes; this sees the names that tests patch or import."""
+"""Test that tests use public names: ruff (SLF001) sees attributes, this sees names that tests patch or import."""
 
 from __future__ import annotations
 

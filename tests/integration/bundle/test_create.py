@@ -1,4 +1,4 @@
-"""Making a bundle: what is gathered, from where, for which machine, and that a stopped run goes on."""
+"""Test making a bundle: what is collected from where and for which machine, and that a stopped run continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not UV, reason="uv is not installed, which choos
 
 
 class Lines(Silent):
-    """A display that keeps its lines."""
+    """Implement a display that keeps its lines."""
 
     def __init__(self):
         self.said = []
@@ -43,7 +43,7 @@ class Lines(Silent):
 
 @pytest.fixture
 def wheels(tmp_path, monkeypatch):
-    """A folder of wheels from which a tiny local-rag can be bundled, and that local-rag, installed."""
+    """Return a folder of wheels from which a tiny local-rag can be bundled, and install that local-rag."""
     folder = links(tmp_path / "links")
     with zipfile.ZipFile(folder / "local_rag-9.0-py3-none-any.whl") as out:
         out.extractall(tmp_path / "site")
@@ -53,7 +53,7 @@ def wheels(tmp_path, monkeypatch):
 
 @pytest.fixture
 def made_with(wheels):
-    """Make a bundle with what is named; the lines of progress are in `.said`."""
+    """Return a function that makes a bundle; the lines of progress are in its `.said`."""
 
     def make(folder, settings=None, **more):
         display = Lines()
@@ -227,7 +227,7 @@ def test_an_evaluator_that_is_not_whole_is_left_and_said(made_with, tmp_path, ho
 
 
 def chosen(tmp_path, target, *roots):
-    """The wheels that a bundle for a machine gets of what lies in tmp_path/links."""
+    """Return the wheels in tmp_path/links that a bundle for a machine gets."""
     own = wheel(tmp_path / "own", "local-rag", "9.0")
     options = ["--no-index", "--find-links", str(tmp_path / "links")]
     download(tmp_path, roots, own, target, options, Silent())

@@ -1,4 +1,4 @@
-"""install.py of a bundle: whatever is not as the manifest says is refused, and what fits is installed."""
+"""Test install.py of a bundle: it refuses any difference from the manifest, and installs what fits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def started(bundle, *arguments, **variables):
 
 
 def rewrite(file, content):
-    """Other content under a name; the file itself is a link to that of all bundles here."""
+    """Write other content under a name, because the file itself is a link to that of all bundles here."""
     file.unlink()
     file.write_bytes(content)
 
@@ -200,7 +200,7 @@ def test_it_installs_once_and_hands_over(bundle, made, tmp_path):
 
 @pytest.mark.slow
 def test_a_package_that_is_not_what_requirements_say_is_not_installed(bundle, tmp_path):
-    """As in a bundle whose manifest somebody made anew."""
+    """Change a hash and make the manifest anew, as an attacker would."""
     text = (bundle / "requirements.txt").read_text()
     rewrite(bundle / "requirements.txt", f"{text[:-20]}{'0' * 19}\n".encode())
     seal(bundle)

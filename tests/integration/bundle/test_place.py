@@ -1,4 +1,4 @@
-"""What a bundle holds besides packages is put where local-rag looks for it, and nothing of a person is overwritten."""
+"""Test that a bundle's other contents are put where local-rag looks for them, without overwriting anything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def store(home, monkeypatch):
 
 @pytest.fixture
 def bundle(tmp_path, store):
-    """A bundle with an index of one passage, an embedder in a folder, and a model of Ollama; packages it has none."""
+    """Make a bundle with an index of one passage, an embedder in a folder, and a model of Ollama, without packages."""
     folder = tmp_path / "bundle"
     (tmp_path / "plan.md").write_text("The greenhouse costs 4,200 euros.")
     with Index.open(folder / "indexes" / "notes", HashingEmbedder(), chunk_size=40, create=True) as index:

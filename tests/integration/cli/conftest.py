@@ -1,4 +1,4 @@
-"""Commands as a person types them."""
+"""Run commands as a person types them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local_rag.cli.app import run
 
 
 class Typed:
-    """Runs a line as a shell would: what it shows, stderr behind stdout, once it has ended with the exit code."""
+    """Run a line as a shell would, check its exit code, and return its output, stderr after stdout."""
 
     def __init__(self, capsys):
         self.capsys = capsys
@@ -26,7 +26,7 @@ class Typed:
         return self.shown(line, code).out
 
     def error(self, line, code=2):
-        """The error and its hint, which is all that a command shows that is refused."""
+        """Return the error and its hint, which are the whole output of a refused command."""
         shown = self.shown(line, code)
         error, hint = [*shown.err.splitlines(), ""][:2]
         assert shown.out == "" and error.startswith("error: ") and len(shown.err.splitlines()) < 3, shown

@@ -1,4 +1,4 @@
-"""The commands of the command line in this process, on a small index with the real embedder."""
+"""Test the commands of the command line in this process, on a small index with the real embedder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """The folder of a person whose default index holds some notes."""
+    """Return the folder of a person whose default index has some notes."""
     base = tmp_path_factory.mktemp("world")
     with pytest.MonkeyPatch.context() as patched:
         enter(patched, base)
@@ -30,7 +30,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def here(world, monkeypatch):
-    """The notes, in which this process stands."""
+    """Return the folder of the notes, which is the current folder."""
     enter(monkeypatch, world)
     monkeypatch.chdir(world / "notes")
     return world / "notes"
@@ -92,7 +92,7 @@ def test_a_removed_file_does_not_answer_any_more(here, said, tmp_path):
 
 
 def test_a_file_that_has_changed_since_is_quoted_with_that(here, said, tmp_path):
-    """Seen by size and time before an answer is given, by whatever wiring; the index of another machine is believed."""
+    """Check size and time of a cited file before an answer; an index from another machine is trusted."""
     file = tmp_path / "old.md"
     file.write_text("The old boiler weighs ninety kilograms.")
     said(f"index {tmp_path}")

@@ -1,4 +1,4 @@
-"""Two versions of a contract in a folder: what the commands show where they disagree, with the shipped evaluator."""
+"""Test what the commands show when two versions of a contract disagree, with the shipped evaluator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DATED = "---\ndate: 2021-04-01\n---\n\n"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A person with two versions of a lease: one bears a date, the other was changed in 2024."""
+    """Return a person with two versions of a lease: one has a date, the other was changed in 2024."""
     base = tmp_path_factory.mktemp("leases")
     (folder := base / "leases").mkdir()
     (folder / "lease old.md").write_text(DATED + TEXT.format(date="", period="three months"))
@@ -112,7 +112,7 @@ def test_a_chat_its_export_and_what_is_kept_name_both_files(here, said, monkeypa
 
 
 def test_a_model_writes_and_the_evaluator_decides(here, ollama):
-    """The model quotes one version; what the other one says stands beside it."""
+    """Let the model quote one version, and check that the other version stands beside it."""
     ollama.script('{"r": "yes yes"}', "Three months, says the lease. [2]", '{"s": "fully", "u": 5}')
     with engine_on(ollama) as engine, Rag.open(Settings.load()) as opened:
         choice = Choice(engine, evaluator=ScriptedEvaluator({"three months": 0.95, "six months": 0.95}))

@@ -1,4 +1,4 @@
-"""`local-rag eval` as a person uses it: the whole way on a small index with the real embedder."""
+"""Test `local-rag eval` as a person uses it, on a small index with the real embedder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Two notes, indexed, and cases about them."""
+    """Return a folder with two indexed notes, and cases about them."""
     base = tmp_path_factory.mktemp("world")
     with pytest.MonkeyPatch.context() as patched:
         enter(patched, base)

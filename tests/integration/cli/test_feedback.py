@@ -1,4 +1,4 @@
-"""Feedback on answers: kept beside the runs, named and deleted like all that quotes files, made into cases for eval."""
+"""Test feedback on answers: it is stored beside the runs, listed and deleted like all quotes, and made into cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def history(here):
 
 @pytest.fixture
 def ids(history):
-    """The run of each question."""
+    """Return the run of each question."""
     return {each.question: each.id for each in history.runs()}
 
 

@@ -1,4 +1,4 @@
-"""What is indexed, what is left out of it, and what is kept out for good, as a person sees it."""
+"""Test what is indexed, what is left out, and what is kept out permanently, as a person sees it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
-    """A folder of notes, above which this process stands."""
+    """Return a folder of notes below the current folder."""
     enter(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes" / "old").mkdir(parents=True)
@@ -26,12 +26,12 @@ def notes(tmp_path, monkeypatch):
 
 
 def listed(said):
-    """The indexed paths below the notes."""
+    """Return the indexed paths below the notes."""
     return [Path(row["path"]).relative_to(Path.cwd() / "notes").as_posix() for row in said.json("files")]
 
 
 def behind(report, title):
-    """The lines of a report behind a title."""
+    """Return the lines of a report after a title."""
     lines = report.splitlines()
     return lines[lines.index(title) + 1 :]
 

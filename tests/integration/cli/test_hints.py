@@ -1,4 +1,4 @@
-"""What an error tells a person to type works when it is typed, and nothing is lost that was whole."""
+"""Test that the command in an error's hint works, and that it loses nothing that was intact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory):
-    """A folder with notes, and one with their index under the name of default."""
+    """Return a folder with notes and their index, named default."""
     base = tmp_path_factory.mktemp("indexed")
     with pytest.MonkeyPatch.context() as patched:
         enter(patched, base)
@@ -33,7 +33,7 @@ def indexed(tmp_path_factory):
 
 @pytest.fixture
 def index(indexed, tmp_path, monkeypatch):
-    """A copy of the index in a home of its own, in the folder of the notes."""
+    """Return a copy of the index in a home of its own; the current folder is that of the notes."""
     shutil.copytree(indexed / "data", tmp_path / "data")
     enter(monkeypatch, tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")

@@ -1,4 +1,4 @@
-"""What quotes a file outlives it in chats, runs and exports: it is named, deleted by a command, or by age."""
+"""Test that chats, runs and exports that quote a removed file are listed, and deleted by a command or by age."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GREENHOUSE, NOTICE = "What does the greenhouse cost?", "How long is the notice p
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Two indexed notes; a chat, a run and an export that quote the plan, and a chat about the letter."""
+    """Return two indexed notes; a chat, a run and an export that quote the plan, and a chat about the letter."""
     base = tmp_path_factory.mktemp("world")
     with pytest.MonkeyPatch.context() as patched:
         enter_world(patched, base / "now")
@@ -53,7 +53,7 @@ def enter_world(patched, folder):
 
 @pytest.fixture
 def here(world, monkeypatch):
-    """The world as it was, at the paths that stand in it."""
+    """Restore the first state of the world, at the paths that its files name."""
     shutil.rmtree(world / "now")
     shutil.copytree(world / "saved", world / "now")
     enter_world(monkeypatch, world / "now")
@@ -65,7 +65,7 @@ def all_that_is_kept(said, what=""):
 
 
 def everything(said, what=""):
-    """What is kept besides recorded questions, whose names are IDs."""
+    """Return what is kept besides recorded questions, whose names are IDs."""
     return [pair for pair in all_that_is_kept(said, what) if pair[0] != "question"]
 
 
@@ -74,7 +74,7 @@ def threads(said):
 
 
 def deleted_as_told(said, report):
-    """What is said where somebody types the command that a report ends with."""
+    """Type the command at the end of a report, and return its output."""
     (hint,) = re.findall("still quotes? it: local-rag (.*)", report)
     return said(hint)
 
@@ -154,7 +154,7 @@ def test_a_run_keeps_what_others_put_beside_it_and_stays_while_it_is_added_to(he
 
 
 def age(days, thread):
-    """Let a chat have been used for the last time so many days ago."""
+    """Set the last use of a chat to a number of days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
     with closing(sqlite3.connect(Settings.load().data_folder / HISTORY)) as database, database:
         database.execute(

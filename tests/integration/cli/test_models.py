@@ -1,4 +1,4 @@
-"""`local-rag models`: the list, a download through Ollama, and the tasks of an engine, against a server on loopback."""
+"""Test `local-rag models`: the list, a download through Ollama, and the tasks of an engine, on a server on loopback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = Model(size=1_000_000, window=16_384)
 
 @pytest.fixture
 def there(ollama, monkeypatch):
-    """A server where Ollama's own variable says, with a small model that a person named for everything."""
+    """Return a server at the address of OLLAMA_HOST, with a small model that is named for every role."""
     ollama.models = {"tiny:latest": SMALL}
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_MODEL", "tiny")

@@ -1,4 +1,4 @@
-"""Conditions, exact words and several indexes, as a person types them."""
+"""Test conditions, exact words and several indexes, as a person types them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOX = [("Ann", "Mon, 02 Jan 2023 23:30:00 -0500"), ("Carl", "Mon, 01 Jan 2024 00
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Someone with an index of papers and one of mail; nobody changes them."""
+    """Return a person with an index of papers and one of mail, which no test changes."""
     base = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patched:
         enter(patched, base)

@@ -1,4 +1,4 @@
-"""Whatever local-rag writes is for its owner alone: files of mode 0600 in folders of mode 0700, under any umask."""
+"""Test that local-rag's files are for their owner alone: modes 0600 and 0700, under any umask."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = [pytest.mark.usefixtures("converted"), pytest.mark.skipif(os.name =
 
 @pytest.fixture(autouse=True)
 def open_to_everybody():
-    """The umask of a careless shell or host program."""
+    """Set the umask of a careless shell or host program."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def modes(folder):
-    """What is open to others, with its mode."""
+    """Return what is open to others, with its mode."""
     found = [folder, *folder.rglob("*")]
     wanted = {True: 0o700, False: 0o600}
     return {
@@ -42,7 +42,7 @@ def modes(folder):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Notes and cases, and a place without anything for each kind of folder."""
+    """Return a folder with notes and cases, with an empty folder for each kind of data."""
     base = tmp_path / "given"
     base.mkdir()
     notes_in(base)

@@ -1,4 +1,4 @@
-"""`local-rag prompts`: the texts in force, and whether those of a person can be used."""
+"""Test `local-rag prompts`: the texts in force, and the check of a person's own texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""local-rag runs: list, show, again, case and delete, as a person types them."""
+"""Test `local-rag runs`: list, show, again, case and delete, as a person types them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FENCE = "And the fence?"
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
-    """An index of notes, and two questions about it: one that it answers, one that it does not."""
+    """Make an index of notes, and ask two questions: one that it answers, one that it does not."""
     base = tmp_path_factory.mktemp("asked") / "now"
     base.mkdir()
     with pytest.MonkeyPatch.context() as patched:
@@ -38,7 +38,7 @@ def asked(tmp_path_factory):
 
 @pytest.fixture
 def here(asked, monkeypatch):
-    """The world as it was, at the paths that stand in it."""
+    """Restore the first state of the world, at the paths that its files name."""
     shutil.rmtree(asked)
     shutil.copytree(asked.parent / "kept", asked)
     enter(monkeypatch, asked)

@@ -1,4 +1,4 @@
-"""Which calibrated thresholds hold, and what is said of those that do not."""
+"""Test which calibrated thresholds hold, and what is said about those that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index on a server: what its URL may say, whom it may reach, and that no password is shown or taken from it."""
+"""Test the URL of an index on a server: its forms, the permitted hosts, and that no password is accepted or shown."""
 
 from __future__ import annotations
 

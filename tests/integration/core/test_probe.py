@@ -1,4 +1,4 @@
-"""Whether a port listens, before any client library is imported."""
+"""Test the probe of a port, which needs no client library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is hidden or set for one import comes back."""
+"""Test that what is hidden or set for one import is restored afterwards."""
 
 from __future__ import annotations
 

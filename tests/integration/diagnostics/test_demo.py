@@ -1,4 +1,4 @@
-"""The demo that ships with the package: what its cases say is true of its documents, and those of the program."""
+"""Test that the cases of the shipped demo are true of its documents, and its documents true of the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ["adaptive-rag.docx", "corrective-rag.html", "local-rag.txt", "rag-evalu
 
 
 class Tokens(HashingEmbedder):
-    """The passages of the product: cut by the tokens of its embedder, whose vectors nobody needs here."""
+    """Cut the passages as the product does, by the tokens of its embedder, whose vectors are not needed here."""
 
     def token_ends(self, text):
         return minilm().token_ends(text)
@@ -76,7 +76,7 @@ def test_foreign_questions_are_foreign(passages):
 
 @cache
 def pages(path: Path) -> tuple[str, ...]:
-    """The text of a document by independent means, one string per page where there are pages."""
+    """Return the text of a document by independent means, one string per page if there are pages."""
     if path.suffix == ".pdf":
         import pypdfium2
 

@@ -1,4 +1,4 @@
-"""What doctor says of how a person's data lies on the disk: encrypted or not, open to others or not."""
+"""Test doctor's checks of a person's data on the disk: encryption and permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor --network`: what is seen of real processes, what is made of lines of strace, and how that is told.
+"""Test `doctor --network`: what it sees of real processes, how it reads strace, and what it reports.
 
 Only the children below try an address of TEST-NET (RFC 5737), and wait for nothing; this process opens no socket but
 its servers on loopback.

@@ -1,4 +1,4 @@
-"""Doctor's look at Ollama, against a server on loopback."""
+"""Test doctor's checks of Ollama, against a server on loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERDICTS = '{"r": "yes no"}'
 
 @pytest.fixture
 def there(ollama, monkeypatch):
-    """A server where Ollama's own variable says, with a small model that a person named for everything."""
+    """Return a server at the address of OLLAMA_HOST, with a small model that is named for every role."""
     ollama.models = {"tiny:latest": SMALL}
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_MODEL", "tiny")
@@ -28,7 +28,7 @@ def there(ollama, monkeypatch):
 
 
 def checked(**flags):
-    """Name -> check; a name that comes twice is a mistake where there is one model."""
+    """Return the checks by name, after checking that no name comes twice, since there is one model."""
     checks = list(ollama_checks(Settings.load(**flags)))
     assert len({check.name for check in checks}) == len(checks)
     return {check.name: check for check in checks}

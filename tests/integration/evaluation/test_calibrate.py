@@ -1,4 +1,4 @@
-"""Thresholds from scores: what each does, which is chosen, where it is kept, and that it is then in force."""
+"""Test thresholds from scores: their effect, the chosen one, where it is stored, and that it is then in force."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ UNKNOWN = [
 
 @pytest.fixture
 def cases(tmp_path):
-    """An index of one file, and cases about it: each question twice, because ten of a kind are the least."""
+    """Make an index of one file, and cases about it: each question twice, because ten of a kind are required."""
     folder = tmp_path / "files"
     folder.mkdir()
     (folder / "lease.md").write_text(LEASE)

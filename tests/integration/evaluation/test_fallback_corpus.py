@@ -1,4 +1,4 @@
-"""`eval --web-from`: the web branches of CRAG and Adaptive RAG, measured without a network."""
+"""Test `eval --web-from`: the web branches of CRAG and Adaptive RAG, measured without a network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = [
 
 @pytest.fixture
 def asked(tmp_path, capsys):
-    """A function (name of the run, text of the saved page or none) -> the folder of the run, and what it said."""
+    """Return a function of a run's name and the text of a saved page, for the run's folder and its output."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.", "utf-8")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:

@@ -1,4 +1,4 @@
-"""Making a set of cases: what is proposed from headings and by a model, and what the file holds afterwards."""
+"""Test making a set of cases: proposals from headings and by a model, and the contents of the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make_notes(folder):
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    """The notes in passages of a section each, by a toy embedder; nobody changes it."""
+    """Return an index of the notes with a passage per section, by a toy embedder, which no test changes."""
     folder = make_notes(tmp_path_factory.mktemp("notes"))
     with Index.open(tmp_path_factory.mktemp("data") / "i", HashingEmbedder(), chunk_size=60, create=True) as index:
         index.sync([folder])
@@ -134,7 +134,7 @@ def test_proposals_carry_true_labels_and_none_comes_again(index):
 
 
 def first_sentence(body, question="What is said in {}?"):
-    """A model that asks for the first words below the heading."""
+    """Reply as a model that asks for the first words below the heading."""
     text = re.search(r'<passage n="1"[^\n]*>\n(.*?)\n</passage>', body["messages"][1]["content"], re.S)[1]
     words = text.split("\n\n")[-1].split()
     return json.dumps({"q": question.format(" ".join(words[:3])), "a": " ".join(words[:6])})
@@ -142,7 +142,7 @@ def first_sentence(body, question="What is said in {}?"):
 
 @pytest.fixture
 def model(ollama, index):
-    """A function that makes proposals of a model that answers with `reply(body)`."""
+    """Return a function that makes proposals with a model that answers with `reply(body)`."""
     opened = []
 
     def start(reply, known=()):

@@ -1,4 +1,4 @@
-"""An index of which not all passages are embedded is not measured."""
+"""Test that an index that is not fully embedded is not measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FINISH = "local-rag index --embed-only"
 
 @pytest.fixture
 def cases(tmp_path):
-    """An index of two files of which one is embedded, and cases about both."""
+    """Make an index of two files of which one is embedded, and cases about both."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "bakery.txt").write_text("The bakery opens at seven.", "utf-8")

@@ -1,4 +1,4 @@
-"""A run on a real index with a scripted engine: its records, its failures, and going on where it stopped."""
+"""Test a run on a real index with a scripted engine: its records, its failures, and continuing after a stop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def started(settings, tmp_path):
-    """A function that makes a Runner; the same folder is taken up again."""
+    """Return a function that makes a Runner; the same folder is continued."""
     opened = []
 
     def start(engine=None, plan=TWO, cases=CASES, judge=None):
@@ -133,7 +133,7 @@ def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(starte
 
 
 class Failing(ScriptedEngine):
-    """Fails on some questions."""
+    """Fail on some questions."""
 
     on = ("valve",)
 
@@ -174,7 +174,7 @@ def test_a_server_that_is_gone_ends_the_run(started):
 
 
 class Interrupted(ScriptedEngine):
-    """Is stopped at the third answer."""
+    """Stop at the third answer."""
 
     answers = 0
 
@@ -304,7 +304,7 @@ def test_an_answer_that_failed_is_no_failure_of_the_judge(started):
 
 
 class Router(ScriptedEngine):
-    """Cannot be read, or is out of time, which is a failure of that question alone."""
+    """Reply unreadably, or run out of time, which fails only that question."""
 
     def route(self, question, catalog):
         if "pump" in question:
@@ -412,7 +412,7 @@ def test_one_process_at_a_time_goes_on_with_a_run(started):
 
 
 class Checking(ScriptedEngine):
-    """Fails while an answer is checked."""
+    """Fail while an answer is checked."""
 
     error = EngineError("the model broke off")
 

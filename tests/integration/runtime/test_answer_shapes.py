@@ -1,4 +1,4 @@
-"""What an answer is to look like: from the settings to the model, to a kept turn and to what a person reads."""
+"""Test the form of an answer from the settings to the model, the stored turn and the shown text."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_chat_keeps_its_language_where_a_question_does_not_tell():
 
 @pytest.fixture
 def quotes():
-    """(text, notes) of an answer of the engine that quotes."""
+    """Return a function that asks the engine that quotes, for (text, notes) of an answer."""
 
     def ask(question, **settings):
         corpus = FakeCorpus([*PASSAGES, passage(9, "The warranty of a valve ends one year after delivery.")])

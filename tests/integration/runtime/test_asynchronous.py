@@ -1,4 +1,4 @@
-"""Questions, tool and retriever in asyncio: the loop goes on, several at once, and a cancelled task stops its work."""
+"""Test questions, tool and retriever in asyncio: the loop goes on, several run at once, cancelling a task stops it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def cancelled(asking, working):
 
 
 def test_several_are_asked_at_once_while_the_loop_goes_on():
-    """All wait at the gate, more of them than a pool of threads has, until the loop opens it."""
+    """Let all wait at the gate, more of them than a pool of threads has, until the loop opens it."""
     engine = Gated()
     rag = opened(engine)
 

@@ -1,4 +1,4 @@
-"""Rag.from_files, and what a program does to an index: sync, add and remove."""
+"""Test Rag.from_files, and how a program changes an index: sync, add and remove."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GATE = Document("The gate opens at seven.", id="https://Example.org/gate")
 
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
-    """A folder where somebody is, whose temporary files lie beside it."""
+    """Return the current folder of notes, with a folder for temporary files beside it."""
     for folder in ("notes", "empty", "temporary"):
         (tmp_path / folder).mkdir()
     (tmp_path / "notes/lease.md").write_text("The lease ends on 31 March 2027.")

@@ -1,4 +1,4 @@
-"""The threads of a chat: what is kept, what is not, and how they are listed, shown, exported and deleted."""
+"""Test the chats: what is stored and what is not, and how they are listed, shown, exported and deleted."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ OF_AN_ANSWER = {*"code fence ordered blockquote table thead tbody tr th td s hr 
 
 
 def rendered_text(page, allowed):
-    """The words that a reader sees; nothing but these kinds of markup may be in it."""
+    """Return the words that a reader sees, after checking that the page has only these kinds of markup."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
     every = [*tokens, *(child for token in tokens for child in token.children or ())]
     assert {token.type.split("_")[0] for token in every} <= allowed
@@ -266,7 +266,7 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h
 @example("|a|b|\n|-|-|\n|`a\\|<b>`|c|")
 @example("\n```a\n<b>")
 def test_no_text_of_a_file_breaks_the_page(text):
-    """What a model writes may be Markdown, of which nothing is live."""
+    """Check that Markdown of a model is kept, and that nothing in it is active."""
     quoted = Citation(1, f"/n/{text}.md", None, text, text, 0, 1, "", True)
     for said, allowed in (("x", PLAIN), (f"x {text}\n{text}", PLAIN | OF_AN_ANSWER)):
         answer = Answer(f"q {text}", said, "grounded", citations=(quoted,))

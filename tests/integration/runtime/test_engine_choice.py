@@ -1,4 +1,4 @@
-"""Which engine answers: what was named is never replaced, and `auto` says what it took and why."""
+"""Test the choice of the engine: a named one is never replaced, and `auto` says which it took and why."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def chosen(**flags):
 
 @pytest.fixture(autouse=True)
 def sixteen(monkeypatch):
-    """A machine with 16 GB, whatever runs the tests."""
+    """Pretend that the machine has 16 GB."""
     monkeypatch.setattr("local_rag.config.models.total_memory", lambda: 16_000_000_000)
 
 
 @pytest.fixture
 def there(ollama, monkeypatch):
-    """A server at the address that OLLAMA_HOST names, with the model of the profile."""
+    """Return a server at the address of OLLAMA_HOST, with the model of the profile."""
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     ollama.models[OURS] = Model()
     return ollama
@@ -180,7 +180,7 @@ def test_whatever_else_listens_there_is_no_ollama(there):
 
 @pytest.fixture
 def no_weights(tmp_path, monkeypatch):
-    """An evaluator whose weights are not there."""
+    """Return settings for an evaluator whose weights are missing."""
     file = tmp_path / "models.yaml"
     file.write_text(f"evaluators: {{gone: {{path: {tmp_path / 'gone'}}}}}\n")
     return {"models": str(file), "evaluator": "gone"}

@@ -1,4 +1,4 @@
-"""A fallback corpus in place of the web: real folders, real indexes, real MiniLM; nothing leaves."""
+"""Test a fallback corpus in place of the web, with real folders, indexes and MiniLM; nothing leaves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def page(sentence, head=""):
 
 @pytest.fixture
 def notes(tmp_path):
-    """An index of the person's own files."""
+    """Make an index of the person's own files."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bakery.txt").write_text(NOTES, encoding="utf-8")
     index(tmp_path / "notes", "default")
@@ -50,7 +50,7 @@ def index(folder, name, embedder=None):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A folder with one saved page."""
+    """Return a folder with one saved page."""
     folder = tmp_path / "saved"
     folder.mkdir()
     saved_from = f"<!-- saved from url=(0030){URL} -->"
@@ -59,7 +59,7 @@ def saved(tmp_path):
 
 
 class Said(Silent):
-    """A display that remembers its lines."""
+    """Implement a display that remembers its lines."""
 
     def __init__(self):
         self.lines = []
@@ -69,7 +69,7 @@ class Said(Silent):
 
 
 def opened(source, **flags):
-    """The fallback corpus by itself, with the lines that were shown."""
+    """Return the fallback corpus, with the lines that were shown."""
     said = Said()
     return open_fallback_corpus(Settings.load(web__source=str(source), **flags), remembering_minilm(), said), said.lines
 

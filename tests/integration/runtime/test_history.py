@@ -1,4 +1,4 @@
-"""The history: what a question leaves behind, however it ends, how it is read, judged and deleted."""
+"""Test the history: what a question leaves however it ends, and how it is read, judged and deleted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTION = "What does the plan cost?"
 
 
 def asked(question=QUESTION, engine=None, corpus=None, graph="self-rag", flags=None, **about):
-    """The run of a question, and its answer."""
+    """Return the run of a question, and its answer."""
     with opened(engine, corpus, **(flags or {})) as rag:
         answer = rag.ask(question, graph=graph, **about)
         return rag.history.run(answer.run), answer
@@ -48,13 +48,13 @@ def file():
 
 
 def until(events, node):
-    """Go on until a node starts."""
+    """Read events until a node starts."""
     while not (isinstance(event := next(events), Started) and event.node == node):
         pass
 
 
 class Calling(ScriptedEngine):
-    """Names its calls and the digests of their prompts."""
+    """Report calls with the digests of their prompts."""
 
     def relevance(self, question, documents):
         first, *others = super().relevance(question, documents)

@@ -1,4 +1,4 @@
-"""A Rag as a LangChain tool: what an agent reads, errors as text, several threads, and LangGraph's ToolNode."""
+"""Test a Rag as a LangChain tool: what an agent reads, errors as text, several threads, and LangGraph's ToolNode."""
 
 from __future__ import annotations
 

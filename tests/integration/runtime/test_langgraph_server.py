@@ -1,4 +1,4 @@
-"""The graphs that LangGraph's server is given, without the server: a context in JSON, a chat, consent, plain errors."""
+"""Test the graphs for LangGraph's server, without the server: context in JSON, chat, consent, plain errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def graph_of(name, runtime=None):
 
 
 def ran(name, *inputs, **context):
-    """The states after each input in one thread, each in a run of its own, as the server makes one."""
+    """Return the states after each input in one thread, each in a run of its own, as the server makes one."""
     thread, saver = {"configurable": {"thread_id": "1"}}, InMemorySaver()
     context = {"index": "notes", **context}
 

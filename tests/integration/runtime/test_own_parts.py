@@ -1,4 +1,4 @@
-"""Parts of one's own: a corpus, a reranker and an engine that a program gives to Rag.open."""
+"""Test a corpus, a reranker and an engine that a program gives to Rag.open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUESTION = "What does the plan cost?"
 
 
 class ByLength:
-    """The longest passage first: no search would put them so."""
+    """Order the longest passage first, as no search would."""
 
     fingerprint = "by length 1"
 

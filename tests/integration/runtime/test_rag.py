@@ -1,4 +1,4 @@
-"""Rag with scripted parts: events, answers, threads, stopping, and the host's tracing state."""
+"""Test Rag with scripted parts: events, answers, threads, stopping, and the host's tracing state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
 LONG = 60
-"""Seconds that no test comes near, unless something hangs."""
+"""Seconds that no test reaches unless something hangs."""
 
 
 def asked_with(evaluator):
@@ -80,7 +80,7 @@ def test_an_answer_says_everything_about_itself():
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_ask_and_a_graph_give_the_same_answer(graph):
-    """Whatever lowers its status: here OCR, which was not sure of the line that is quoted."""
+    """Lower the status in both ways alike: here OCR was unsure of the quoted line."""
     rag = opened(corpus=FakeCorpus([passage(1, ocr=[(0, 99, 0.5)])]))
     asked = rag.ask("What does the plan cost?", graph=graph)
     invoked = rag.graph(graph).invoke({"question": "What does the plan cost?"})["answer"]
@@ -224,7 +224,7 @@ def test_a_model_that_answers_from_passages_about_something_else_is_warned_of(qu
 
 
 def test_a_program_has_a_graph_of_its_own_for_each_of_its_savers():
-    """Two savers one after the other may lie at one address."""
+    """Use several savers in turn, because two may have the same address in memory."""
     with opened() as rag:
         config = {"configurable": {"thread_id": "a"}}
         for _ in range(3):
@@ -247,7 +247,7 @@ def test_a_part_that_cannot_be_closed_keeps_no_other_open():
 
 
 def test_what_was_opened_is_closed_where_opening_fails(monkeypatch):
-    """Of the parts that are opened by name the engine is the last one."""
+    """Fail after the engine, the last of the parts that are opened by name."""
     engine = ScriptedEngine()
     monkeypatch.setattr("local_rag.runtime.engine_choice.choose_engine", lambda *_: Choice(engine))
     with pytest.raises(UsageError, match="never go to the web"):

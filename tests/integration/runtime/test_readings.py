@@ -1,4 +1,4 @@
-"""What the evaluator reads for a question: grading, answering, checking and comparing files share their readings."""
+"""Test that grading, answering, checking and comparing files share the evaluator's readings for a question."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = (
 
 
 class Counting(TrainedEvaluator):
-    """Counts how often each input is computed."""
+    """Count how often each input is computed."""
 
     def __init__(self, cache):
         super().__init__("minilm", files_of("minilm"), cache)

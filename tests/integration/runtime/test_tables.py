@@ -1,4 +1,4 @@
-"""Questions about cells, lists and figures of tables in files: what is computed, cited and said to be doubtful."""
+"""Test questions about cells, lists and figures of tables in files: what is computed, cited and doubted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def letter(path):
 
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory, converted):
-    """The index of a folder with tables of seven kinds of files."""
+    """Return the index of a folder with tables of seven kinds of files."""
     base = tmp_path_factory.mktemp("harbour")
     files = base / "files"
     files.mkdir()

@@ -1,4 +1,4 @@
-"""An index that follows its files: what it holds in the end is what a fresh index of them holds."""
+"""Test that a watched index finally equals a fresh index of the same files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUIET = 0.1
 
 
 class World:
-    """Notes and a watcher of their index, which runs on a thread while `watched`; `lines` are what it says."""
+    """Hold notes and a watcher of their index, which runs on a thread while `watched`; `lines` are its messages."""
 
     def __init__(self, folder):
         self.notes, self.settings, self.lines, self.syncs = folder / "notes", Settings.load(), [], 0
@@ -66,7 +66,7 @@ class World:
             thread.join()
 
     def says(self, *words):
-        """Wait until all these words stand in what was said, in any lines."""
+        """Wait until the messages contain all these words, in any lines."""
         assert eventually(lambda: all(word in "\n".join(self.lines) for word in words)), (words, self.lines)
 
     def content(self, path=None):
@@ -74,7 +74,7 @@ class World:
             return index.content()
 
     def becomes_fresh(self, folder):
-        """Wait until the index has what a new one of the same files has."""
+        """Wait until the index has the contents of a new one of the same files."""
         self.index(folder, self.notes)
         wanted = self.content(folder)
         assert eventually(lambda: self.content() == wanted), self.lines

@@ -1,4 +1,4 @@
-"""The benchmarks that ask a language model, over HTTP against the scripted Ollama server."""
+"""Test the benchmarks that ask a language model, over HTTP against the scripted Ollama server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE = "The rent of the flat is 900 euros a month. It is due on the third day o
 
 @pytest.fixture
 def sets(tmp_path):
-    """A folder of published sets that holds two of them."""
+    """Return a folder of published sets that has two of them."""
     folder = tmp_path / "sets"
     (folder / "squad2").mkdir(parents=True)
     (folder / "answers" / "person").mkdir(parents=True)
@@ -45,7 +45,7 @@ def bench(host, *arguments):
 
 
 def cells(shown):
-    """The rows of the tables by their first cell."""
+    """Return the rows of the tables by their first cell."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines() if line[:1] == "|"]
     return {row[0]: row[1:] for row in rows}
 

@@ -1,4 +1,4 @@
-"""What a release is made of: the same bytes from the same commit, all that the program needs, and pinned packages."""
+"""Test a release: the same bytes from the same commit, everything that the program needs, and pinned packages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEEDED = {
 
 
 def built(source, umask=-1, **environment):
-    """What the command of CONTRIBUTING.md makes of a folder, by name."""
+    """Build a folder with the command of CONTRIBUTING.md, and return the files by name."""
     (command,) = re.findall(r"`(SOURCE_DATE_EPOCH=.* -m hatchling build)`", (CHECKOUT / "CONTRIBUTING.md").read_text())
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = os.environ | {"PATH": path, "GIT_DIR": str(CHECKOUT / ".git"), **environment}

@@ -1,4 +1,4 @@
-"""The two commands of the README, as far as they go without installing anything."""
+"""Test the two commands of the README, as far as they go without installing anything."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(checkout: Path):
-    """A real virtual environment whose pip fails, with an installation that is complete."""
+    """Return a real virtual environment whose pip fails, with an installation that is complete."""
     made = setup.Environment(checkout)
     venv.create(made.folder, with_pip=False, symlinks=os.name != "nt")
     (packages,) = made.folder.glob("**/site-packages")

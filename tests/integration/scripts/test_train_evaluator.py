@@ -1,4 +1,4 @@
-"""A tiny evaluator is trained from a few texts, and the package reads with it."""
+"""Train a tiny evaluator from a few texts, and test that the package reads with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADA = {"text": "Ada Moren", "answer_start": TEXT.index("Ada")}
 
 @pytest.fixture
 def squad(tmp_path):
-    """Questions in the format of SQuAD 2.0; the offset of the third is wrong."""
+    """Return questions in the format of SQuAD 2.0; the offset of the third is wrong."""
     lamp = [
         {"question": LIT, "answers": [ADA]},
         {"question": "Who broke the lamp?", "answers": [], "is_impossible": True},
@@ -85,7 +85,7 @@ def test_no_weight_of_a_calibration_is_below_zero():
 
 @pytest.fixture
 def base(tmp_path):
-    """A BERT of random weights with words of its own."""
+    """Return a BERT of random weights with words of its own."""
     import torch
     from safetensors.torch import save_file
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers

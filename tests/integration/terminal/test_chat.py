@@ -1,4 +1,4 @@
-"""The chat of a terminal: lines from a pipe with scripted parts, and the real program on a pseudo-terminal."""
+"""Test the chat: lines from a pipe with scripted parts, and the real program on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 
 def scripted():
-    """An engine that fails at a question which says "broken", and is interrupted at one which says "stop"."""
+    """Return an engine that fails at a question with "broken", and is interrupted at one with "stop"."""
 
     def at(task):
         question = str(engine.asked[-1][1:2])
@@ -43,7 +43,7 @@ FOLLOWED = f"understood as: {OTHER} ({PLAN})"
 @pytest.fixture
 def talk(capsys, monkeypatch):
     def talk(*lines, engine=None, **options):
-        """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
+        """Return exit code, stdout and stderr of a chat that reads these lines from a pipe."""
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
         with opened(engine or scripted()) as rag:
             code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()

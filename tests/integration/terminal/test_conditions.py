@@ -1,4 +1,4 @@
-"""What is said before a question: thresholds in force, and options that change nothing."""
+"""Test the notes before a question: thresholds in force, and options without effect."""
 
 from __future__ import annotations
 

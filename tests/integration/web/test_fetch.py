@@ -1,4 +1,4 @@
-"""Pages come from real HTTP servers on loopback; every fault ends in one line, and in time."""
+"""Test fetching pages from real HTTP servers on loopback; every fault ends in one line, and in time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from local_rag.web.fetch import fetch
 
 PAGE = b"<html><body><p>Hello from a page.</p></body></html>"
 SOON = 20
-"""Seconds that no test comes near, unless something hangs."""
+"""Seconds that no test reaches unless something hangs."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def web():
 
 
 def outcome(url, addresses, seconds=SOON):
-    """The body of a page, or the one line that says why there is none."""
+    """Return the body of a page, or the one line that says why there is none."""
     try:
         return fetch(url, seconds, addresses).body
     except FileSkipped as skipped:
@@ -185,7 +185,10 @@ def test_what_is_sent_says_nothing_about_who_asks(web, monkeypatch):
 
 
 def test_each_request_looks_a_name_up_once_and_asks_what_was_found(web):
-    """A name may lead elsewhere the next time (DNS rebinding); where one address does not answer, the next is tried."""
+    """Let a name lead elsewhere the next time (DNS rebinding).
+
+    One address does not answer, so the next one is tried.
+    """
     answers, asked = [[ip_address("127.0.0.3"), ip_address("127.0.0.1")]], []
 
     def addresses(host, port):

@@ -1,4 +1,4 @@
-"""Pages of the web as they are read, and the addresses that are asked."""
+"""Test how pages of the web are read, and which addresses are asked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ARTICLE = """<!doctype html><html><head><title>Otters | Example</title><meta nam
 <p>An otter eats a quarter of its weight every day, because it has no layer of fat.</p></article>
 <footer>Imprint and other words</footer></body></html>"""
 ENDLESS = f"<p {' '.join(f'a{number}=1' for number in range(100_000))}>hello</p>".encode()
-"""Keeps the parser busy for longer than any test."""
+"""A page that keeps the parser busy for longer than any test."""
 
 
 def fetched(body, kind="text/html", charset="utf-8"):
@@ -49,12 +49,12 @@ def worker():
 
 @pytest.fixture
 def one_worker(worker, monkeypatch):
-    """Pages are read by one process, which saves the start of one for each."""
+    """Read all pages in one process, which saves starting one for each."""
     monkeypatch.setattr(pages, "Parser", lambda seconds: nullcontext(worker))
 
 
 def outcome(page, seconds=20):
-    """What a page is read as: its text, or the one line that says why there is none."""
+    """Return the text of a page, or the one line that says why there is none."""
     try:
         return page_document(page, seconds).text
     except FileSkipped as skipped:

@@ -1,4 +1,4 @@
-"""Web search: ddgs's real request and parser, in the real child process, against a result page on loopback."""
+"""Test web search: ddgs's real request and parser, in the real child process, against a result page on loopback."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def logged(folder):
 
 
 def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_path, monkeypatch):
-    """No proxy is used, neither of the environment nor one that the child finds; ddgs is not loaded in this process."""
+    """Check that no proxy is used, from the environment or found by the child, and that ddgs is not loaded here."""
     folder, seen = tmp_path / "data" / "deep", []
     page.when_asked = lambda: seen.append(logged(folder))
     with SearchPage() as proxy:
@@ -117,7 +117,7 @@ REPLIES = [
 
 @pytest.fixture
 def replies(monkeypatch):
-    """What the process that searches leaves, one reply after the other."""
+    """Set the replies of the process that searches, one after the other."""
     left = []
 
     def run(command, request, seconds, env):

@@ -1,4 +1,4 @@
-"""models.yaml: which file wins, what is refused, which profile a machine gets, and where weights are looked for."""
+"""Test models.yaml: which file wins, what is refused, which profile a machine gets, and where weights are found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_setting_is_a_keyword_that_a_type_checker_knows():
-    """`engine` is a parameter of its own: `Rag.open` also takes one that a program has made."""
+    """Check that `Flags` has every setting but `engine`, because `Rag.open` also takes an engine of a program."""
     settings = {name.replace(".", "__") for name in names()}
     assert set(Flags.__annotations__) == settings - {"engine"} | {"models"}
 
@@ -250,7 +250,7 @@ CACHE = {
     "mistral:latest": 32 * 8 * 128,
     "gpt-oss:20b": 24 * 8 * 64,
 }
-"""Layers * key-value heads * head size, summed over the layers with a cache of their own."""
+"""Layers * key-value heads * head size, summed over the layers that have their own cache."""
 
 
 def test_the_expected_memory_follows_the_formula_at_the_top_of_the_file():

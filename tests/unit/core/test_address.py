@@ -1,4 +1,4 @@
-"""Where an Ollama server may listen: what is an address of this machine, what of another, and what is none."""
+"""Test which addresses of an Ollama server belong to this machine, which to another, and which are invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that can be stopped: by a person at once, by what it is a part of, and never by halves."""
+"""Test that work can be stopped, by a person at once and by the work it is part of, and never ends half done."""
 
 from __future__ import annotations
 

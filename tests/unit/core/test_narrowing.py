@@ -1,4 +1,4 @@
-"""What a narrowing takes, refuses, and says of itself."""
+"""Test which values a narrowing accepts and refuses, and how it describes itself."""
 
 from __future__ import annotations
 

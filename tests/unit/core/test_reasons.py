@@ -1,4 +1,4 @@
-"""What libraries and the system say was wrong, in plain words."""
+"""Test that errors of libraries and the system are told in plain words."""
 
 import errno
 import json

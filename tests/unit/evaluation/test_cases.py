@@ -1,4 +1,4 @@
-"""Cases and the formats of others: what is read, what is refused and in which words."""
+"""Test cases and published formats: what is read, what is refused, and with which message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs on disk, compared case by case: what is paired, the figures by hand, and the words."""
+"""Compare two runs on disk case by case: test the pairs, the figures computed by hand, and the messages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def routed(case, source):
 
 @pytest.fixture
 def run(tmp_path):
-    """Makes a run folder of a name, with these records; what else is named differs in its manifest."""
+    """Make a run folder with these records; keywords change its manifest."""
 
     def make(name, cases, records, /, **manifest):
         folder = RunFolder.create(tmp_path / name, MANIFEST | manifest, cases)

@@ -1,4 +1,4 @@
-"""Every figure of a run, from records written by hand and worked out by hand."""
+"""Test every figure of a run against records and results that were worked out by hand."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def grade(verdict, gold, score=None):
 
 
 def made(records, cases=CASES):
-    """The summary, which must be JSON without NaN."""
+    """Return the summary after checking that it is JSON without NaN."""
     figures = summary(cases, records)
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures
     return figures
 
 
 def row(records, group, name="plain"):
-    """The means of a row of a table, with their numbers of cases."""
+    """Return the means of a row of a table, with their numbers of cases."""
     found = made(records)["figures"].get(group, {}).get(name, {})
     return {figure: (pytest.approx(each["mean"]), each["cases"]) for figure, each in found.items()}
 
@@ -187,7 +187,7 @@ def test_citations_are_means_over_answers():
 
 
 def test_a_report_and_a_comparison_have_one_figure_under_one_name(tmp_path):
-    """One answer has one citation, a right one, and another nine wrong ones: .1 if they are pooled, .5 over answers."""
+    """Give one answer a right citation and another nine wrong ones: .1 if they are pooled, .5 over answers."""
     records = [answered(RED, "red", cited=[(True, [0])]), answered(NINE, "9", cited=[(True, [])] * 9)]
     other = [answered(RED, "red", cited=[(True, [0])]), answered(NINE, "9", cited=[(True, [0])])]
     folders = []

@@ -1,4 +1,4 @@
-"""Does a passage hold what a case calls relevant?"""
+"""Test whether a passage holds a target of a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact match, token F1 and containment by the rules of SQuAD's script, and rankings against trec_eval."""
+"""Test exact match, token F1 and containment by the rules of SQuAD's script, and rankings against trec_eval."""
 
 from __future__ import annotations
 
@@ -103,7 +103,10 @@ CUTS = (1, 3, 5, 10, 20, 100)
 
 
 def trec_eval(rankings):
-    """(query, measure) -> value, of {query: (units, gains)}; gains of 0 are judged irrelevant."""
+    """Return trec_eval's values by (query, measure).
+
+    `rankings` maps a query to (units, gains); a gain of 0 means judged irrelevant.
+    """
     qrels = [Qrel(query, unit, gain) for query, (_, gains) in rankings.items() for unit, gain in gains.items()]
     run = [
         ScoredDoc(query, unit, float(-rank))
@@ -115,7 +118,7 @@ def trec_eval(rankings):
 
 
 def random_ranking(draw):
-    """Any length, from nothing found to everything; graded gains; many or few relevant; some judged irrelevant."""
+    """Draw a ranking of any length with graded gains, many or few relevant units, and some judged irrelevant."""
     pool = [f"unit {number}" for number in range(draw.choice((5, 12, 40, 150)))]
     relevant = draw.sample(pool, draw.randint(1, min(len(pool), 30)))
     gains = {unit: draw.choice((1, 1, 2, 3)) for unit in relevant}

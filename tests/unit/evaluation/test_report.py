@@ -1,4 +1,4 @@
-"""The reports of an evaluation: every figure is there, nothing leaves the page, and hostile texts stay texts."""
+"""Test that reports have every figure, that the page makes no request, and that hostile texts stay texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and tests against numpy and worked examples of the sources, and scipy's figures for them."""
+"""Test intervals and p-values against numpy, worked examples of the sources, and scipy's figures for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees in a terminal and outside of one."""
+"""Test how answers look in a terminal and in a pipe."""
 
 from __future__ import annotations
 

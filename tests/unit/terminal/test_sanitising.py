@@ -1,4 +1,4 @@
-"""No string of a file, a model or the web drives the terminal or hides in it."""
+"""Test that no string of a file, a model or the web controls the terminal or hides in it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ATTACKS = (
     "\x1b",
 )
 OWN = re.compile(r"\x1b\[[0-9;?]*[mAKJlhG]|\x1b\]8;[^\x1b\x07]*;[^\x1b\x07]*\x1b\\|\r")
-"""What rich writes itself: colours, links, and the moves of a region that is drawn anew."""
+"""The sequences that rich writes itself: colours, links, and the moves of a region that is drawn anew."""
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -57,7 +57,7 @@ hostile = st.lists(st.sampled_from((*ATTACKS, "word", " ", "\n", "[1]", "Ã©", "Ù
 
 
 def filled(kind, text):
-    """A value of a type with `text` for every string in it."""
+    """Return a value of a type with `text` for every string in it."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is str:
         return text
@@ -93,7 +93,7 @@ def a_sync_a_status_and_a_search(console, text):
 
 
 def run_of(text):
-    """A run in which every string is this text."""
+    """Return a run in which every string is this text."""
     passage = {"chunk_id": text, "source": text, "page": None, "heading": text, "start": 0, "end": 1, "score": 0.5}
     draft = {"text": text, "why": text}
     asked = {"graph": text, "k": 1, "within": [text]}
@@ -183,5 +183,5 @@ def test_what_shapes_a_script_stays(text):
 
 
 def test_usage_has_no_string_that_is_not_filled():
-    """`filled` would leave a new kind of field empty without a word."""
+    """Check `filled` itself, which would silently leave a new kind of field empty."""
     assert filled(Usage, "x") != Usage()
