@@ -1,4 +1,4 @@
-"""The whole way across the air gap: a real bundle, installed and used where there is no route."""
+"""Test the whole way to an offline machine: a real bundle, installed and used without a route."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 PERSON = {"HOME": str(Path.home())}
-"""What fetches wheels has the settings and the cache of the person's pip; all else has the home of the test."""
+"""The home for fetching wheels, with the settings and cache of the person's pip; all else has the test's home."""
 
 
 def run(*command, **variables):

@@ -1,4 +1,4 @@
-"""Each command of the command line once as a real process."""
+"""Run each command of the command line once as a real process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A folder of notes, and the environment of a person whose default index holds them."""
+    """Return a folder of notes, and the environment of a person whose default index has them."""
     base = tmp_path_factory.mktemp("world")
     notes = notes_in(base)
     env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
@@ -41,7 +41,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def here(world, monkeypatch):
-    """This process is that person, too: what a command has done is looked at here."""
+    """Be that person in this process too, to look at what a command has done."""
     enter(monkeypatch, world[0])
 
 

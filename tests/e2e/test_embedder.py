@@ -1,4 +1,4 @@
-"""What loads PyTorch: the converter in its process, and sentence-transformers where nothing is converted."""
+"""Test what loads PyTorch: the converter in its process, and sentence-transformers without a conversion."""
 
 from __future__ import annotations
 

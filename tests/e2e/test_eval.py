@@ -1,4 +1,4 @@
-"""`local-rag eval` stopped in the middle, and gone on with."""
+"""Stop `local-rag eval` in the middle, and continue it."""
 
 from __future__ import annotations
 

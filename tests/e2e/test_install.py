@@ -1,4 +1,4 @@
-"""README's lines that install the wheel as a program of its own, in environments that hold nothing else."""
+"""Run the README's lines that install the wheel as a program, in environments without anything else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from support import CHECKOUT
 
 HOME = str(Path.home())
-"""Of the person, whose settings say where packages come from."""
+"""The home folder of the person, whose settings say where packages come from."""
 WHERE = [("uv tool", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR"), ("pipx", "PIPX_HOME", "PIPX_BIN_DIR")]
 INDEX = r" --torch-backend cpu| --extra-index-url https://download.pytorch.org/whl/cpu"
 REACH = "import socket; socket.create_connection(('download.pytorch.org', 443), 5)"
@@ -33,7 +33,7 @@ def ran(command, cwd, **variables):
 
 @pytest.mark.parametrize(("tool", "tools", "programs"), WHERE)
 def test_an_empty_environment_gets_the_program(tool, tools, programs):
-    """The lines as they stand; where PyTorch's index of CPU builds is out of reach, without naming it."""
+    """Run the lines unchanged, but without PyTorch's index of CPU builds if that cannot be reached."""
     lines = re.findall(r"^(?:pip wheel|uv tool|pipx) (?:.*\\\n)*.*", (CHECKOUT / "README.md").read_text(), re.MULTILINE)
     wheel, install = (next(line for line in lines if line.startswith(name)) for name in ("pip wheel", tool))
     if subprocess.run([sys.executable, "-c", REACH], capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""LangGraph's own server on `langgraph.json`, where somebody installed it, in a namespace without a route.
+"""Run LangGraph's own server on `langgraph.json`, if it is installed, in a namespace without a route.
 
 `langgraph` is found on PATH, or where the variable LANGGRAPH says: pip install "langgraph-cli[inmem]".
 """
@@ -44,7 +44,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def came(tmp_path_factory, converted):
-    """What came of each run, and whom the server `called`."""
+    """Return the result of each run, and whom the server `called`."""
     folder = tmp_path_factory.mktemp("langgraph")
     (folder / "notes.md").write_text(NOTES)
     (folder / "sitecustomize.py").write_text(WATCH)

@@ -1,4 +1,7 @@
-"""Scans as a person meets them: named by `index`, read by `index --ocr`, cited with how sure OCR is, and marked."""
+"""Test scans as a person meets them: named by `index`, read by `index --ocr`, cited and marked.
+
+A citation says how sure OCR is.
+"""
 
 import json
 import re
@@ -40,7 +43,7 @@ def typed(capsys, *arguments):
 
 
 def test_rapidocr_reads_a_page_without_a_socket(tmp_path, monkeypatch):
-    """In this process, where every socket to another machine fails the test, and where Chromium needs its memory."""
+    """Read in this process, where every socket to another machine fails the test, and without the memory limit."""
     monkeypatch.setattr("local_rag.core.child_process.limit_memory", lambda size: None)
     document = read_page(scanned(tmp_path / "a.pdf", [SAID]), 1, ())
     assert document.text == SAID

@@ -1,4 +1,4 @@
-"""Nothing leaves this machine: the main job under a socket guard, and in a network namespace without a route.
+"""Test that nothing leaves this machine: the main job under a socket guard, and without a route.
 
 Without Ollama no socket is opened at all; with it, only to the one scripted server on loopback.
 """
@@ -18,7 +18,7 @@ from local_rag.diagnostics.recorded import TO_ADDRESS
 pytestmark = pytest.mark.usefixtures("converted")
 
 EVENTS = f"events = {sorted(TO_ADDRESS | {'socket.getaddrinfo', 'socket.gethostbyname'})}\n"
-"""The first line of a program: the audit events of a process that speaks to somebody, by address or by name."""
+"""The first line of a program: the audit events of a process that contacts somebody, by address or by name."""
 
 MAIN_JOB = """
 import contextlib, os, sys
@@ -102,7 +102,7 @@ def notes(tmp_path):
 
 @pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
 def test_the_main_job_opens_no_socket_to_elsewhere_whatever_the_environment_says(notes, with_ollama):
-    """Where the system allows it there is no route either: what opens sockets past Python would fail."""
+    """Run without a route if the system allows it, so that sockets opened past Python fail too."""
     unplugged = NO_ROUTE if namespaces() else []
     command = [*unplugged, sys.executable, "-W", "error", "-c", EVENTS + MAIN_JOB, str(notes)]
     command += [str(TESTS) if with_ollama else ""]

@@ -1,4 +1,4 @@
-"""`local-rag serve` as a process: its address, its end, a kill, and what it writes; and unplugged."""
+"""Test `local-rag serve` as a process: its address, its end, a kill, what it writes, and without a network."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_server_that_is_killed_starts_again():
 
 
 def test_ctrl_c_ends_a_stream_that_is_open():
-    """A page keeps a stream open: the end does not wait for it to leave."""
+    """Keep a stream of a page open, and check that the end does not wait for it."""
     with serving("--port", str(free_port())) as server, server.page() as page:
         with page.stream("POST", "/api/ask", json={"question": "What is this about?"}) as stream:
             next(stream.iter_lines())
@@ -104,7 +104,7 @@ def test_ctrl_c_ends_a_stream_that_is_open():
 @pytest.mark.namespace
 @pytest.mark.skipif(not namespaces(), reason="this system lets nobody make a network namespace")
 def test_the_page_works_without_a_network(home, converted):
-    """The server and a real browser in a network namespace in which there is loopback and nothing else."""
+    """Run the server and a real browser in a network namespace with loopback only."""
     assert Browser.path()
     from local_rag.cli.app import run
 

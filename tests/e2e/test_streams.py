@@ -1,4 +1,4 @@
-"""Stdout and stderr that are closed, broken, full, or a terminal: exit codes and silence."""
+"""Test stdout and stderr that are closed, broken, full, or a terminal: exit codes and silence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BROKEN_PIPE = 141
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A folder of notes, and the environment of a person whose default index holds them."""
+    """Return a folder of notes, and the environment of a person whose default index has them."""
     base = tmp_path_factory.mktemp("streams")
     env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
     env |= {"LOCAL_RAG_CONFIG_DIR": f"{base}/config", "LOCAL_RAG_DATA_DIR": f"{base}/data", "HOME": str(base)}
@@ -37,7 +37,7 @@ def run(arguments, env, **options):
 
 
 def test_a_pipe_that_nobody_reads_ends_a_command_silently(world):
-    """Every command: `faults.test_broken_pipes`."""
+    """Check one command here; `faults.test_broken_pipes` checks every command."""
     _, env = world
     reading, writing = os.pipe()
     os.close(reading)

@@ -1,4 +1,4 @@
-"""A person with an index of a few notes, for whom commands run under faults."""
+"""Provide a person with an index of a few notes, for whom commands run under faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEDS = ["beans", "carrots", "leeks", "peas", "radishes", "spinach", "tomatoes", 
 
 
 def harvest(field, year):
-    """A file of several passages, of which every one names the field and the year: a mix of two would be seen."""
+    """Return a file of several passages that all name the field and the year, so that a mixture of two is noticed."""
     beds = "".join(
         f"## Bed {number}\n\nIn {year} the {crop} of bed {number} weighed {year % 100 + number} kilos. "
         f"They were picked by hand, washed at the well and sold on the market of {field}.\n\n"
@@ -32,7 +32,7 @@ STEADY = {
     "letters/boat.txt": "The ferry to the island leaves at a quarter past seven from the northern pier.\n",
     "bees.md": "# Bees\n\nThe bees of the orchard gave forty jars of honey.\n",
 }
-"""Files that nobody changes."""
+"""The files that nobody changes."""
 
 OLD = {"harvest.md": harvest("marigold", 2023), "plan.md": plan("hawthorn", "4,200")} | STEADY
 NEW = {"harvest.md": harvest("foxglove", 2024), "plan.md": plan("sycamore", "5,900")} | STEADY
@@ -55,6 +55,6 @@ def home_world(tmp_path_factory, converted):
 
 @pytest.fixture
 def world(home_world):
-    """The notes, indexed."""
+    """Return the notes, indexed."""
     home_world.reset()
     return home_world

@@ -1,4 +1,4 @@
-"""Stdout and stderr that nobody reads any more: silence, and the exit code of a program that a broken pipe ends."""
+"""Test commands whose output nobody reads: they are silent, with the exit code of a broken pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged files: the right answer, or a line with a command that mends it, which is typed here before asking again."""
+"""Test damaged files: the right answer, or a line with a command that repairs them, which is then typed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOISE = bytes((number * number * 31 + number // 7) % 251 for number in range(20_
 
 
 def over(data, share):
-    """Write other bytes over a file, from a share of it on."""
+    """Return a function that overwrites a file, from a share of it on, with other bytes."""
 
     def damage(file):
         with file.open("r+b") as stream:
@@ -41,7 +41,7 @@ DAMAGE = [
     ("index.sqlite-wal", {"a WAL of noise": lambda file: file.write_bytes(NOISE)}, ""),
     ("index.sqlite", LOST, "local-rag remove --index default && local-rag index"),
 ]
-"""The file, what is done to it, and the command that `doctor` names; none where nothing is lost."""
+"""The file, the damage, and the command that `doctor` names, or none if nothing is lost."""
 
 CASES = [pytest.param(file, each[name], fix, id=f"{file} {name}") for file, each, fix in DAMAGE for name in each]
 

@@ -1,4 +1,4 @@
-"""No room: nothing that was stored is lost, one line says so, and the same command goes on once there is room."""
+"""Test a full disk: stored data stays, one line reports it, and the same command continues once there is space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import NEW, OLD
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 4 MB in memory."""
+    """Mount a file system of 4 MB in memory."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("mounting a small disk needs root on Linux")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4000k", "tmpfs", tmp_path], capture_output=True).returncode:
@@ -25,7 +25,7 @@ def disk(tmp_path):
 
 
 def fill(disk, world, but=0):
-    """Let the person's data be on a disk on which so many kilobytes are free; the file that fills it."""
+    """Move the person's data to a disk with so many free kilobytes, and return the file that fills it."""
     data = world.home / "data"
     data.mkdir(exist_ok=True)
     shutil.move(data, disk)
@@ -51,7 +51,7 @@ COMMANDS = {
 @pytest.mark.parametrize("kilobytes", [0, 40, 120])
 @pytest.mark.parametrize(("state"), COMMANDS)
 def test_a_command_that_finds_no_room_goes_on_once_there_is_some(world, disk, kilobytes, state):
-    """Reading needs 32 KB at most, and to remove a whole index needs none."""
+    """Check that reading needs at most 32 KB, and removing a whole index none."""
     world.reset(state)
     words, after = COMMANDS[state]
     filler = fill(disk, world, kilobytes)

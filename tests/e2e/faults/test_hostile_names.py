@@ -1,4 +1,4 @@
-"""Names that somebody else gave: such a file is found, cited on one line without control characters, and removed."""
+"""Test hostile file names: such a file is found, cited on one line without control characters, and removed."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U0
 
 
 def shown(done):
-    """What a command shows, which says nothing to a terminal."""
+    """Return the output of a command, after checking that it has no control characters."""
     assert not CONTROL.search(done.out + done.err) and "Traceback" not in done.err, done
     return done.out + done.err
 
 
 @pytest.fixture(scope="module")
 def named(home_world):
-    """All of them in one index, and one that is no text; each test removes its own."""
+    """Index all hostile names at once, and a name that is no text; each test removes its own."""
     home_world.reset()
     for number, name in enumerate(NAMES.values()):
         home_world.write(f"in {name[:200]} folder/{name}", f"The keeper of Skerryvore{number} lights the lamp at dusk.")

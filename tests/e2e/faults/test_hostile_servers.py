@@ -1,4 +1,4 @@
-"""Servers that mean harm: each ends in a verdict, in an answer, or in one line; in time, and without the memory."""
+"""Test hostile servers: each ends in a verdict, an answer or one line, in time, and with little memory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.server import OllamaApi
 
 SECONDS = 1.5
-"""The clock of a question."""
+"""The time limit of a question."""
 
 MEMORY = 400_000_000
-"""Bytes that no reply may cost."""
+"""The maximum bytes that a reply may take."""
 
 NDJSON = "application/x-ndjson"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def imported():
-    """The client's libraries take longer to import than a question may."""
+    """Import the client's libraries, which takes longer than a question may."""
     with OllamaServer() as server, engine_on(server) as engine:
         answered(engine)
 
 
 def asked(server, **limits):
-    """What a question costs and ends in: the replies, or the error's line."""
+    """Return the replies to a question or the error's line, and its cost."""
     tracemalloc.start()
     limits |= {"load_seconds": 3.0, "idle_seconds": 2.0}
     try:
@@ -64,7 +64,7 @@ TOOL = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name":
 
 
 def endless(line):
-    """The same line as long as anybody listens."""
+    """Send the same line for as long as a client listens."""
 
     def send(turn):
         turn.wire.start(200, NDJSON)

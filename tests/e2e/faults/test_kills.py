@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was stored is whole, every file is the old one or the new, and the same command goes on.
+"""Test kill -9 at any moment: every file is the old or the new one, and the same command continues.
 
 A moment is an event of `fault_process.watch`: a statement that changes a database, or a call that changes a folder. The
 command dies just before it.
@@ -19,7 +19,7 @@ COMMANDS = {
     "removed files": ("indexed", ["remove", *(f"NOTES/{name}" for name in GONE)], LEFT),
     "new vectors": ("indexed", ["index", "--reembed"], OLD),
 }
-"""Before, the command, and what the index holds once the notes are indexed again."""
+"""The state before, the command, and the contents of the index once the notes are indexed again."""
 
 MOMENTS = {
     "a new index": [
@@ -68,7 +68,7 @@ def test_what_was_stored_is_whole_and_the_same_command_goes_on(world, name, even
 
 
 def test_a_command_killed_at_every_run_gets_there(world):
-    """Each run stores something before it is killed, however often that happens."""
+    """Check that each run stores something before it is killed, however often that happens."""
     world.reset("unindexed")
     stored = [0]
     while world.run(*NEW_INDEX, at=["sql COMMIT", 6, DIES]).code == -9 and len(stored) < 12:

@@ -1,4 +1,4 @@
-"""What reads the content of files takes time in proportion to it, whatever somebody wrote into them."""
+"""Test that reading the content of files takes time in proportion to it, whatever the content is."""
 
 from __future__ import annotations
 

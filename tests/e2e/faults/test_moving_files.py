@@ -1,4 +1,4 @@
-"""Files that change under the hand of `index`: one moment of each is stored, and the next run has the last."""
+"""Test files that change during `index`: one state of each is stored, and the next run stores the last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHANGES = {
         {FILE: NEW["plan.md"], "plan.md": NEW[FILE]},
     ),
 }
-"""What is called, and what the files hold then."""
+"""The calls during the command, and the contents of the files afterwards."""
 
 CASES = [*((moment, "rewritten") for moment in MOMENTS), *(("between hash and parser", change) for change in CHANGES)]
 

@@ -1,4 +1,4 @@
-"""An index in a folder that cannot be written: the last commit answers, or a line says why not; no hint harms."""
+"""Test an index in a read-only folder: the last commit answers, or a line says why not, and no hint does harm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HARM = ("remove --index", "rm ", "delete", "damaged")
 
 @contextmanager
 def locked_up(folder):
-    """Nothing in this folder can be written meanwhile."""
+    """Make everything in this folder read-only in the meantime."""
     paths = [folder, *folder.iterdir()]
     for path in paths:
         path.chmod(path.stat().st_mode & ~0o222)

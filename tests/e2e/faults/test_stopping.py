@@ -1,4 +1,4 @@
-"""`local-rag index` interrupted at its work, and asked meanwhile: a stop is heard at once, and words answer always."""
+"""Test that `local-rag index` stops at once, and that searches by words work while it runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(*arguments, **options):
 chunk, prepare.chunk = prepare.chunk, told
 main()
 """
-"""Says when a file begins to be cut into chunks, and when that ends."""
+"""A program that reports when splitting a file into chunks begins and ends."""
 
 DEAF = """
 import sys, time
@@ -66,21 +66,21 @@ def waits(self, chunks):
 embed.Embedding._embed = waits
 main()
 """
-"""Two batches of four passages are embedded; then it waits."""
+"""A program that embeds two batches of four passages, and then waits."""
 
 FILES = 20
 
 
 @pytest.fixture(autouse=True)
 def person(monkeypatch):
-    """Commands in processes of their own, and those of this process, have the same settings."""
+    """Give commands in their own processes and in this one the same settings."""
     for name, value in {"LOCAL_RAG_ENGINE": "extractive", "COLUMNS": "200", "PYTHONWARNINGS": "error"}.items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
 def notes(tmp_path):
-    """Newest first: letters of lighthouses, and last the oldest, which is asked for."""
+    """Make notes of lighthouses, newest first, and last the oldest, which the query asks for."""
     folder = tmp_path / "notes"
     folder.mkdir()
     texts = [f"Lighthouse {n} stands on island {n} and was built in {1800 + n}." for n in range(FILES)]
@@ -93,7 +93,7 @@ def notes(tmp_path):
 
 @pytest.fixture
 def shown(capsys):
-    """What a command of this process shows."""
+    """Return the output of a command in this process."""
 
     def shown(*arguments, codes=(0,)):
         capsys.readouterr()
@@ -104,7 +104,7 @@ def shown(capsys):
 
 
 def embedded(shown):
-    """How many passages have their vector, and how many there are."""
+    """Return how many passages have a vector, and how many there are."""
     status = json.loads(shown("status", "--json").out)
     return status["embedded"], status["chunks"]
 
@@ -113,7 +113,7 @@ STOPPED = ["stopped", "hint: the same command continues where it stopped"]
 
 
 def test_ctrl_c_while_a_large_text_is_read(tmp_path, shown):
-    """To cut it takes a long while."""
+    """Press Ctrl-C while a text is split, which takes long."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.txt").write_text("The keeper lights the lamp.")
