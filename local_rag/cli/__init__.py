@@ -26,7 +26,7 @@ def main() -> None:
         sys.stderr.flush()
     except process.StreamClosed:
         code = process.BROKEN_PIPE
-    except KeyboardInterrupt:  # another Ctrl-C, while the first was being shown
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first was being reported
         from local_rag.terminal.console import stderr
 
         code = process.INTERRUPTED

@@ -76,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         _must_be_somewhere()
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
-        if result == process.INTERRUPTED:  # what Typer makes of KeyboardInterrupt
+        if result == process.INTERRUPTED:  # Typer turns KeyboardInterrupt into this exit code
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):

@@ -46,7 +46,7 @@ def mcp(
         raise LocalRagError("MCP is not installed", hint="pip install 'local-rag[mcp]'")
     if sys.stdin.isatty():
         stderr().print("A client starts this; local-rag mcp --config claude prints what to paste. Ctrl-C ends it.")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what waits for stdin hears no KeyboardInterrupt
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a wait for stdin cannot be interrupted by KeyboardInterrupt
     from local_rag.server.mcp_server import serve_stdio
 
     serve_stdio(settings)

@@ -102,7 +102,7 @@ def again(
             hint=f"local-rag runs show {run.id}",
         )
     flags = {"graph": run.graph, "k": run.conditions["k"], "web__enabled": web}
-    if run.standalone_question != run.question:  # its wording was made with answers of the chat in view
+    if run.standalone_question != run.question:  # its wording comes from answers of the chat
         flags |= {"web__enabled": "off", "runs__keep": 0}
     settings, display = settings_of([_index_of(run), *run.others], several=True, **flags), stderr_display()
     with Rag.open(settings, display=display) as rag:

@@ -140,7 +140,7 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
     make_folder(path.parent)
     with exclusive(path.with_name(f".{FILE}.lock"), WAIT):
         entries = _entries(settings)
-        entries.pop(fingerprint, None)  # the latest is the last
+        entries.pop(fingerprint, None)  # so that the latest comes last
         entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
         text = _HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
         replace_file(path, text.encode())

@@ -302,7 +302,7 @@ def merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) 
                 below[path[-1]] = {}
             yield path
             yield from merge(below[path[-1]], value, path)
-        elif value is not None or path[-1] not in _MAPPINGS:  # without a value its lines are all commented out
+        elif value is not None or path[-1] not in _MAPPINGS:  # a key without a value has all its lines commented out
             below[path[-1]] = value
             yield path
 

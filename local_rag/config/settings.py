@@ -142,7 +142,7 @@ class Settings:
 
     def get(self, name: str) -> Any:
         """Return the value of a dotted name."""
-        return attrgetter(name)(self.values)  # it interns the names, of which Python remembers thousands else
+        return attrgetter(name)(self.values)  # interned, so that names do not fill Python's cache
 
 
 def data_folder() -> Path:
@@ -216,7 +216,7 @@ def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tup
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _flat(value, where, f"{prefix}{key}.")
-        elif value is not None or f"{prefix}{key}" not in sections:  # without a value its lines are all commented out
+        elif value is not None or f"{prefix}{key}" not in sections:  # such a section has only commented lines
             yield f"{prefix}{key}", value, where
 
 
@@ -242,7 +242,7 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     for name, value in merged.items():
         for each in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
             if is_server(str(each)):
-                ServerIndex.of(str(each))  # one with a password goes no further
+                ServerIndex.of(str(each))  # refuses a URL with a password
         if name not in known:
             hint = _nearest(name, known) or f"the settings are {', '.join(known)}"
             raise ConfigError(f"{origin[name]}: there is no setting '{name}'", hint=hint)

@@ -297,7 +297,7 @@ class Flags(TypedDict, total=False):
     A list may be one string with commas. `engine` is missing because a program may also give an engine of its own.
     """
 
-    models: str | None  # a models.yaml of one's own
+    models: str | None  # the path of another models.yaml
     index: str | Sequence[str] | None
     also: str | Sequence[str] | None
     graph: GraphName | None

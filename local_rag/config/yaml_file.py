@@ -42,7 +42,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigUnreadable(
             f"cannot read {path}: {reason_of(error)}", hint=f"ls -l {shlex.quote(str(path))}"
         ) from error
-    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what is read
+    except (ValueError, RecursionError) as error:  # a number or a nesting that is too large
         raise ConfigError(f"cannot read {path}: {error}", hint=_look(path)) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -53,7 +53,7 @@ class Address:
             ip = ipaddress.ip_address(self.host)
         except ValueError:
             return self.host == "localhost"
-        return ip.is_loopback and not getattr(ip, "ipv4_mapped", None)  # Python 3.13 takes ::ffff:127.0.0.1 for one
+        return ip.is_loopback and not getattr(ip, "ipv4_mapped", None)  # Python 3.13 calls ::ffff:127.0.0.1 loopback
 
 
 def address(text: str) -> Address:

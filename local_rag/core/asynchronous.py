@@ -28,7 +28,7 @@ async def items_on_a_thread(begin: Callable[[], Iterable[T]]) -> AsyncGenerator[
     loop, stop, told = asyncio.get_running_loop(), cancel.Cancel(outer=cancel.current()), asyncio.Queue[_Told[T]]()
 
     def tell(what: _Told[T]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+        with suppress(RuntimeError):  # the loop has ended, so nobody waits
             loop.call_soon_threadsafe(told.put_nowait, what)
 
     def work() -> None:

@@ -67,7 +67,7 @@ def run(
                     output, errors = process.communicate(unsent, timeout=_POLL)
                     return Finished(process.returncode, output, errors)
                 except subprocess.TimeoutExpired:
-                    unsent = None  # communicate remembers it
+                    unsent = None  # communicate keeps the request
             process.kill()
             return Finished(None, *process.communicate())
         finally:
@@ -96,7 +96,7 @@ def limit_memory(size: int) -> None:
         hard = resource.getrlimit(limit)[1]
         try:
             resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-        except (ValueError, OSError):  # macOS refuses a limit below what is mapped already
+        except (ValueError, OSError):  # macOS refuses a limit below the mapped memory
             continue
 
 

@@ -47,7 +47,7 @@ def prepare_own_process() -> None:
     Imports leave no garbage, and collecting takes a fifth of the time until the first answer.
     """
     gc.set_threshold(GARBAGE)
-    os.umask(0o077)  # what libraries write, too, is for its owner alone
+    os.umask(0o077)  # files of libraries are private too
     os.environ.update(OFFLINE)
     cast("dict[str, ModuleType | None]", sys.modules).setdefault(TELEMETRY, None)
 

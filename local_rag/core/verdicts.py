@@ -16,7 +16,7 @@ Target = Literal["vectorstore", "web"]
 Retrieve = Literal["yes", "no", "continue"]
 """The decision of Self-RAG before each part of an answer (arXiv 2310.11511, table 1).
 
-"yes": retrieve passages. "no": the answer is complete. "continue": go on with the passages that are there.
+"yes": retrieve passages. "no": nothing more is needed. "continue": go on with the passages that are there.
 """
 Check = Literal["both", "support", "usefulness"]
 """What to grade of a generation: its support (the tutorials' hallucination grader), its usefulness (their answer

@@ -71,7 +71,7 @@ def _problem(requirement: Requirement) -> str:
 
 def _disk(settings: Settings) -> Iterator[Check]:
     index = settings.index_path
-    path = index if isinstance(index, Path) else settings.data_folder  # the disk of a server is not seen
+    path = index if isinstance(index, Path) else settings.data_folder  # the disk of a server cannot be checked
     folder = next(folder for folder in (path, *path.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
     details = f"{format_bytes(free)} free in {home_path(folder)}"
@@ -107,13 +107,13 @@ def disk_is_encrypted(folder: Path) -> bool | None:
     A disk that encrypts itself, or encryption by the host of a virtual machine, cannot be seen.
     """
     if sys.platform == "darwin":
-        state = output_of("/usr/bin/fdesetup", "status")  # of the startup disk
+        state = output_of("/usr/bin/fdesetup", "status")  # about the startup disk
         known = folder.is_relative_to("/Users") and "FileVault is O" in state and "in progress" not in state
         return "FileVault is On" in state if known else None
     if os.name == "nt":
         shell = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32/WindowsPowerShell/v1.0/powershell.exe"
         volume = f"(New-Object -ComObject Shell.Application).NameSpace('{folder.drive}').Self"
-        ask = f"{volume}.ExtendedProperty('System.Volume.BitLockerProtection')"  # answered to everybody
+        ask = f"{volume}.ExtendedProperty('System.Volume.BitLockerProtection')"  # needs no administrator
         state = output_of(str(shell), "-NoProfile", "-Command", ask).strip()
         return state in ("1", "6") if re.fullmatch("[1-8]", state) else None
     device = output_of("findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE", "--target", str(folder)).strip()
@@ -261,7 +261,7 @@ def _calibration(settings: Settings) -> Iterator[Check]:
         with Rag.open(settings) as rag:
             void, engine = rag.void_calibration, rag.engine.name
             in_force = rag.fingerprint in calibrated(settings)
-    except LocalRagError as error:  # its own check says more
+    except LocalRagError as error:  # the engine's own check reports it
         yield Check(
             "calibration", "note", f"whether the calibrated thresholds hold cannot be told: {error}", error.hint
         )

@@ -167,7 +167,7 @@ def _fallback_corpora(settings: Settings) -> Iterator[Kept]:
     """Yield the indexes of folders that were searched in place of the web."""
     for database in (settings.data_folder / fallback_corpus.FOLDER).glob(f"*/{DATABASE}"):
         item = Kept("fallback corpus", str(database.parent), "")
-        with suppress(LocalRagError):  # a damaged one is named all the same
+        with suppress(LocalRagError):  # a damaged index is listed too
             with Index.open(database.parent) as index:
                 status, sources = index.status(), tuple(index.store.paths())
             item = replace(item, at=status.last_sync, sources=sources, folder=next(iter(status.roots), ""))

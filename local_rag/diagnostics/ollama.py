@@ -239,7 +239,7 @@ def _versions(version: str, spec: OllamaModelSpec, setup: ModelSetup, info: Mode
     ]
     try:
         there = Version(version)
-    except InvalidVersion:  # a build of one's own
+    except InvalidVersion:  # a custom build
         return
     for least, what in needs:
         if least and there < Version(least):

@@ -157,7 +157,7 @@ class Proposals:
             return None
         for delta in self.proposer.engine.answer(question, self.index.search(question, NEAREST), Attempt()):
             text = "" if delta.restart else text + delta.text
-        if not any(reads_as_refusal(span.of(text)) for span in sentences(text)[:1]):  # models like to go on after that
+        if not any(reads_as_refusal(span.of(text)) for span in sentences(text)[:1]):  # models often go on after it
             self.thrown["the files answer what was to have no answer"] += 1
             return None
         return Case(named(question), question, answerable=False, note=f"proposed: {self.proposer.engine.name}")

@@ -120,7 +120,7 @@ class Runner:
         again = {step.key for step in todo if self.folder.knows(step.key)}
         todo.sort(key=lambda step: (step.kind == "judgement", step.key in again))
         if todo:
-            self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
+            self.rag.index.search("warming up", 1)  # load weights and vectors before the first measurement
         spent: dict[str, list[float]] = {}
         failures = in_a_row = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
@@ -163,7 +163,7 @@ class Runner:
             about["mode" if step.kind == "retrieval" else "graph"] = step.where
         try:
             return about | ask[step.kind](step.case, step.where)
-        except Exception as error:  # whatever one case does, the others are asked
+        except Exception as error:  # one failing case must not stop the others
             if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
                 raise
             return about | {"error": " ".join(f"{type(error).__name__}: {error}".split())}

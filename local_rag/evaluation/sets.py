@@ -170,7 +170,7 @@ def _hotpotqa(path: Path) -> Read:
         relevant = tuple(
             Target(file=title, quote=texts[title][number].strip() if title in texts else "")
             for title, number in dict.fromkeys(facts)
-            if title not in texts or number < len(texts[title])  # some facts point behind the last sentence
+            if title not in texts or number < len(texts[title])  # some facts point beyond the last sentence
         )
         key = str(row.get("id") or row["_id"])
         hops = len({title for title, _ in facts})

@@ -84,11 +84,12 @@ def thresholds(scores: Sequence[LabelledScore]) -> list[float]:
 
 
 def best_threshold(scores: Sequence[LabelledScore], keep: float | None = None) -> float:
-    """Return the lowest threshold that is as good as the best; with `keep`, one that keeps at least that share.
+    """Return the lowest threshold that is as good as the best; with `keep`, only among those that keep that share.
 
     The best threshold has the best balance of kept and refused, and one within its standard error is as good: the rule
     of one standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). If few cases
-    cannot tell two apart, the lower one answers more. Raise ValueError without a positive and a negative.
+    cannot tell two apart, the lower one answers more. With `keep`, the best one is the lowest that refuses most. Raise
+    ValueError without a positive and a negative.
     """
     if not has_both_kinds(scores):
         raise ValueError("a threshold needs cases of both kinds")

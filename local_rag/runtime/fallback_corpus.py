@@ -51,7 +51,7 @@ def place(settings: Settings) -> tuple[IndexAddress, bool]:
     folder = Path(source).expanduser().absolute()
     try:
         index = settings.path_of(source)
-    except UsageError:  # no name of an index, so it can only be a folder
+    except UsageError:  # not the name of an index, so it can only be a folder
         index = folder
     if has_index(index):
         return index, True
@@ -92,7 +92,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
 
     def work() -> SyncReport:
         with sync_progress(display) as progress:
-            return index.sync([folder], prune=True, progress=progress)  # pruned: what is gone is gone
+            return index.sync([folder], prune=True, progress=progress)  # prune, so that deleted pages leave the index
 
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)

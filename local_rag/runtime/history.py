@@ -78,7 +78,7 @@ class History(HistoryFile):
     ) -> str:
         """Write a question that starts, at the end of its thread if it has one, and return its ID.
 
-        If this question is `waiting` in the thread, it takes its place: it gets a new ID and keeps its time. With
+        If the same question is `waiting` in the thread, the new entry replaces that one and keeps its time. With
         `conditions` the question is recorded, and the oldest records are deleted until at most `keep` remain.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -355,7 +355,7 @@ class History(HistoryFile):
                 self._run("DELETE FROM judgements WHERE question = ?", id_)
             self._forget_records(runs)
             left = {run.id for run in self.runs()}
-        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # nothing is left of it in the write-ahead log
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the write-ahead log keeps nothing of it
         return sorted(recorded - left)
 
     def delete_of_index(self, index: IndexAddress) -> int:

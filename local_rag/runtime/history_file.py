@@ -77,7 +77,7 @@ class HistoryFile:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        weakref.finalize(self, connection.close).atexit = False  # a thread may be at work with it then
+        weakref.finalize(self, connection.close).atexit = False  # a thread may still use it then
         self._lock = threading.RLock()
 
     @classmethod
@@ -160,9 +160,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA secure_delete = ON")  # what was deleted must not lie about in free pages
+    connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted rows, so that free pages keep nothing
     if version != FORMAT:
-        with suppress(sqlite3.OperationalError):  # another process has made them meanwhile
+        with suppress(sqlite3.OperationalError):  # another process has made the tables meanwhile
             connection.executescript(SCHEMA)
 
 

@@ -264,7 +264,7 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
                 if not path.exists() and str(path) not in index.status().roots:
                     raise _no_such_path(path)
             yield index, embedder
-    except NothingToIndex:  # it was made for that
+    except NothingToIndex:  # the index was made for this call
         Index.destroy(settings.index_path)
         raise
 

@@ -116,7 +116,7 @@ def thread_name(name: str) -> str:
     Raise UsageError for a name that cannot be typed and shown everywhere.
     """
     normal = unicodedata.normalize("NFC", name)
-    seen = for_terminal(normal) == normal  # nothing drives a terminal, turns text around, or is not seen
+    seen = for_terminal(normal) == normal  # no control characters, no reversed text, nothing invisible
     allowed = all(ch == " " or unicodedata.category(ch)[0] in "LMNPS" for ch in normal) and any(map(in_words, normal))
     if seen and allowed and normal == normal.strip() and len(normal) <= LONGEST_NAME:
         return normal

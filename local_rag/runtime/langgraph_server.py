@@ -96,7 +96,7 @@ def _factory(build: Build) -> Factory:
                     using.callback(cancel.stop)
                     deps = partial(rag.context, within=context.within, may_search="interrupt", cancel=cancel)
                     yield await on_a_thread(lambda: build(rag, deps))
-            except LocalRagError as error:  # of which the server would only say that there was one
+            except LocalRagError as error:  # the server would hide its message
                 raise RuntimeError(f"{error}\n{error.hint}".strip()) from error
 
     return served

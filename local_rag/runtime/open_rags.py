@@ -23,7 +23,7 @@ class OpenRags:
     """Keep one Rag per index and settings; it serves several threads, and nobody else may close the Rags."""
 
     def __init__(self) -> None:
-        self._rags: dict[Hashable, Rag] = {}  # used last stands last
+        self._rags: dict[Hashable, Rag] = {}  # the last used comes last
         self._uses: Counter[Rag] = Counter()
         self._lock, self._opening = threading.Lock(), threading.Lock()
 

@@ -67,7 +67,7 @@ def open_embedder(
 
     device = settings.values.device
     if quick and device != "auto":
-        encoders.device(device)  # one that is not there is said before anything is read
+        encoders.device(device)  # so that a missing device is reported before any file is read
     embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, device)
     return embedder
 
@@ -77,7 +77,7 @@ def embedder_name(settings: Settings, models: Models) -> str:
     from local_rag.config.models import OLLAMA
 
     if settings.origin["embedder"] == "default":
-        with suppress(EarlierIndex):  # which is made again
+        with suppress(EarlierIndex):  # such an index is made anew
             index = status_of(settings)
             if index and (index.embedder in models.embedders or index.embedder.startswith(OLLAMA)):
                 return index.embedder
@@ -164,7 +164,7 @@ def open_indexes(settings: Settings, embedder: Embedder | None = None) -> Index 
             except IndexMissing as error:
                 raise missing(settings, name, folder) from error
             except IndexMismatch as error:
-                made = Index.inspect(folder)  # raises for a schema that does not open
+                made = Index.inspect(folder)  # raises for an unknown schema
                 hint = f"local-rag index --reembed --embedder {shlex.quote(embedder.name)} --index {shlex.quote(name)}"
                 raise IndexMismatch(
                     f"{first[0]} and {name} cannot be asked as one: {name} was made with the embedder "

@@ -89,7 +89,7 @@ class Rag(IndexUpdates):
     ) -> None:
         from local_rag.web.search import Off
 
-        Answer._repr_html_ = answer_html  # a notebook shows it
+        Answer._repr_html_ = answer_html  # shown by a notebook
         self.settings = settings
         self.corpus = corpus
         self.choice = choice
@@ -145,7 +145,7 @@ class Rag(IndexUpdates):
         settings = settings or Settings.load(**flags, engine=named)
         if prompts is not None:
             settings = replace(settings, prompts=prompts)
-        prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
+        prompt_texts(settings)  # report a mistake with every engine, even one without prompts
         embedder = open_embedder(settings)
         with ExitStack() as opened:
             searched = corpus
@@ -196,7 +196,7 @@ class Rag(IndexUpdates):
             else:
                 open_index(settings, create=True).close()
             rag = cls.open(settings, engine=own, display=display)
-            made.push(rag._opened)  # closed before the folder goes
+            made.push(rag._opened)  # closed before the folder is deleted
             rag._opened = made.pop_all()
             return rag
 
@@ -235,7 +235,7 @@ class Rag(IndexUpdates):
         """
         check_question(question)
         thread = "" if thread is None else thread_name(thread)
-        question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
+        question = question.encode("utf-8", "replace").decode()  # invalid bytes from a shell are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name)
         deps = self.context(graph=name, **context)

@@ -116,7 +116,7 @@ class _Entry:
             named = {part.url or part.source for part in (*answer.cited, *answer.nearest)}
             self._history.add(self.run, None, named | {graded.source for graded in answer.decisions} - {""})
             self._history.end(self.run, state, answer.seconds, answer, shown=self._shown)
-        elif isinstance(event, Token):  # another attempt takes the place of what was written before
+        elif isinstance(event, Token):  # another attempt replaces the earlier draft
             attempt = (event.attempt, event.candidate)
             before = "" if event.restart or attempt != self._attempt else self._draft
             self._draft, self._attempt = before + event.text, attempt
@@ -230,7 +230,7 @@ def conditions(rag: Rag, narrowing: Narrowing, **of_call: Any) -> Line:
 
 def _from_anywhere(name: str) -> str:
     """Return the whole path of an existing file, and anything else, such as a pattern, unchanged."""
-    with suppress(OSError, RuntimeError, ValueError):  # too long, the home of nobody, a zero byte
+    with suppress(OSError, RuntimeError, ValueError):  # too long, an unknown home folder, a zero byte
         if (path := Path(name).expanduser()).exists():
             return str(path.resolve())
     return name

@@ -42,7 +42,7 @@ POWER = Path("/sys/class/power_supply")
 _IGNORE_FILES = (".gitignore", ".ragignore")
 
 Roots = Mapping[str, tuple[int, ...] | None]
-"""The indexed folders and files with their disk and number on it, None for one that does not exist now."""
+"""The indexed folders and files with their device and inode, None for one that does not exist now."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Watching:
         if not self.state:
             self._tell("bringing the index up to date")
         self._pending.looks.clear()
-        self._swept = time.time()  # of the wall: a machine that has slept is swept
+        self._swept = time.time()  # wall-clock time, so that a machine sweeps after sleep
         try:
             report = self._sync()
         except Stopped:
@@ -124,7 +124,7 @@ class Watching:
             again = "tried again at the next change, and every 15 minutes"
             self._tell(f"{error}{f': {error.hint}' if error.hint else ''} ({again})")
         else:
-            gc.collect()  # what one sync leaves is little, and this runs for months
+            gc.collect()  # the garbage of one sync is little, but this runs for months
             self._tell(self._way)
             if changed := changes(report):
                 now = datetime.now().astimezone().replace(microsecond=0)
@@ -165,11 +165,11 @@ class Watching:
                         rust_timeout=round(1000 * self._quiet),
                         yield_on_timeout=True,
                         force_polling=False,
-                        ignore_permission_denied=lenient,  # which would pass over the limit of inotify as well
+                        ignore_permission_denied=lenient,  # this would ignore the limit of inotify too
                     )
                 )
             except PermissionError:
-                continue  # the sync names the folder
+                continue  # the sync reports the folder
             except (OSError, RuntimeError) as error:
                 self._way = f"looking at every folder every 15 minutes: {_too_many(error)}"
             break
@@ -218,7 +218,7 @@ def battery(supplies: Path = POWER) -> int | None:
     shares = []
     for supply in supplies.glob("*"):
         with suppress(OSError, ValueError):
-            is_ours = not (supply / "scope").exists()  # a mouse has one of its own
+            is_ours = not (supply / "scope").exists()  # the battery of a mouse has a scope
             if is_ours and (supply / "status").read_text().strip() == "Discharging":
                 shares.append(int((supply / "capacity").read_text()))
     return min(shares, default=None)

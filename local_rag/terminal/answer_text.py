@@ -70,7 +70,7 @@ def _text(nodes: Sequence[Node], style: str = "") -> Text:
         elif kind == "link":
             shown, address = _text(node["c"]), node["href"]
             text.append_text(shown)
-            text.append("" if shown.plain == address else f" ({address})")  # a person sees it, and no click opens it
+            text.append("" if shown.plain == address else f" ({address})")  # shown, but not opened by a click
         else:
             text.append_text(_text(node["c"], STYLES.get(kind, "")))
     return text

@@ -164,7 +164,7 @@ class Chat:
             self.runner.within = Narrowing()
         elif argument:
             narrowing = typed_conditions(argument)
-            files = len(self.runner.rag.corpus.files(narrowing))  # raises UsageError where none is left
+            files = len(self.runner.rag.corpus.files(narrowing))  # raises UsageError if no file is left
             self.runner.within = narrowing
             count = f" ({plural(files, 'file')})" if files else ""
             self._show(f"only {shown_conditions(narrowing)}{count}")

@@ -48,7 +48,7 @@ class SafeConsole(Console):
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:  # all that is shown passes here, the cells of a table and a live draft as well
+    ) -> Iterable[Segment]:  # everything is rendered here, including the cells of a table and a live draft
         return super().render(_safe(renderable), options)
 
     def on_broken_pipe(self) -> None:

@@ -68,7 +68,7 @@ def report_parts(
     if report.ignored:
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds_in_words(report.ignored)}"
     yield from _scans(report, command, label)
-    told = {file.path for file in (*report.forgotten, *report.skipped)}  # what is broken is told below
+    told = {file.path for file in (*report.forgotten, *report.skipped)}  # unreadable files are listed below
     missing = [Skipped(path, "not there any more") for path in report.removed if path not in told]
     yield from _reasons("Removed from the index", [*missing, *report.forgotten], label)
     new = [file for file in report.skipped if file.new or all_warnings]
@@ -202,7 +202,7 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         yield Text("nothing is indexed")
         return
     head = ("size", "changed", "passages", "file")
-    days = [datetime.fromtimestamp(file.modified or file.indexed_at) for file in files]  # a web page has the latter
+    days = [datetime.fromtimestamp(file.modified or file.indexed_at) for file in files]  # a web page has no `modified`
     rows = [
         (format_bytes(file.size), f"{day:%Y-%m-%d}", f"{file.chunks:,}", label(file.path))
         for file, day in zip(files, days, strict=True)

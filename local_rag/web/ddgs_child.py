@@ -45,7 +45,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         found = engine.search(request["query"], region=request["region"]) or []
         results = [[str(text) for text in (each.href, each.title, each.body)] for each in found]
         return {"status": statuses[-1], "results": results, "error": ""}
-    except Exception as error:  # any page, any engine
+    except Exception as error:  # pages and engines can fail in any way
         return {"status": statuses[-1], "results": [], "error": f"{type(error).__name__}: {error}"}
 
 

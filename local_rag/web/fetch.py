@@ -103,7 +103,7 @@ class _Call:
             page.set_exception(skipped)
         except httpx.TimeoutException:
             page.set_exception(self.late(url))
-        except Exception as error:  # any server, any library
+        except Exception as error:  # servers and libraries can fail in any way
             page.set_exception(FileSkipped(f"{self._host or _shown(url)} {_trouble(error)}"))
 
     def late(self, url: str) -> FileSkipped:
@@ -145,7 +145,7 @@ class _Call:
         """Return a request to the first address, with the host of the URL in Host and in TLS."""
         import httpx
 
-        left = max(0.01, self.until - time.monotonic())  # httpx takes 0 for a socket that never waits
+        left = max(0.01, self.until - time.monotonic())  # for httpx, 0 means a socket that never waits
         return httpx.Request(
             "GET",
             url.copy_with(host=str(addresses[0])),
@@ -176,7 +176,7 @@ class _Call:
     def _body(self, response: httpx.Response) -> bytes:
         """Return the body, decompressed in parts: 64 KB as sent, which are at most 66 MB of zeros."""
         packed = response.headers.get("content-encoding", "").strip().lower()
-        if packed not in ("", "identity", "gzip", "deflate"):  # two of them would multiply
+        if packed not in ("", "identity", "gzip", "deflate"):  # two encodings would multiply the size
             raise FileSkipped(f"{self._host} sends its page as {shorten(printable(packed), 40)}, which is not read")
         self._check_size(int(response.headers.get("content-length", "0")), SENT)
         body = bytearray()

@@ -61,7 +61,7 @@ def page_document(page: FetchedPage, seconds: float) -> LoadedDocument:
     does.
     """
     body = page.body
-    if known_encoding(page.charset) not in ("", "utf-8"):  # a file has no header that names it
+    if known_encoding(page.charset) not in ("", "utf-8"):  # a file has no header with its encoding
         body = decode(body, page.charset, declared_charset(body)).encode("utf-8-sig")
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, Parser(seconds) as parser:
         file = Path(folder, f"page{KINDS[page.kind]}")

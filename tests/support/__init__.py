@@ -1,4 +1,4 @@
-"""What tests share: scripted parts, servers on loopback, contracts, and paths of the checkout."""
+"""Provide what tests share: scripted parts, servers on loopback, contracts, and paths of the checkout."""
 
 from pathlib import Path
 

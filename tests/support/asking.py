@@ -1,4 +1,4 @@
-"""A workspace whose questions a scripted engine answers, at once or when it is let."""
+"""Make a workspace whose questions a scripted engine answers, at once or when a test lets it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.serving import a_workspace, events_of
 
 
 class Gated(ScriptedEngine):
-    """Writes its draft up to the first blank, and waits there, unless the question is stopped, until the gate opens."""
+    """Write a draft up to the first blank, and wait there until the gate opens or the question is stopped."""
 
     def __init__(self, **script):
         super().__init__(**script)
@@ -33,7 +33,7 @@ class Gated(ScriptedEngine):
 
 
 class Steps:
-    """For `ScriptedEngine.at`: holds a question at each of these tasks, until it is let go on or stopped."""
+    """Hold a question at each of these tasks until it is released or stopped; for `ScriptedEngine.at`."""
 
     def __init__(self, *tasks):
         self.tasks, self._let = tasks, threading.Semaphore(0)
@@ -47,7 +47,7 @@ class Steps:
 
 
 class Stubborn(Gated):
-    """Like a library that works for long and looks at nothing meanwhile."""
+    """Work like a library that does not react to a stop for a long time."""
 
     def answer(self, question, documents, attempt):
         yield from ScriptedEngine.answer(self, question, documents, attempt)
@@ -56,7 +56,7 @@ class Stubborn(Gated):
 
 
 def scripted(engine=None, *, web=None, corpus=None, evaluator=None, **about):
-    """A workspace that asks this engine, whatever index and settings a question names; they are noted in `opened`."""
+    """Return a workspace that asks this engine, whatever index and settings a question names; `opened` notes them."""
     workspace = a_workspace(**about)
     rag = opened(engine, corpus or FakeCorpus(), evaluator)
     workspace.opened, workspace.scripted = [], rag
@@ -73,7 +73,7 @@ def scripted(engine=None, *, web=None, corpus=None, evaluator=None, **about):
 
 
 def asked(client, question="What does the plan cost?", **request):
-    """The events of a question that nobody interrupts, the answer as a page has it."""
+    """Return the events of a question that nobody interrupts, with the answer as a page gets it."""
     response = client.post("/api/ask", {"question": question, "detail": True, **request})
     assert response.status_code == 200, response.text
     return events_of(response.text)
@@ -89,7 +89,7 @@ def values(events, wanted):
 
 @contextmanager
 def streamed(client, question="What does the plan cost?", **request):
-    """The events of a question as they come; leaving the block leaves the stream."""
+    """Give the events of a question as they come; leaving the block leaves the stream."""
     with client.stream("POST", "/api/ask", json={"question": question, "detail": True, **request}) as response:
         assert response.status_code == 200, response.read()
         yield each_event(response)
@@ -97,7 +97,7 @@ def streamed(client, question="What does the plan cost?", **request):
 
 @contextmanager
 def joined(client, job):
-    """The events of a job that somebody else began."""
+    """Give the events of a job that somebody else began."""
     with client.stream("GET", f"/api/jobs/{job}/events", params={"detail": True}) as response:
         assert response.status_code == 200, response.read()
         yield each_event(response)
@@ -116,7 +116,7 @@ def each_event(response):
 
 
 def eventually(is_so, seconds=120):
-    """Whether something becomes so; a test that is right does not wait for long."""
+    """Return whether a condition becomes true; a passing test does not wait for long."""
     ends = time.monotonic() + seconds
     while not (true := is_so()) and time.monotonic() < ends:
         time.sleep(0.01)
@@ -124,7 +124,7 @@ def eventually(is_so, seconds=120):
 
 
 def until(events, wanted):
-    """The value of the next event of that name."""
+    """Return the value of the next event of that name."""
     return next(value for name, value in events if name == wanted)
 
 

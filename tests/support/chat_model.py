@@ -1,4 +1,4 @@
-"""A chat model of LangChain for tests: a real BaseChatModel that answers as `ollama_mind` does."""
+"""Provide a chat model of LangChain for tests: a real BaseChatModel that answers as `ollama_mind` does."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from support.ollama_mind import mind
 
 
 class MindModel(BaseChatModel):
-    """`script` holds replies that come first, an exception among them is raised; then it goes by shared words.
+    """Reply from `script` first, raising an exception that it contains; then reply by shared words.
 
-    `seen` notes what each call was told. `refuses` names the ways of asking for JSON that its server does not know.
+    `seen` notes the messages of each call. `refuses` names the ways of requesting JSON that its server does not know.
     """
 
     model_name: str = "mind"
@@ -75,21 +75,21 @@ class MindModel(BaseChatModel):
 
 
 class SchemaModel(MindModel):
-    """Takes a JSON schema, as most servers do today."""
+    """Accept a JSON schema, as most servers do today."""
 
     def with_structured_output(self, schema, *, include_raw=False, method="json_schema", **options):
         return self.bind(schema=schema if method != "json_mode" else None, way=method) | JsonOutputParser()
 
 
 class ToolModel(MindModel):
-    """Calls tools, and has no other structured output: BaseChatModel makes one of that."""
+    """Call tools, and have no other structured output; BaseChatModel derives one from that."""
 
     def bind_tools(self, tools, *, tool_choice=None, **options):
         return self.bind(schema=tools[0], way="tools")
 
 
 def told_shape(messages):
-    """What a prompt that ends in an example of JSON asks for, as the schema that `mind` goes by."""
+    """Return the schema for `mind` that a prompt with an example of JSON at its end asks for."""
     task = messages[1].text.rpartition("\n\nTask: ")[2]
     if "JSON" not in task:
         return None
@@ -112,7 +112,7 @@ def told_shape(messages):
 
 
 class PlainModel(MindModel):
-    """Knows nothing of JSON: it does what the prompt says."""
+    """Know nothing of JSON, and do what the prompt says."""
 
     def _reply(self, messages, schema, way=None):
         return super()._reply(messages, told_shape(messages), way)

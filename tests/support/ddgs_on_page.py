@@ -1,6 +1,6 @@
-"""`python -m support.ddgs_on_page URL [PROXY]`: the process that searches, with a page on loopback for every engine's.
+"""Run the process that searches with a page on loopback for every engine: `python -m support.ddgs_on_page URL [PROXY]`.
 
-The proxy is one that it finds by itself, as in the system's settings.
+The process finds the proxy by itself, as in the system's settings.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What every engine must hold to, as tests for pytest: a test class inherits them and says which engine it is.
+"""!Define the contract of every engine as tests: a test class inherits them and names its engine.
 
 from support.engine_contract import EngineContract
 
@@ -29,7 +29,7 @@ LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}
 FULL_CATALOG = Catalog(2, 3, ("Plan",), ("plan",), 0.6, ("vectorstore", "web_search", "direct"))
 PROMPT = 60.0
-"""Seconds within which a stopped engine must let go."""
+"""Seconds within which a stopped engine must end."""
 
 TERMS = passage(
     1,
@@ -52,12 +52,12 @@ GARDEN = passage(
     heading="Garden",
 )
 PASSAGES = [TERMS, STAFF, GARDEN]
-"""Three passages that every engine is asked about: terms of a warranty, offices and staff, a garden."""
+"""Three passages about which every engine is asked: terms of a warranty, offices and staff, a garden."""
 STATED = "The warranty of a pump ends two years after delivery."
 
 
 class EngineContract:
-    """Override `engine`; and, where an engine reads another language, the documents and the questions about them."""
+    """Override `engine`, and for an engine that reads another language the documents and the questions about them."""
 
     documents = PASSAGES
     question = "When does the warranty of a pump end?"

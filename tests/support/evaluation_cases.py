@@ -1,4 +1,4 @@
-"""Two notes, and an evaluation's cases about them."""
+"""Provide two notes, and an evaluation's cases about them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cases_file(folder, cases=CASES, name="mine.jsonl"):
 
 
 def notes_in(folder):
-    """A folder of the two notes."""
+    """Make a folder of the two notes."""
     notes = folder / "notes"
     notes.mkdir()
     (notes / "plan.md").write_text(PLAN)

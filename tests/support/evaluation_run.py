@@ -1,4 +1,4 @@
-"""A believable run of an evaluation, made in memory: records as they are stored, and their figures."""
+"""Make a believable run of an evaluation in memory: records as they are stored, and their figures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MANIFEST = {
 
 
 def cases_of(count=24):
-    """Every third one is not answerable, and every seventh has no label at all."""
+    """Return cases: every third one is not answerable, and every seventh has no label at all."""
     made = []
     for number in range(1, count + 1):
         if number % 7 == 0:
@@ -92,7 +92,7 @@ def passage_of(case, place, text="", **about):
 
 
 def answer_record(case, graph, text="", status="grounded", passages=None, **about):
-    """A record of kind "answer", its answer made by the dataclass itself."""
+    """Return a record of kind "answer", with an answer made by the dataclass itself."""
     passages = [passage_of(case, place) for place in range(4)] if passages is None else passages
     number = case.id[1:]
     text = text or f"Valve {number} holds {number} bar. [1]"
@@ -143,7 +143,7 @@ def _grade(case, passage):
 
 
 def records_of(cases, seed=5):
-    """Answers of four graphs: right, wrong, refused and failed ones; searches, routes and judgements."""
+    """Return answers of four graphs, right, wrong, refused and failed ones, and searches, routes and judgements."""
     luck = random.Random(seed)
     records = []
     for case in cases:

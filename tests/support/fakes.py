@@ -1,4 +1,4 @@
-"""The parts that a graph works with, scripted: an engine, a corpus and a web, about ten lines each."""
+"""Provide scripted parts of a graph: an engine, a corpus and a web, about ten lines each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def passage(number, text="", score=0.5, **about):
 
 
 def then_last(values):
-    """The values in turn, the last one for ever."""
+    """Yield the values in turn, and the last one without end."""
     return chain(values, repeat(values[-1]))
 
 
@@ -38,15 +38,15 @@ _SCRIPTS = {
     "reason": ["_thoughts"],
     "goes_on": ["_next"],
 }
-"""What each call takes of the script."""
+"""The parts of the script that each call consumes."""
 
 
 @dataclass
 class ScriptedEngine:
-    """Obeys a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites.
+    """Obey a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites.
 
-    A follow-up that begins with "And" is made whole with the question before it. `at` is called with the name of each
-    task before it is done: it may stop the clock, wait or raise. One that is `broken` writes no answer.
+    A follow-up that begins with "And" is made standalone with the question before it. `at` is called with the name of
+    each task before it is done: it may stop the clock, wait or raise. A `broken` engine writes no answer.
     """
 
     broken = False
@@ -77,7 +77,7 @@ class ScriptedEngine:
         self._next = then_last(self.next)
 
     def going_on(self, asked=None):
-        """Another engine with the same script, at the place where this one stands (or one that was `asked` so)."""
+        """Return another engine at the place in the script that this one has reached, or one that was `asked` so."""
         other = replace(self)
         for kind in [what[0] for what in self.asked] if asked is None else asked:
             for script in filter(None, (getattr(other, name) for name in _SCRIPTS.get(kind, ()))):
@@ -146,18 +146,21 @@ class ScriptedEngine:
 
 
 def during(task, do, **script):
-    """An engine that does something before each of its tasks of this name."""
+    """Return an engine that does something before each of its tasks of this name."""
     return ScriptedEngine(at=lambda name: do() if name == task else None, **script)
 
 
 def time_is_up():
-    """End the time of the question that is being asked."""
+    """End the time of the current question."""
     cancel.current().deadline = 0.0
 
 
 @dataclass
 class FakeCorpus(Corpus):
-    """Always finds its passages, less what is excluded; those with one `source` and page stand in one document."""
+    """Find always the same passages, minus the excluded ones.
+
+    Passages with one `source` and page are of one document.
+    """
 
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
 
@@ -209,8 +212,9 @@ class FakeWeb:
 
 @dataclass
 class ScriptedEvaluator:
-    """Reads in a passage the first of `answers` that it holds, with that probability; supports only what a passage says
-    word for word.
+    """Read in a passage the first of `answers` that it contains, with that probability.
+
+    It supports only what a passage says word for word.
     """
 
     answers: dict[str, float] = field(default_factory=dict)

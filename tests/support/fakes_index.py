@@ -1,4 +1,4 @@
-"""What the tests of the index share: a tiny deterministic embedder, and the real one, loaded once."""
+"""Provide a tiny deterministic embedder, and the real one loaded once, for tests of the index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 
 
 
 class HashingEmbedder:
-    """Bags of words: each word adds one to the dimension that its hash names. `salt` makes another model of it."""
+    """Embed bags of words: each word adds one to the dimension of its hash; another `salt` is another model."""
 
     def __init__(self, dimension=64, window=100, salt="", before_batch=lambda: None):
         self.name, self.dimension, self.window = f"hashing{salt}", dimension, window
@@ -49,7 +49,7 @@ class HashingEmbedder:
 
 
 def indexed(path, texts, embedder=None, **options):
-    """An open index of texts, or documents, by their names; one that is there gets them, too."""
+    """Open an index of texts, or documents, by their names; an existing index gets them too."""
     index = Index.open(path, embedder or HashingEmbedder(), **{"chunk_size": 40, "create": True} | options)
     add(index, texts)
     return index
@@ -63,7 +63,7 @@ def add(index, texts, **options):
 
 
 def markdown(text, title="", **about):
-    """A document of this text; its headings are the lines that begin with #."""
+    """Return a document of this text; its headings are the lines that begin with #."""
     found = re.finditer(r"^(#+) (.+)$", text, re.MULTILINE)
     return LoadedDocument(text, title, headings=tuple(Heading(m.start(), len(m[1]), m[2]) for m in found), **about)
 
@@ -76,13 +76,16 @@ def minilm():
 
 @cache
 def quick_minilm():
-    """MiniLM as it embeds passages by the thousand."""
+    """Return MiniLM for embedding passages by the thousand."""
     settings = Settings.load()
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder, quick=True)
 
 
 class RememberingEmbedder(SentenceTransformerEmbedder):
-    """Keeps the vector of every passage: many tests ask about the same few, and vectors are most of their time."""
+    """Keep the vector of every passage, because many tests ask about the same few passages.
+
+    Vectors would take most of their time.
+    """
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -102,14 +105,14 @@ def remembering_minilm():
 
 
 def copy_of_minilm(folder, **changes):
-    """A spec of the same weights elsewhere; links, for they are 90 MB."""
+    """Return a spec of the same weights elsewhere, as links because they have 90 MB."""
     spec = load_models(Settings.load()).embedder("minilm")
     shutil.copytree(weights.folder(spec), folder, copy_function=os.symlink)
     return spec.model_copy(update={"package": "", "path": str(folder)} | changes)
 
 
 def converted_copy_of_minilm(folder, **changes):
-    """The same weights under another spec, with the conversion of MiniLM itself: converting takes seconds."""
+    """Return the same weights under another spec, with MiniLM's own conversion, because converting takes seconds."""
     embedder = SentenceTransformerEmbedder(copy_of_minilm(folder / "model", sha256="", **changes), folder)
     shutil.copytree(minilm().conversion_folder, embedder.conversion_folder)
     return embedder

@@ -1,8 +1,8 @@
-"""A process with local-rag imported, which forks for every command that it is told to run, and for its fault.
+"""Fork from a process with local-rag imported for every command that it is told to run, and for its fault.
 
-A command costs a fraction of a second so, and may be killed or starved at any moment: nothing but its own process ends.
-A request is a line of JSON on stdin, [words, fault] (see `command`); its reply is a line with the exit code, less than
-0 for a signal. What the command shows is in the files `out` and `err` of the working folder.
+A command then takes a fraction of a second, and may be killed or starved at any moment: only its own process ends. A
+request is a line of JSON on stdin, [words, fault] (see `command`); its reply is a line with the exit code, less than 0
+for a signal. The output of the command is in the files `out` and `err` of the working folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.fakes_index import HashingEmbedder
 from support.processes import give_up_rights
 
 SECONDS = 600
-"""A command that takes longer hangs, however busy the machine is; the system ends it."""
+"""Seconds after which the system ends a command, because it hangs, however busy the machine is."""
 
 IMPORTED = """
 faiss langgraph.graph snowballstemmer local_rag.cli.app local_rag.diagnostics.doctor local_rag.graphs.adaptive
@@ -36,11 +36,11 @@ local_rag.engines.evaluator.evaluator local_rag.engines.extractive.engine local_
 local_rag.index.joint local_rag.runtime.indexing
 local_rag.runtime.rag local_rag.terminal.answers local_rag.terminal.diagnostics local_rag.terminal.questions
 """
-"""What commands import first, which would take each of them a second."""
+"""The modules to import first, which would take each command a second."""
 
 
 def watch(pattern, number, calls):
-    """Do `calls`, (function, *arguments) each, at an event: the `number`-th that begins with the pattern.
+    """Do `calls`, (function, *arguments) each, at the `number`-th event that begins with the pattern.
 
     An event is a statement of SQL that is about to begin, or an audit event of Python with its first argument.
     """
@@ -65,7 +65,7 @@ def watch(pattern, number, calls):
 def command(words, at=None, folder=".", bound=False, broken=()):
     """Run `local-rag` with these words, which ends this process.
 
-    `at` are arguments of `watch`; `bound`: permissions bind a superuser, too; nobody reads the descriptors `broken`.
+    `at` are arguments of `watch`; `bound`: permissions bind a superuser too; nobody reads the descriptors `broken`.
     """
     signal.alarm(SECONDS)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests are not for the command
@@ -101,9 +101,9 @@ def serve(replies):
 
 
 def prepare():
-    """Import what commands need, and let constants be as of a large index and vectors bags of words, without a model.
+    """Import what commands need, and set constants as for a large index, with bags of words instead of a model.
 
-    A file of vectors is written for a few, too, transactions are small, and a parser is not waited for as long.
+    A file of vectors is written even for a few, transactions are small, and the wait for a parser is shorter.
     """
     process.prepare_own_process()
     for name in IMPORTED.split():

@@ -1,4 +1,4 @@
-"""A person's notes, the index of them, and commands that meet a fault: killed, without room, without rights."""
+"""Provide a person's notes, their index, and commands that meet a fault: killed, without space, without rights."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from local_rag.index.index import Index
 from support import TESTS
 
 CLOCK = 1_700_000_000
-"""When every file of a world was written, in seconds since 1970: long before it is indexed."""
+"""The time of every file of a world, in seconds since 1970: long before it is indexed."""
 
 WHOLE = re.compile(r"index\.sqlite(-wal|-shm)?|writer\.lock|vectors\.faiss\.[0-9a-f]{16}")
-"""The files of a whole index."""
+"""The files of an undamaged index."""
 
 QUESTION = "What does the greenhouse cost?"
 NEW_INDEX = ["index", "NOTES", "--chunk-size", "60"]
 DIES = [["signal.raise_signal", 9]]
-"""What `fault_process.watch` does at a moment that ends the command."""
+"""The call for `fault_process.watch` that ends the command."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its exit code, or less than 0 for the signal that killed it."""
+    """Hold how a command ended: its exit code, or less than 0 for the signal that killed it."""
 
     code: int
     out: str
@@ -35,12 +35,12 @@ class Done:
 
     @property
     def value(self):
-        """What it wrote as JSON."""
+        """Return the JSON that it wrote."""
         assert self.code == 0, self
         return json.loads(self.out)
 
     def told(self):
-        """The line that says what is wrong, and the one with what to type next; "" for an answer."""
+        """Return the line that says what is wrong and its hint, or "" for an answer."""
         if self.code in (0, 4):
             return ""
         assert self.code in (1, 2) and not re.search("Traceback|[a-z]Error:", self.err), self
@@ -50,7 +50,7 @@ class Done:
 
 
 class World:
-    """Notes (`texts` by their names) and a home for their index, and a process that runs commands on them."""
+    """Hold notes (`texts` by their names), a home for their index, and a process that runs commands on them."""
 
     def __init__(self, base, texts):
         self.base, self.live, self.texts = base, base / "live", texts
@@ -72,7 +72,7 @@ class World:
         )
 
     def run(self, *words, **fault):
-        """Run a command under a fault of `fault_process.command`. The word NOTES is the folder of the notes."""
+        """Run a command with a fault of `fault_process.command`; the word NOTES stands for the folder of the notes."""
         words = [str(word).replace("NOTES", str(self.notes)) for word in words]
         shown = [self.base / "stdout", self.base / "stderr"]
         for file in shown:
@@ -82,7 +82,7 @@ class World:
         return Done(code, *(file.read_text("utf-8", "replace") for file in shown))
 
     def write(self, name, text, age=0):
-        """A note, written `age` seconds after all others."""
+        """Write a note, `age` seconds after all others."""
         path = self.notes / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -90,7 +90,7 @@ class World:
         return path
 
     def keep(self, name):
-        """From now on `reset` brings back what there is now by this name."""
+        """Save the current state under a name, to which `reset` returns."""
         shutil.copytree(self.live, self.base / name, symlinks=True)
 
     def reset(self, name="indexed"):
@@ -98,7 +98,10 @@ class World:
         shutil.copytree(self.base / name, self.live, symlinks=True)
 
     def states(self, *choices):
-        """Which of the choices (texts by their names) each stored file is, as a whole, after a check of all."""
+        """Return which of the choices (texts by their names) each stored file equals.
+
+        Check the whole index first.
+        """
         stored = {}
         with Index.open(self.index) as index:
             index.verify(deep=True)
@@ -109,11 +112,11 @@ class World:
         }
 
     def holds(self, texts):
-        """Whether the index holds these texts by their names, and no others."""
+        """Return whether the index has these texts by their names, and no others."""
         return self.states(texts) == dict.fromkeys(texts, 0)
 
     def goes_on(self, wanted, words=NEW_INDEX):
-        """A command gets there; nothing is left beside the index, and in it no byte of what is forgotten."""
+        """Check that a command finishes the work, and that no rest is beside the index and no forgotten byte in it."""
         done = self.run(*words)
         assert done.code == 0 and self.holds(wanted), done
         files = [file for file in self.index.iterdir() if file.is_file()]
@@ -123,10 +126,10 @@ class World:
         assert not {word for word in long_words(self.texts) - long_words(wanted) if word.encode() in content}
 
     def answer(self):
-        """What a search finds first."""
+        """Return the first passage of a search."""
         return self.run("search", QUESTION, "--json", "--k", "1").value[0]["text"]
 
 
 def long_words(texts):
-    """Words that do not stand in a file by chance."""
+    """Return words that are not in a file by chance."""
     return set(re.findall("[a-z]{6,}", " ".join(texts.values()).lower()))

@@ -1,4 +1,4 @@
-"""Files as a person changes them, read by the loaders, and what was read or synced in one text to compare."""
+"""Change files as a person does, read them with the loaders, and show what was read or synced in one text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reason(path: Path) -> str:
 
 
 def shown(document: LoadedDocument) -> str:
-    """What is known of a document, and its text with the headings where they start: "[title Oil]<1 Oil>Oil"."""
+    """Return a document as text, with its properties and the headings at their places: "[title Oil]<1 Oil>Oil"."""
     text = document.text
     for heading in reversed(document.headings):
         text = f"{text[: heading.start]}<{heading.level} {heading.text}>{text[heading.start :]}"
@@ -47,7 +47,7 @@ def done(person, steps):
 
 
 def told(report, name, parsed=0):
-    """What a report names, "!" behind what is new of warnings, and what it counts."""
+    """Return what a report names, with "!" after new warnings, and what it counts."""
     named = {kind: list(map(name, getattr(report, kind))) for kind in ("new", "updated", "removed")}
     for kind in ("skipped", "kept"):
         named[kind] = [name(file.path) + "!" * file.new for file in getattr(report, kind)]
@@ -58,7 +58,7 @@ def told(report, name, parsed=0):
 
 
 def load_shouted(path):
-    """Files of capital letters, whose first line is the title; one that says SLEEP takes for ever."""
+    """Read a file in capital letters, whose first line is the title; one that says SLEEP takes forever."""
     title, _, text = path.read_text(encoding="utf-8").partition("\n")
     if text == "SLEEP":
         time.sleep(600)

@@ -1,4 +1,4 @@
-"""A folder of notes about a garden and a rental contract."""
+"""Provide a folder of notes about a garden and a rental contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three mon
 
 
 def notes_in(base):
-    """Two files with text, one in a folder of its own, and an empty one."""
+    """Make two files with text, one in a subfolder, and an empty one."""
     notes = base / "notes"
     (notes / "letters").mkdir(parents=True)
     (notes / "plan.md").write_text(PLAN)
@@ -30,7 +30,7 @@ def notes_in(base):
 
 
 def enter(patched, base):
-    """Be the person whose default index holds the notes."""
+    """Be the person whose default index has the notes."""
     patched.setenv("LOCAL_RAG_CONFIG_DIR", str(base / "config"))
     patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
     patched.setenv("HOME", str(base))
@@ -42,7 +42,7 @@ BEGIN = "When does building start?"
 
 
 def asked_in(base):
-    """Index the notes and ask three questions: one more, one in a chat, and last one that the notes do not answer."""
+    """Index the notes and ask three questions: one alone, one in a chat, and one that the notes do not answer."""
     from local_rag.cli.app import run
 
     with pytest.MonkeyPatch.context() as patched:
@@ -54,6 +54,6 @@ def asked_in(base):
 
 
 def put_back(base, kept):
-    """The folder as it was when it was copied, at the path that stands in its index."""
+    """Restore the folder from its copy, at the path that its index names."""
     shutil.rmtree(base)
     shutil.copytree(kept, base)

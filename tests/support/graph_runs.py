@@ -1,4 +1,4 @@
-"""Graphs driven as a LangGraph program drives them, with scripted parts."""
+"""Run graphs as a LangGraph program does, with scripted parts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BEGIN, FINISH = "begin", "finish"
 
 
 def between(path):
-    """The nodes of a question between those, as one text."""
+    """Return the nodes of a question between these two, as one text."""
     return " ".join(node for node in path if node not in (BEGIN, FINISH))
 
 
 def final_state(app, deps, question=QUESTION, config=None):
-    """The whole state at the end of a question, with fields of its answer beside the keys."""
+    """Return the whole state at the end of a question, with fields of its answer beside the keys."""
     state = list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
     answer = state["answer"]
     told = {name: getattr(answer, name) for name in ("status", "reason", "citations", "conflicts", "nearest")}
@@ -43,10 +43,10 @@ def parts(
     late="",
     **given,
 ):
-    """(options, deps) of one question.
+    """Return (options, deps) of one question.
 
-    The corpus holds `found` passages; `web` is True for one that brings `pages` where there is `consent`. The time runs
-    out at the engine's task `late`, or when consent is asked for. `given` are fields of the engine, sections of the
+    The corpus has `found` passages; `web` is True for one that brings `pages` if there is `consent`. The time runs out
+    at the engine's task `late`, or at the request for consent. `given` are fields of the engine, sections of the
     settings, or limits by their own names; a misspelt one is refused.
     """
     engine = engine or ScriptedEngine(**{name: given.pop(name) for name in [*given] if name in SCRIPT})
@@ -82,7 +82,7 @@ def parts(
 
 
 def run(name, engine=None, corpus=None, **world):
-    """(nodes in order, final state, deps) of one question, of these `parts`."""
+    """Return (nodes in order, final state, deps) of one question with these `parts`."""
     options, deps = parts(engine, corpus, **world)
     config = {"recursion_limit": recursion_limit(deps.limits)}
     state = final_state(compiled(name, options), deps, config=config)
@@ -90,15 +90,15 @@ def run(name, engine=None, corpus=None, **world):
 
 
 def labels(state, kind):
-    """The verdicts of a kind, in their order."""
+    """Return the verdicts of a kind, in their order."""
     return [decision.verdict for decision in state["decisions"] if decision.kind == kind]
 
 
 def ids(documents):
-    """The chunk ids of passages."""
+    """Return the chunk IDs of passages."""
     return [document.metadata["chunk_id"] for document in documents]
 
 
 def asked_of(engine, task):
-    """What an engine was asked to do of one kind."""
+    """Return the tasks of one kind that an engine was given."""
     return [asked for asked in engine.asked if asked[0] == task]

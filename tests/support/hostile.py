@@ -1,4 +1,4 @@
-"""Files as the world has them: some that no program should trust, and some that only look odd and must be read."""
+"""Make files as they exist in the world: some that no program should trust, and odd ones that must be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pypdf import PdfWriter
 
 SENTENCE = "The keeper lights the lamp of Skerryvore at dusk."
-"""Stands in every file of `make_good`, so that a search can prove that it was read."""
+"""A sentence in every file of `make_good`, with which a search can prove that the file was read."""
 
 CONTAINER = (
     '<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
@@ -32,9 +32,9 @@ def make_pdf(
     drawn: bool = False,
     large: int = 0,
 ) -> Path:
-    """A PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text.
+    """Make a PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text.
 
-    The first `large` lines of a page stand in twice the size of the others.
+    The first `large` lines of a page have twice the size of the others.
     """
     streams = []
     for text in pages:
@@ -51,7 +51,7 @@ def make_pdf(
 
 
 def draw_pdf(streams: list[str]) -> PdfWriter:
-    """A PDF with a page for each stream of operators, /F1 in them for Helvetica."""
+    """Make a PDF with a page for each stream of operators, in which /F1 is Helvetica."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -79,7 +79,7 @@ def make_zip(path: Path, members: dict[str, bytes]) -> Path:
 
 
 def docx_members(body: str) -> dict[str, bytes]:
-    """The least that Word opens. `body` is the inside of <w:body>."""
+    """Return the minimum that Word opens; `body` is the inside of <w:body>."""
     package = "http://schemas.openxmlformats.org/package/2006"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
@@ -103,7 +103,7 @@ def docx_paragraph(text: str, style: str = "") -> str:
 
 
 def docx_styles(*names: str) -> bytes:
-    """Paragraph styles, each with its name without blanks as its id ("Heading 1" is Heading1)."""
+    """Return paragraph styles, each with its name without blanks as its id ("Heading 1" is Heading1)."""
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{name.replace(" ", "")}"><w:name w:val="{name}"/></w:style>'
         for name in names
@@ -114,7 +114,7 @@ def docx_styles(*names: str) -> bytes:
 def epub_members(
     chapters: dict[str, str], toc: str = "", extra: dict[str, bytes] | None = None, metadata: str = ""
 ) -> dict[str, bytes]:
-    """A book: file name -> the inside of <body>, in the order of the spine; `metadata` is beside the title."""
+    """Return a book: file name -> the inside of <body>, in the order of the spine; `metadata` is beside the title."""
     items = "".join(f'<item id="{n}" href="{n}" media-type="application/xhtml+xml"/>' for n in chapters)
     refs = "".join(f'<itemref idref="{name}"/>' for name in chapters)
     nav = '<item id="nav" href="nav.xhtml" properties="nav" media-type="application/xhtml+xml"/>' if toc else ""
@@ -132,7 +132,7 @@ def epub_members(
 
 
 def lie_about_sizes(path: Path, size: int) -> None:
-    """Write another unzipped size wherever the true one of a member stands in a zip file."""
+    """Write another unzipped size in place of every member's true one in a zip file."""
     with zipfile.ZipFile(path) as archive:
         true = {member.file_size for member in archive.infolist()}
     data = path.read_bytes()
@@ -142,7 +142,7 @@ def lie_about_sizes(path: Path, size: int) -> None:
 
 
 def make_mhtml(body: str, url: str = "") -> bytes:
-    """A page as Chromium saves it in one file: MIME, quoted-printable, with a picture beside it."""
+    """Return a page as Chromium saves it in one file: MIME, quoted-printable, with a picture beside it."""
     import quopri
 
     page = quopri.encodestring(f"<html><body>{body}</body></html>".encode()).decode()
@@ -156,7 +156,10 @@ def make_mhtml(body: str, url: str = "") -> bytes:
 
 
 def make_hostile(folder: Path) -> dict[str, str]:
-    """Files that must be skipped: name -> a part of the reason. Links and pipes are left out where there are none."""
+    """Make files that must be skipped, and return name -> a part of the reason.
+
+    Links and pipes are left out on systems without them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     make_pdf(folder / "password.pdf", [SENTENCE], password="secret")
     make_pdf(folder / "scanned.pdf", ["", ""], drawn=True)
@@ -197,7 +200,7 @@ def make_hostile(folder: Path) -> dict[str, str]:
 
 
 def make_good(folder: Path, huge: int = 1_000_000) -> list[Path]:
-    """Odd files that must be read, each with SENTENCE in it; `huge` is the length of a line without a blank."""
+    """Make odd files that must be read, each with SENTENCE in it; `huge` is the length of a line without a blank."""
     folder.mkdir(parents=True, exist_ok=True)
     text = f"Café, naïve, Øre. {SENTENCE} “Quoted” – and €5.\n"
     files = {

@@ -1,6 +1,6 @@
-"""A program: starts LangGraph's server and asks each graph over its HTTP API; prints what came as JSON.
+"""Start LangGraph's server, ask each graph over its HTTP API, and print the results as JSON.
 
-It runs beside the server in a network namespace.
+This program runs beside the server in a network namespace.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def is_ready(client):
 
 
 def given(question):
-    """What every graph is given: each takes what it knows."""
+    """Return an input for every graph: each takes the keys that it knows."""
     return {"question": question, "messages": [{"role": "user", "content": question}]}
 
 
 def asked(client, assistant):
-    """A stream in a thread: its events and the state then; a run that is interrupted, and what comes of a no."""
+    """Return a stream in a thread with its events and the state then, and an interrupted run after a no."""
     run = {"assistant_id": assistant["graph_id"], "context": {"options": {"web.enabled": "on"}, "graph": "crag"}}
     streamed, waited = (f"/threads/{client.post('/threads', json={}).json()['thread_id']}" for _ in range(2))
     modes = {"input": given(LEASE), "stream_mode": ["updates", "messages-tuple"]}

@@ -1,6 +1,6 @@
-"""The child of test_linear_work: each case gets much more of the processor's time than it needs, most a hundred times.
+"""Run cases in a child of test_linear_work with much more processor time than they need, mostly a hundred times.
 
-A case with quadratic work needs more: the system ends the child then, and the case is the last line it printed.
+A case with quadratic work needs more: the system then ends the child, and the case is the last line it printed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ FILES = {
 
 
 def cases(kind, folder):
-    """(name, what to call, its argument)."""
+    """Yield (name, what to call, its argument)."""
     if kind == "text":
         for work, form, unit in product(TEXT, ("{}", 'a{}" '), UNITS):
             yield f"{work.__name__} {form!r} {unit!r}", work, filled(form, unit)

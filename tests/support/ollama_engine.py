@@ -1,4 +1,4 @@
-"""An OllamaEngine on a test server, and short ways to ask it."""
+"""Make an OllamaEngine on a test server, and ask it in short ways."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUESTION = "What does the plan cost?"
 YES = '{"r": "yes yes"}'
 FULLY = '{"s": "fully", "u": 5}'
 LONG = 120.0
-"""Seconds within which every fault must have shown, on the slowest machine: the first call imports the client."""
+"""Seconds within which every fault must show on the slowest machine: the first call imports the client."""
 
 
 @contextmanager
@@ -32,9 +32,10 @@ def engine_on(
     patience=PATIENCE,
     **settings,
 ):
-    """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`.
+    """Give an engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`.
 
-    `patience`: how many seconds a question about models may take. What is inside ends well before a person gives up.
+    `patience` is the maximum of seconds for a question about models. The block must end well before a person would give
+    up.
     """
     started = time.monotonic()
     host = getattr(server, "host", server)
@@ -63,7 +64,7 @@ def load_ahead(engine, server):
 
 
 def passages(count=2, words=0):
-    """Passages of about so many words; 0: one short sentence."""
+    """Return passages of about `words` words; 0 means one short sentence."""
     text = "The plan costs a few hundred euros in all. " * (words // 9)
     return [passage(number, f"Passage {number}. {text}" if words else "") for number in range(1, count + 1)]
 
@@ -73,14 +74,14 @@ def labels(verdicts):
 
 
 def graded(server, *replies, documents=None, **settings):
-    """The verdicts of the retrieval grader on these replies."""
+    """Return the verdicts of the retrieval grader for these replies."""
     server.script(*replies)
     with engine_on(server, **settings) as engine:
         return engine.relevance(QUESTION, documents or passages())
 
 
 def answered(engine, documents=None, attempt=None):
-    """The pieces of an answer, and the text as a reader has it at the end."""
+    """Return the parts of an answer, and the text as a reader has it at the end."""
     pieces = list(engine.answer(QUESTION, passages() if documents is None else documents, attempt or Attempt()))
     return pieces, read(pieces)
 
@@ -93,5 +94,5 @@ def read(pieces):
 
 
 def contents(body):
-    """The messages of a chat as (role, content)."""
+    """Return the messages of a chat as (role, content)."""
     return [(message["role"], message["content"]) for message in body["messages"]]

@@ -1,4 +1,4 @@
-"""What a scripted server answers as a model would: it reads the prompt, finds the task, and goes by shared words."""
+"""Reply as a model would on a scripted server: read the prompt, find the task, and go by shared words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PASSAGE = re.compile(r'<passage n="(\d+)"[^\n]*>\n(.*?)\n</passage>', re.DOTALL
 
 
 def mind(body):
-    """The reply to a chat, as text."""
+    """Return the reply to a chat, as text."""
     prompt = body["messages"][1]["content"]
     opening, _, task = prompt.rpartition("\n\nTask: ")
     asked = re.findall(r"Question:\s+(.*?)(?:\n\n|$)", opening or prompt, re.DOTALL)
@@ -39,7 +39,7 @@ def mind(body):
 
 
 def _value(key, shape, question, passages, task):
-    """What stands behind a key of the reply that a schema asks for."""
+    """Return the value for a key of the reply that a schema asks for."""
     values = {
         "r": lambda: " ".join("yes" if _near(question, content) else "no" for content in passages.values()),
         "s": lambda: " ".join(_supports(passages, task)),
@@ -73,7 +73,7 @@ def _answered(question, passages):
 
 
 def _supports(passages, task):
-    """Of each sentence of the answer in a task: does it stand in a passage?"""
+    """Return for each sentence of the answer in a task whether a passage contains it."""
     held = [" ".join(content.split()) for content in passages.values()]
     answer = re.search(r"<answer>\n(.*?)\n</answer>", task, re.DOTALL)[1]
     sentences = re.findall(r"^\d+\. (.*?)(?: \[[\d, ]+\])?$", answer, re.MULTILINE)

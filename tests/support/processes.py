@@ -1,4 +1,4 @@
-"""Programs run as a person runs them: ended by Ctrl-C, serving, at a terminal, without a network or rights."""
+"""Run programs as a person does: ended by Ctrl-C, serving, at a terminal, without a network or rights."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stopped(program, arguments, env, line):
 
 
 NO_ROUTE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
-"""A network namespace in which there is loopback and nothing else."""
+"""The command that runs another one in a network namespace with loopback only."""
 
 
 def namespaces():
@@ -53,9 +53,10 @@ _OVERRIDES = 1 << 1 | 1 << 2
 
 
 def bound_by_permissions(call):
-    """What `call()` returns where permissions bind the superuser, too.
+    """Return the result of `call()` while permissions bind even the superuser.
 
-    A thread of its own gives up what overrides them (Linux), for good: `os.access` looks at more than is in effect.
+    A thread of its own gives up the capabilities (Linux) for good, because `os.access` checks more than the effective
+    ones.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return call()
@@ -80,14 +81,14 @@ PROGRAM = (sys.executable, "-m", "local_rag", "serve")
 
 
 def free_port():
-    """One below those that the system gives to whoever asks for any: nobody else takes it before it is used."""
+    """Return a port below those that the system assigns, so that nobody else takes it before it is used."""
     while True:
         with suppress(OSError), socket.create_server(("127.0.0.1", random.randint(10_000, 30_000))) as server:
             return server.getsockname()[1]
 
 
 class Serving:
-    """The process, and the address that it printed: `base`, and the key in it."""
+    """Hold the process, and the address that it printed: `base`, and the key in it."""
 
     def __init__(self, child):
         self.child = child
@@ -97,7 +98,7 @@ class Serving:
 
     @contextmanager
     def page(self):
-        """A client that is signed in as a page is."""
+        """Give a client that is signed in as a page is."""
         with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
             there, _, secret = client.get("/", params={"key": self.key}).headers["location"].partition("#secret=")
             assert there == "/"
@@ -105,7 +106,7 @@ class Serving:
             yield client
 
     def ended(self, by=signal.SIGINT):
-        """Exit code and stderr, after a signal."""
+        """Return exit code and stderr after a signal."""
         self.child.send_signal(by)
         _, shown = self.child.communicate(timeout=600)
         return self.child.returncode, shown
@@ -133,7 +134,7 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """A process whose terminal this is; `shown` is all that stood on it, with what moves the cursor."""
+    """Run a process with this terminal; `shown` is everything that was on it, with cursor movements."""
 
     def __init__(self, arguments, program="from local_rag.cli import main; main()", cwd=None):
         self.ours, theirs = os.openpty()
@@ -146,7 +147,7 @@ class Terminal:
         self.shown = self._left = ""
 
     def until(self, words, seconds=60):
-        """What is shown until these words, without what moves the cursor; both count as seen."""
+        """Return what is shown before these words, without cursor movements; both count as seen."""
         deadline = time.monotonic() + seconds
         while words not in self._left:
             assert time.monotonic() < deadline, f"{words!r} is not in {self._left!r}"
@@ -159,7 +160,7 @@ class Terminal:
         os.write(self.ours, keys.encode())
 
     def interrupt_until(self, words):
-        """Ctrl-C until the words are shown: one that comes between two reads of readline waits for the next key."""
+        """Press Ctrl-C until the words are shown, because one between two reads of readline waits for the next key."""
         for _ in range(12):
             self.type("\x03")
             with suppress(AssertionError):
@@ -167,7 +168,7 @@ class Terminal:
         raise AssertionError(f"{words!r} is not in {self.shown!r}")
 
     def end(self):
-        """The exit code, once all that is shown is read."""
+        """Return the exit code after reading everything that is shown."""
         while self._read():
             pass
         return self.process.wait(120)

@@ -1,4 +1,4 @@
-"""Pages that are pictures, and a program in the place of tesseract that reads on each what a test wants."""
+"""Make pages that are pictures, and a program in place of tesseract that reads what a test wants."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import stat
 from PIL import Image, ImageDraw, ImageFont
 
 A4 = (1240, 1754)
-"""Pixels at 150 dpi."""
+"""The pixels of a page at 150 dpi."""
 
 COLUMNS = "level page_num block_num par_num line_num word_num left top width height conf text".split()
-"""https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html"""
+"""The columns of tesseract's output: https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html"""
 
 
 def drawn(*lines, size=A4, ink=0):
-    """A page with these lines."""
+    """Draw a page with these lines."""
     page = Image.new("L", size, 255)
     pen = ImageDraw.Draw(page)
     for number, line in enumerate(lines):
@@ -23,14 +23,14 @@ def drawn(*lines, size=A4, ink=0):
 
 
 def scanned(path, *pages):
-    """A PDF of such pages, without a text layer."""
+    """Make a PDF of such pages, without a text layer."""
     first, *others = (page if isinstance(page, Image.Image) else drawn(*page) for page in pages)
     first.save(path, resolution=150, save_all=True, append_images=others)
     return path
 
 
 def table(*lines):
-    """The output of tesseract for lines (left, top, confidence, words), of which each letter is 10 pixels wide."""
+    """Return the output of tesseract for lines (left, top, confidence, words) with letters 10 pixels wide."""
     rows = [COLUMNS, [1, 1, 0, 0, 0, 0, 0, 0, *A4, -1, ""]]
     for number, (left, top, confidence, line) in enumerate(lines):
         rows.append([4, 1, number, 1, 1, 0, left, top, 10 * len(line), 20, -1, ""])
@@ -41,7 +41,7 @@ def table(*lines):
 
 
 def stand_in(folder, patched, output="", *, code=0, seconds=0):
-    """Put a program named tesseract first on the PATH, which says this of any page after so many seconds."""
+    """Put a program named tesseract first on the PATH, which prints this output for any page after some seconds."""
     folder.mkdir(exist_ok=True)
     (folder / "said").write_text(output)
     program = folder / "tesseract"

@@ -1,4 +1,4 @@
-"""What a terminal or a pipe shows of a renderable."""
+"""Show what a terminal or a pipe displays of a renderable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from local_rag.terminal.console import SafeConsole
 
 
 def shown(*parts, width=None, colour=False):
-    """Lines of text: those of a pipe, or of a terminal with so many columns; with colour, escape sequences too."""
+    """Return lines of text, as in a pipe, or in a terminal of that width; with colour, escape sequences too."""
     out = io.StringIO()
     options = {"width": width} if width else {}
     if width:

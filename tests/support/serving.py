@@ -1,4 +1,4 @@
-"""A server of local-rag in this process, on loopback, and clients that ask it."""
+"""Run a server of local-rag in this process, on loopback, and clients that ask it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from local_rag.server.workspace import Workspace
 
 
 def a_workspace(**about):
-    """That of the settings in force; nothing in it is open yet."""
+    """Return the workspace of the settings in force, in which nothing is open yet."""
     settings = about.pop("settings", None) or Settings.load()
     return Workspace(settings, Access(settings.data_folder, 8321), **about)
 
 
 class Served(str):
-    """The address of a server that runs here. `state` has the connections and the tasks of uvicorn."""
+    """Hold the address of a server that runs here; `state` has the connections and the tasks of uvicorn."""
 
 
 @contextmanager
 def served(workspace):
-    """The application on a free port of loopback: its address. The workspace is closed at the end."""
+    """Run the application on a free port of loopback, give its address, and close the workspace at the end."""
     server = PageServer(workspace)
     server.config.port = 0
     thread = threading.Thread(target=server.run, name="served")
@@ -44,7 +44,7 @@ def served(workspace):
 
 
 class Client(httpx.Client):
-    """Asks as a signed-in page does, or with `who="key"` as a program, or as nobody (""); a POST has a JSON body."""
+    """Ask as a signed-in page, with `who="key"` as a program, or as nobody (""); a POST has a JSON body."""
 
     def __init__(self, workspace, address, who="cookie"):
         access = workspace.access
@@ -60,11 +60,11 @@ class Client(httpx.Client):
         return super().post(path, json={} if body is None else body, **options)
 
     def got(self, path, status=200, **params):
-        """What a GET brings, or its error where another status is expected."""
+        """Return the reply to a GET, or its error if another status is expected."""
         return said(self.get(path, params=params or None), status)
 
     def posted(self, path, body=None, status=200):
-        """What a POST brings, or its error where another status is expected."""
+        """Return the reply to a POST, or its error if another status is expected."""
         return said(self.post(path, body), status)
 
 
@@ -75,13 +75,13 @@ def said(response, status):
 
 @contextmanager
 def asking(workspace, who="cookie"):
-    """A client of a server of this workspace."""
+    """Give a client of a server of this workspace."""
     with served(workspace) as address, Client(workspace, address, who) as client:
         yield client
 
 
 def events_of(text):
-    """[(name, value)] of what a stream sent; heartbeats are left out."""
+    """Return [(name, value)] of the events of a stream, without heartbeats."""
     blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
     return [
         (block.split("\n")[0].removeprefix("event: "), json.loads(block.split("\n", 1)[1].removeprefix("data: ")))
@@ -90,21 +90,21 @@ def events_of(text):
 
 
 def error_of(response):
-    """Status and code of a refusal."""
+    """Return the status and code of a refusal."""
     return response.status_code, response.json()["error"]["code"]
 
 
 def marked(spread):
-    """The texts that are marked in the place of a quote."""
+    """Return the texts that are marked at the place of a quote."""
     return [text_of(mark["c"]) for mark in every_node(spread["blocks"]) if mark["t"] == "mark"]
 
 
 def every_node(nodes):
-    """The nodes of a tree with all below them."""
+    """Yield the nodes of a tree with all below them."""
     for node in nodes:
         yield from (node, *every_node(node.get("c", ())))
 
 
 def text_of(nodes):
-    """The text of a tree."""
+    """Return the text of a tree."""
     return "".join("\n" if node["t"] == "br" else node.get("s", "") for node in every_node(nodes))

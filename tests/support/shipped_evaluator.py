@@ -1,4 +1,4 @@
-"""The shipped evaluator, and copies of it to be damaged."""
+"""Provide the shipped evaluator, and copies of it that a test can damage."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from local_rag.runtime.opening import open_evaluator
 
 @cache
 def shipped_evaluator():
-    """The evaluator of the default settings, in the cache of this run; None where its weights are not there."""
+    """Return the evaluator of the default settings, in the cache of this run, or None if its weights are missing."""
     evaluator, _ = open_evaluator(Settings.load())
     return evaluator
 
 
 def files_of(name):
-    """The files of an evaluator that the settings know."""
+    """Return the files of an evaluator that the settings know."""
     return find(name, load_models(Settings.load()), None)
 
 
 def own_evaluator(home, name="mine"):
-    """A copy of the shipped evaluator in a folder of its own, which the models.yaml of this home names."""
+    """Copy the shipped evaluator to its own folder, which the models.yaml of this home names."""
     settings = Settings.load()
     folder = home / "evaluators" / name
     shutil.copytree(files_of("minilm").folder, folder, copy_function=os.symlink)
@@ -39,7 +39,7 @@ def own_evaluator(home, name="mine"):
 
 
 def rewrite(file, content):
-    """Another content in place of a link or a file."""
+    """Write other content in place of a link or a file."""
     file.unlink()
     file.write_bytes(content)
 

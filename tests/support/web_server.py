@@ -1,12 +1,12 @@
-"""An HTTP server on loopback with pages and faults, for tests.
+"""!Serve pages and faults over HTTP on loopback, for tests.
 
     with WebServer() as web:
         web.pages["/slow"] = drip(b"x")
         fetch(web.url("/slow"), seconds=1, addresses=loopback(web))
         assert web.requests[0].headers["host"] == web.netloc
 
-A page is a function of the Wire that it writes to. What nobody wrote ends the connection. "*" is the page of any other
-path, which answers 404 without it.
+A page is a function of the Wire that it writes to. A path without a page ends the connection. "*" is the page of any
+other path, which answers 404 without it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from local_rag.web.addresses import public_addresses
 
 @dataclass(frozen=True)
 class Request:
-    """What came in; names of headers in small letters."""
+    """Hold a request; names of headers are in lower case."""
 
     method: str
     path: str
@@ -37,26 +37,26 @@ class Request:
 
 
 class Wire:
-    """One connection; writing to a client that is gone ends the page."""
+    """Hold one connection; writing to a client that is gone ends the page."""
 
     def __init__(self, connection, request, closing):
         self.write, self.request, self._closing = connection.sendall, request, closing
 
     def wait(self, seconds):
-        """Raises ConnectionError when the server closes."""
+        """Wait, and raise ConnectionError when the server closes."""
         if self._closing.wait(seconds):
             raise ConnectionAbortedError
 
 
 def head(status=200, kind="text/html", **headers):
-    """Status line and headers; `_` in a name is `-`."""
+    """Return the status line and headers; `_` in a name is `-`."""
     fields = {"Content-Type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
     lines = [f"{name}: {value}\r\n" for name, value in fields.items() if value is not None]
     return f"HTTP/1.1 {status} Whatever\r\n{''.join(lines)}\r\n".encode("latin-1")
 
 
 def reply(body=b"", kind="text/html; charset=utf-8", status=200, **headers):
-    """A whole reply; Content_Length=None announces no length."""
+    """Return a page with a whole reply; Content_Length=None announces no length."""
     return lambda wire: wire.write(head(status, kind, **{"Content_Length": len(body), **headers}) + body)
 
 
@@ -69,7 +69,7 @@ def redirect(target, status=302, **headers):
 
 
 def drip(data, before=None, every=0.02):
-    """`before`, then `data` again and again, without an end."""
+    """Return a page that writes `before`, then `data` again and again, without an end."""
 
     def answer(wire):
         wire.write(head() if before is None else before)
@@ -81,12 +81,12 @@ def drip(data, before=None, every=0.02):
 
 
 def silence(wire):
-    """Nothing, for a long time."""
+    """Write nothing for a long time."""
     wire.wait(60)
 
 
 class WebServer(socketserver.ThreadingTCPServer):
-    """One server on 127.0.0.1, with TLS if it gets a context."""
+    """Run one server on 127.0.0.1, with TLS if it gets a context."""
 
     daemon_threads = False
 
@@ -108,7 +108,7 @@ class WebServer(socketserver.ThreadingTCPServer):
             super().finish_request(connection, client_address)
 
     def handle_error(self, request, client_address):
-        """A client that hangs up, or does not like the certificate, is no failure."""
+        """Ignore a client that hangs up or rejects the certificate; other errors are failures."""
         if not isinstance(failure := sys.exc_info()[1], OSError):
             self.failures.append(failure)
 
@@ -137,7 +137,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def loopback(*servers, **names):
-    """For `fetch`: the addresses of these servers, and of `names` on their ports; anybody else must be public."""
+    """Return for `fetch` the addresses of these servers, and of `names` on their ports; other hosts must be public."""
 
     def addresses(host, port):
         found = names.get(host.replace(".", "_"), ["127.0.0.1"] if host == "127.0.0.1" else [])
@@ -149,7 +149,7 @@ def loopback(*servers, **names):
 
 
 def authority(file, name):
-    """A context of a server with a certificate for `name`, which whoever trusts `file` accepts."""
+    """Return a server's context with a certificate for `name`, which a client that trusts `file` accepts."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -180,10 +180,13 @@ RESULT = """
 
 
 class SearchPage(WebServer):
-    """Use it in `with`. `statuses` go one per request, then 200; `hold` keeps every answer back till the end."""
+    """Serve a page of search results in a `with`; `statuses` go one per request, then 200.
+
+    `hold` keeps every answer back until the end.
+    """
 
     def __init__(self, *results):
-        """A result is (title, link, snippet)."""
+        """Take results, each (title, link, snippet)."""
         super().__init__()
         self.results, self.statuses, self.asked = list(results), [], []
         self.location, self.hold, self.when_asked = None, False, lambda: None
@@ -191,7 +194,7 @@ class SearchPage(WebServer):
 
     @property
     def command(self):
-        """For `search.COMMAND`: the process that searches asks this page for every engine."""
+        """Return `search.COMMAND` for a process that asks this page for every engine."""
         return child_process.command("support.ddgs_on_page", self.url("/html/"))
 
     def answer(self, wire):

@@ -329,7 +329,7 @@ def test_a_snapshot_of_a_damaged_index(index, tmp_path):
         ("hf.co/someone/some-GGUF:Q4_K_M", "hf.co/someone/some-GGUF/Q4_K_M"),
     ],
 )
-def test_names_of_models(name, path, tmp_path):
+def test_a_model_name_leads_to_its_manifest_and_back(name, path, tmp_path):
     ollama_model(tmp_path, path)
     assert ollama_store.stored(name, tmp_path).files[-1] == f"manifests/{path}"
     known = ollama_store.name_of(f"manifests/{path}")

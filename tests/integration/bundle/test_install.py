@@ -43,7 +43,7 @@ def rewrite(file, content):
 # --- what is checked --------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_bundle(bundle, capsys):
+def test_a_whole_bundle_passes_verification(bundle, capsys):
     sum = sha256(bundle / "manifest.json")
     assert problems(read(bundle, sum.upper())) == []
     assert run(["bundle", "verify", str(bundle), "--sum", sum]) == 0
@@ -153,14 +153,14 @@ def test_without_a_readable_manifest_the_program_says_so(bundle, home, text, sai
         ({"python": "3.99"}, "for Python 3.99, and this is Python", "python3.99 -I "),
     ],
 )
-def test_another_machine(bundle, change, said, hint):
+def test_a_bundle_for_another_machine_is_refused(bundle, change, said, hint):
     seal(bundle, **change)
     with pytest.raises(Refused, match=said) as caught:
         must_fit(read(bundle))
     assert caught.value.hint.startswith(hint)
 
 
-def test_an_older_system(bundle, monkeypatch):
+def test_a_system_older_than_the_wheels_is_refused(bundle, monkeypatch):
     must_fit(read(bundle))
     monkeypatch.setattr(module, "OLDEST_SYSTEM", {"linux": ("glibc", "99.0"), "macos": ("macOS", "99.0")})
     if sys.platform != "win32":

@@ -143,7 +143,7 @@ def test_a_store_of_somebody_else(bundle, store):
     assert caught.value.hint.startswith("sudo cp -rn ")
 
 
-def test_the_store_of_ollama(monkeypatch, home):
+def test_the_store_is_where_ollama_keeps_its_models(monkeypatch, home):
     monkeypatch.delenv("OLLAMA_MODELS", raising=False)
     (home / ".ollama" / "models").mkdir(parents=True)
     assert ollama_store.folder() == home / ".ollama" / "models"

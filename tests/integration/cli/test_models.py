@@ -64,7 +64,7 @@ def test_the_list_knows_what_is_offered_installed_loaded_and_remote(there, said)
     assert asked(there) == {"/api/version", "/api/tags", "/api/ps"}
 
 
-def test_the_list_for_people(there, said):
+def test_the_list_shows_models_without_control_characters(there, said):
     there.models |= {"afar": AFAR, "giant:1t": Model(size=10**15), "\x1b[31mred:1b": Model(size=1)}
     shown = said.out("models")
     assert f"Ollama {there.version} at {there.host}" in shown and "\x1b" not in shown
@@ -180,7 +180,7 @@ def test_what_would_send_questions_away_is_not_pulled_or_praised(there, said):
     assert "would send your question and passages to https://ollama.com:443" in err and out == ""
 
 
-def test_an_unknown_model(there, said):
+def test_an_unknown_model_is_named_with_where_to_find_others(there, said):
     *_, line, hint = said("models pull qwen33:4b", 1).splitlines()
     assert line == "error: registry.ollama.ai has no model qwen33:4b"
     assert hint.startswith("hint: local-rag models lists names")
@@ -224,7 +224,7 @@ def test_ctrl_c_stops_a_pull(there):
         assert child.stderr.read() == "stopped\nhint: the same command continues where it stopped\n"
 
 
-def test_bytes_over_all_layers():
+def test_progress_adds_the_bytes_of_all_layers():
     layers = Layers()
     layers.add("pulling manifest", 0, 0)
     for digest, done, total in (("pulling a", 60, 100), ("pulling b", 0, 10), ("pulling a", 50, 100)):

@@ -53,14 +53,14 @@ def hosts(found):
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "localhost", "a.LocalHost.", ""]
 )
-def test_this_machine(host):
+def test_loopback_hosts_are_this_machine(host):
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host", ["192.0.2.1", "10.0.0.1", "fe80::1%eth0", "::ffff:192.0.2.1", "224.0.0.251", "localhost.example.org", "x"]
 )
-def test_elsewhere(host):
+def test_other_hosts_are_elsewhere(host):
     assert not is_loopback(host)
 
 
@@ -205,7 +205,7 @@ LINES = r"""
 """  # noqa: E501
 
 
-def test_lines_of_strace():
+def test_contacts_are_read_from_lines_of_strace():
     assert [(one.host, one.port, one.what, one.by) for one in traced(LINES.splitlines())] == [
         ("192.0.2.1", 443, "elsewhere", "py"),
         ("2001:db8::1", 443, "elsewhere", "py"),
@@ -236,7 +236,7 @@ def told(recording, ollama=()):
     return shown(*recording_parts(recording, ollama))
 
 
-def test_nothing_left():
+def test_a_quiet_recording_says_that_nothing_left():
     assert QUIET.code == 0
     assert told(QUIET, ["Ollama: …"]) == [
         "nothing left this machine: 0 hosts contacted (method: strace)",

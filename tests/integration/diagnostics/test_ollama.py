@@ -34,7 +34,7 @@ def checked(**flags):
     return {check.name: check for check in checks}
 
 
-def test_all_is_well(there):
+def test_a_good_server_passes_every_check(there):
     there.cloud = {"disabled": True, "source": "env"}
     there.script(VERDICTS)
     checks = checked()
@@ -73,7 +73,7 @@ def test_all_is_well(there):
         ({}, "192.0.2.7", "note", "192.0.2.7:11434 is not this machine, so nothing was sent", "ALLOW_HOSTS=192.0.2.7"),
     ],
 )
-def test_without_a_server(monkeypatch, flags, host, state, found, fix):
+def test_a_missing_server_is_a_problem_only_if_it_was_named(monkeypatch, flags, host, state, found, fix):
     if host:
         monkeypatch.setenv("OLLAMA_HOST", host)
     (check,) = ollama_checks(Settings.load(**flags))
@@ -142,7 +142,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("models", "flags", "name", "state", "found", "fix"), MODELS)
-def test_a_model(there, monkeypatch, tmp_path, models, flags, name, state, found, fix):
+def test_each_problem_of_a_model_has_its_fix(there, monkeypatch, tmp_path, models, flags, name, state, found, fix):
     there.models |= models
     if name == "model memory":
         monkeypatch.setattr(module, "total_memory", lambda: 10)
@@ -163,7 +163,7 @@ def test_under_auto_a_missing_model_is_a_note(there, monkeypatch):
     assert there.chats == []
 
 
-def test_what_is_not_told(there, monkeypatch):
+def test_facts_that_the_server_does_not_tell_are_notes(there, monkeypatch):
     there.instead["/api/show"] = error(200, "")
     monkeypatch.setattr(module, "total_memory", lambda: None)
     checks = checked()
@@ -195,7 +195,7 @@ def test_a_reply_that_has_not_its_form(there, replies, state, found, fix):
     assert checks["model"].state == "ok"
 
 
-def test_replies_that_are_swallowed(there):
+def test_swallowed_replies_are_a_problem(there):
     there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
     there.script(empty())
     check = checked()["schema"]
@@ -212,7 +212,7 @@ def test_both_models_of_a_profile(there, monkeypatch, tmp_path):
     assert checks[-1].found.startswith("other:1b kept to the form")
 
 
-def test_doctor_as_a_whole(there):
+def test_doctor_ends_with_the_checks_of_ollama(there):
     checks = run_checks(Settings.load())
     assert [check.name for check in checks][-1] == "schema"
     lines = shown(checks_table(checks))
@@ -220,7 +220,7 @@ def test_doctor_as_a_whole(there):
     assert lines[first + 1].strip().startswith("-> ")
 
 
-def test_an_old_server(monkeypatch):
+def test_an_old_server_passes_the_other_checks(monkeypatch):
     with OllamaServer("0.24.0") as old:
         old.models = {"tiny:latest": SMALL}
         monkeypatch.setenv("OLLAMA_HOST", old.host)

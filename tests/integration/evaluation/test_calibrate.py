@@ -39,7 +39,7 @@ def of(positives, negatives):
     return [*(LabelledScore(one, True, True) for one in positives), *(LabelledScore(one, False) for one in negatives)]
 
 
-def test_what_a_threshold_does():
+def test_a_threshold_keeps_and_refuses_these_shares():
     scores = [
         LabelledScore(0.9, True, True),
         LabelledScore(0.4, True, False),
@@ -68,7 +68,7 @@ def test_what_a_threshold_does():
         ([0.2, 0.4, 0.6, 0.8], [0.9], 0.75, 0.0),  # what refuses nothing may as well answer everything
     ],
 )
-def test_the_chosen_threshold(positives, negatives, keep_, threshold):
+def test_the_lowest_good_threshold_is_chosen(positives, negatives, keep_, threshold):
     assert best_threshold(of(positives, negatives), keep_) == threshold
 
 

@@ -102,7 +102,7 @@ def test_a_heading_that_names_nothing_is_not_asked(heading):
         ("Contents\n1 The notice period ..... 3\n2 Deposit ......... 14\n", "Contents", "Rental contract", None),
     ],
 )  # fmt: skip
-def test_documents_and_bodies(text, heading, title, question):
+def test_a_heading_gives_a_question_that_names_its_document(text, heading, title, question):
     found = of(text, heading, title)
     assert (found and found[0]) == question
 

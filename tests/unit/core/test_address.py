@@ -69,7 +69,7 @@ def test_an_address_of_this_machine(text, url):
         "\x1b[31mred",
     ],
 )
-def test_what_is_no_address(text):
+def test_text_that_is_no_address_is_refused(text):
     with pytest.raises(UsageError, match="an address of Ollama is host, host:port or a URL") as met:
         address(text)
     assert "127.0.0.1:11434" in met.value.hint

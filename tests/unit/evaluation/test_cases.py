@@ -171,7 +171,7 @@ def squad(tmp_path):
     return file
 
 
-def test_squad(tmp_path):
+def test_squad_paragraphs_become_documents(tmp_path):
     found = open_cases([squad(tmp_path)])
     assert (found.format, found.name) == ("squad", "squad")
     assert found.cases == (
@@ -192,7 +192,7 @@ def beir(tmp_path, qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\t
     return folder
 
 
-def test_beir(tmp_path):
+def test_beir_documents_with_a_gain_are_relevant(tmp_path):
     found = open_cases([beir(tmp_path)])
     assert found.cases == (Case("q1", "what pumps", answerable=True, relevant=(Target("d1", gain=2.0),)),), (
         "0 and -1 are not relevant"
@@ -203,7 +203,7 @@ def test_beir(tmp_path):
         open_cases([tmp_path / "pumps"])
 
 
-def test_clapnq(tmp_path):
+def test_clapnq_rows_without_an_answer_are_unanswerable(tmp_path):
     passage = {"title": "Sapper", "text": "A sapper digs .", "sentences": ["A sapper digs ."]}
     file = lines(
         tmp_path / "clapnq.jsonl",
@@ -220,7 +220,7 @@ def test_clapnq(tmp_path):
 
 
 @pytest.mark.parametrize("pairs", [True, False], ids=["lists", "columns"])
-def test_hotpotqa(tmp_path, pairs):
+def test_hotpotqa_supporting_sentences_are_relevant(tmp_path, pairs):
     context = [["A", ["A is old. ", "A is big."]], ["B", ["B made A."]]]
     facts = [["A", 1], ["B", 0], ["B", 5]]
     if not pairs:
@@ -288,7 +288,7 @@ def test_lines_end_at_line_ends_alone(tmp_path):
     assert read_cases(tmp_path / "odd.jsonl") == (case,)
 
 
-def test_odd_collections(tmp_path):
+def test_beir_with_numeric_ids_is_read_and_with_a_bad_score_refused(tmp_path):
     odd = beir(tmp_path, "\ufeffquery-id\tcorpus-id\tscore\n1\td1\t1\n1\td1\t2\n")
     lines(odd / "queries.jsonl", {"_id": 1, "text": "what pumps"}, {"_id": "q2", "text": "nothing"})
     assert open_cases([odd]).cases == (Case("1", "what pumps", answerable=True, relevant=(Target("d1", gain=2.0),)),)

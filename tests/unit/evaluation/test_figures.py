@@ -94,7 +94,7 @@ def test_a_run_without_records_has_no_figure():
     }
 
 
-def test_retrieval():
+def test_retrieval_figures_are_means_by_mode():
     both = {"relevant 1": 1.0, "relevant 2": 2.0}
     records = [
         found(RED, ["x", "relevant 2", "y", "relevant 1"], gains=both),
@@ -161,7 +161,7 @@ def test_levels_of_certainty_say_how_many_of_them_are_right():
     assert row([refused(RED)], "Certainty")["refused"] == (1, 1)
 
 
-def test_refusals():
+def test_refusals_count_only_cases_known_to_be_answerable_or_not():
     records = [answered(RED, "red"), refused(NINE), refused(NEWS), answered(FUTURE, "a war"), refused(LOOSE)]
     assert row(records, "Refusals") == {
         "answered": (0.5, 2),

@@ -46,7 +46,7 @@ from local_rag.evaluation.metrics import (
         ("", ""),
     ],
 )
-def test_normalisation(text, expected):
+def test_text_is_normalised_as_by_the_script_of_squad(text, expected):
     assert normalized(text) == expected
 
 
@@ -69,7 +69,7 @@ def test_normalisation(text, expected):
         ("new york city", ["york"], 0, 2 * 1 / (3 + 1), 1),
     ],
 )
-def test_worked_examples(text, answers, em, f1, held):
+def test_worked_examples_get_their_figures(text, answers, em, f1, held):
     assert exact_match(text, answers) == em
     assert token_f1(text, answers) == pytest.approx(f1)
     assert containment(text, answers) == held
@@ -144,7 +144,7 @@ def test_all_agree_with_trec_eval_on_random_rankings():
             assert value == pytest.approx(expected[query, name], abs=1e-9), (query, name)
 
 
-def test_by_hand():
+def test_rankings_get_the_figures_worked_out_by_hand():
     units, gains = ["x", "b", "y", "a"], {"a": 3.0, "b": 1.0, "c": 1.0}
     assert recall(units, gains, 2) == 1 / 3
     assert precision(units, gains, 5) == 2 / 5

@@ -141,11 +141,11 @@ def test_what_must_be_known_before_the_figures():
         (replace(VALVE, answers=(), relevant=()), {}, "not checked"),
     ],
 )
-def test_how_a_question_ended(case, about, ended):
+def test_an_answer_has_the_outcome_that_its_labels_say(case, about, ended):
     assert page.outcome(case, answer_record(case, "plain", **about)) == ended
 
 
-def test_how_a_search_ended():
+def test_a_search_succeeds_up_to_rank_ten():
     found = {"kind": "retrieval", "gains": {"a": 1.0}, "units": [*"xxxxxxxxx", "a"]}
     assert page.outcome(VALVE, found) == "found in the first 10"
     assert page.outcome(VALVE, found | {"units": [*"xxxxxxxxxx", "a"]}) == "not in the first 10"

@@ -40,7 +40,7 @@ def test_the_bootstrap_draws_the_same_for_the_same_seed_and_widens_with_the_leve
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
-def test_degenerate_differences():
+def test_an_interval_needs_two_values_and_is_a_point_for_equal_ones():
     assert bootstrap_interval([], seed=0) is None
     assert bootstrap_interval([0.4], seed=0) is None
     assert bootstrap_interval([0.25] * 5, seed=0) == (0.25, 0.25)
