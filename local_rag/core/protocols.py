@@ -188,6 +188,9 @@ class Evaluator(Protocol):
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each (statement, passage text) the probability in [0, 1] that the passage supports all of it."""
 
+    def knows(self, word: str) -> bool:
+        """Return whether the vocabulary of the model holds a lower-case word whole: it is no misspelling then."""
+
     def prepare(self) -> None:
         """Start loading in the background for the first reading; return at once and never raise."""
 
@@ -231,6 +234,10 @@ class Corpus(Protocol):
     @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """Return in how many chunks each term occurs, stemmed as in the index."""
+
+    def spelled_like(self, word: str) -> Sequence[str]:
+        """Return words of the passages that are spelled nearly like a word, in lower case; none if that is unknown."""
+        return ()
 
     @property
     def narrows(self) -> bool:

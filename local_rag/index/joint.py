@@ -100,6 +100,9 @@ class JointIndex:
         each = [index.document_frequency(terms) for index in self._indexes]
         return {term: sum(counts[term] for counts in each) for term in terms}
 
+    def spelled_like(self, word: str) -> list[str]:
+        return [near for index in self._indexes for near in index.spelled_like(word)]
+
     def catalog(self) -> Catalog:
         """What the catalogs of all say, each index in turn; kinds of files are left out."""
         catalogs = [index.catalog() for index in self._indexes]

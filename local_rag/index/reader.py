@@ -181,6 +181,10 @@ class Reader:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
         return self.store.document_frequency(terms)
 
+    def spelled_like(self, word: str) -> list[str]:
+        """Return words of the passages that are spelled nearly like a word, in lower case; none on a server."""
+        return self.store.spelled_like(word)
+
     # --- what it holds
 
     def generation(self) -> str:

@@ -172,6 +172,9 @@ class TrainedEvaluator:
             known[pair] = max((float(_softmax(support)[1]) for _, (_, _, support) in read), default=0.0)
         return [known[pair] for pair in pairs]
 
+    def knows(self, word: str) -> bool:
+        return self.loaded[0].knows(word)
+
     def close(self) -> None:
         """Forget the model; a later reading loads it again."""
         with self._loading:

@@ -56,6 +56,10 @@ class Inputs:
         self._tokenizer = tokenizer
         self.cls, self.sep, self.pad = (tokenizer.token_to_id(token) or 0 for token in ("[CLS]", "[SEP]", "[PAD]"))
 
+    def knows(self, word: str) -> bool:
+        """Return whether the vocabulary holds a word as one token."""
+        return self._tokenizer.token_to_id(word) is not None
+
     def windows(self, question: str, header: str, text: str) -> list[Window]:
         """The windows of a passage, one of them unless it is longer; none where the text has no token."""
         body = self._tokenizer.encode(text, add_special_tokens=False)

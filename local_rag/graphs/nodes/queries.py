@@ -22,6 +22,7 @@ from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, emptied, standalone_of
+from local_rag.text.spelling import repaired
 from local_rag.text.words import query_key
 
 REMEMBERED = 6
@@ -69,7 +70,7 @@ def web_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     question = state["question"]
     history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone_of(state) == question:
-        return [standalone_of(state)], Usage()
+        return [question], Usage()
     if once:
         query, usage = task(_made_whole)(question, history, deps).result()
     else:
@@ -117,7 +118,8 @@ def _whole_question(state: State, deps: Deps, emit: Emit) -> State:
 
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
-    question, turns = state["question"], state["turns"]
+    written, turns = state["question"], state["turns"]
+    question = repaired(written, deps.index, deps.evaluator) if deps.evaluator else written
     fresh: State = {"asked": question, "index": deps.folders[0]}
     if not turns:
         return fresh

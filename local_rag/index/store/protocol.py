@@ -171,6 +171,10 @@ class Store(Files, Passages):
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
 
+    def spelled_like(self, word: str) -> list[str]:
+        """Return words of the passages that are spelled nearly like a word; none where no vocabulary is kept."""
+        return []
+
     @abstractmethod
     def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
         """Whether at most this share of the chunks of other files, or one of them, hold a word."""

@@ -64,14 +64,15 @@ def page():
         yield it
 
 
+def unread(url):
+    raise FileSkipped("not read")
+
+
 @pytest.fixture
 def answering(page, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over canaries, whose web is ddgs on a page that notes what it hears."""
     ollama.always = leaking
     monkeypatch.setattr(search, "COMMAND", page.command)
-
-    def unread(url):
-        raise FileSkipped("not read")
 
     def opened(engine, graph, **flags):
         corpus = aviary()
@@ -193,3 +194,21 @@ def test_a_thread_of_an_index_that_was_kept_from_the_web_once_stays_off_it(answe
     page.asked.clear()
     answer, notes = ask_of(answering, "notes", FOLLOW_UP)
     assert page.asked == [] and not answer.used_web and any("contracts" in note for note in notes)
+
+
+def test_a_repaired_word_is_searched_for_in_the_files_and_never_leaves(page, tmp_path, monkeypatch):
+    class Misspelled(FakeCorpus):
+        def document_frequency(self, terms):
+            return {term: int(term == "marabou") for term in terms}
+
+        def spelled_like(self, word):
+            return ["marabou"]
+
+    monkeypatch.setattr(search, "COMMAND", page.command)
+    corpus = Misspelled([passage(1, SAID)])
+    engine = ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus)
+    with asking.opened(engine, corpus, graph="crag", evaluator=shipped_evaluator(), web__enabled="on") as rag:
+        rag.web = DdgsSearch(rag.settings.values.web, tmp_path, unread)
+        answer = rag.ask("Which marabuo warehouses cost most in Antwerp?")
+    assert answer.asked == "Which marabou warehouses cost most in Antwerp?" and corpus.queries[0][0] == answer.asked
+    assert left(page, tmp_path) and "marabou " not in " ".join(left(page, tmp_path)).casefold()

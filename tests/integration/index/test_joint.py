@@ -61,6 +61,7 @@ def test_counts_and_catalog_are_of_all(joint):
     status, catalog = joint.status(), joint.catalog()
     assert joint.count() == status.files == catalog.documents == catalog.files == 4
     assert joint.document_frequency(["oars", "tax", "nothing"]) == {"oars": 4, "tax": 1, "nothing": 0}
+    assert set(joint.spelled_like("oarss")) == {"oars"} and not joint.spelled_like("zebra")
     assert catalog.titles == ("Boats", "Shared")
 
 

@@ -17,6 +17,7 @@ from local_rag.index.store.rows import consistent, listed
 from local_rag.index.store.sqlite.connection import Connection
 from local_rag.index.store.values import Conditions, Filter
 from local_rag.index.store.words import CONTENT, COUNTED, FOLDERS, NAMES, STEMMED, Ranking, Term, Words
+from local_rag.text import spelling
 from local_rag.text.identifiers import searchable
 from local_rag.text.languages import stems
 from local_rag.text.words import WORD, stem, words
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from local_rag.index.store.sqlite.vectors import Mask
 
 
+NEAR = 20
+"""Stems whose words are compared with a misspelled one: its own stem may be an edit further away than the word."""
 COLUMNS = ("text", "heading", "title", "name", "folders", "author", "date", "subject", "stemmed")
 
 _COLUMNS_OF = {CONTENT: "text heading title", NAMES: "name author date subject", FOLDERS: "folders", STEMMED: "stemmed"}
@@ -196,6 +199,22 @@ class FullText(Store):
             return int(rows[0][0]) if rows else 0
 
         return {term: min((max(count(word), count(stem(word))) for word in words(term)), default=0) for term in terms}
+
+    @consistent
+    def spelled_like(self, word: str) -> list[str]:
+        """FTS5 knows the stems of words: the words are those of a passage that holds the stem.
+
+        They begin with the same letter.
+        """
+        sql = "SELECT term FROM stems WHERE term >= $1 AND term < $2"
+        begins = self._execute(sql, word[0], chr(ord(word[0]) + 1))
+        terms = spelling.nearest(stem(word), [term for (term,) in begins], spelling.edits_of(word) + 1)[:NEAR]
+        sql = (
+            'SELECT substr(text, start + 1, "end" - start) FROM chunks JOIN documents ON documents.id = document'
+            " WHERE chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH $1 LIMIT 8)"
+        )
+        texts = [(term, text) for term in terms for (text,) in self._execute(sql, f'"{term}"')]
+        return [form for term, text in texts if (form := spelling.form_of(term, word, text))]
 
     def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
         query = " OR ".join(f'"{term}"' for term in terms)

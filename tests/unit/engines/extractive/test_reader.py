@@ -56,6 +56,9 @@ class Script:
     def supports(self, pairs):
         return [self.supported for _ in pairs]
 
+    def knows(self, word):
+        return True
+
     def close(self):
         pass
 

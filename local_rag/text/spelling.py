@@ -1,0 +1,67 @@
+"""Misspelled words of a question, replaced by the nearest words of the index, so that the search finds them."""
+
+from __future__ import annotations
+
+from calendar import day_name, month_name
+from typing import TYPE_CHECKING
+
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import WORD, fold, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from local_rag.core.protocols import Corpus, Evaluator
+
+SHORTEST, MEDIUM, LONG = 4, 5, 8
+"""Letters from which on one edit is repaired, in function words and in all; and from which on two: shorter words have
+too many neighbours."""
+_OF_A_DATE = [name.casefold() for name in (*month_name[1:], *day_name)]
+
+
+def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
+    """Return an English question with each misspelled word replaced by the nearest word of the index.
+
+    A word is misspelled if no file holds it and the evaluator's vocabulary lacks it. A word with a capital letter,
+    other than the first, is a name: it stays as it is, unless it is nearly a month or a day.
+    """
+    begins = True
+
+    def replacement(word: str) -> str:
+        nonlocal begins
+        is_name, begins = not word.islower() and not begins, False
+        if len(word) < SHORTEST or not (word.isascii() and word.isalpha()):
+            return word
+        folded = fold(word)
+        if folded in STOP_WORDS or evaluator.knows(folded) or corpus.document_frequency([folded])[folded]:
+            return word
+        if is_name:
+            return next((near.title() for near in nearest(folded, _OF_A_DATE, edits_of(folded))), word)
+        near = nearest(folded, STOP_WORDS, 1)
+        if not near and len(word) >= MEDIUM:
+            near = nearest(folded, [*_OF_A_DATE, *corpus.spelled_like(folded)], edits_of(folded))
+        return near[0] if near else word
+
+    return WORD.sub(lambda match: replacement(match.group()), question)
+
+
+def edits_of(word: str) -> int:
+    """Return how many edits a misspelling of so long a word may be away from it."""
+    return 2 if len(word) >= LONG else 1
+
+
+def nearest(word: str, others: Iterable[str], most: int) -> list[str]:
+    """Return those of the other words that are at most so many edits away, the nearest and then the longest first.
+
+    An edit inserts, deletes or replaces a letter, or swaps two neighbours (optimal string alignment).
+    """
+    from rapidfuzz.distance import OSA
+
+    near = {other: OSA.distance(word, other, score_cutoff=most) for other in others}
+    return sorted((other for other in near if near[other] <= most), key=lambda other: (near[other], -len(other)))
+
+
+def form_of(term: str, word: str, text: str) -> str:
+    """Return the word of a text that has this stem and is nearest to another word; empty if none is near."""
+    forms = [fold(each) for each in WORD.findall(text) if stem(fold(each)) == term]
+    return next(iter(nearest(word, forms, edits_of(word))), "")
