@@ -12,7 +12,7 @@ from local_rag.index.catalog import ABOUT
 from local_rag.index.prepare import digest
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.matrices import matrix_of
-from local_rag.index.store.opening import check_settings, created, opened
+from local_rag.index.store.opening import check_settings, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE
 from local_rag.index.sync.embed import Embedding
@@ -37,7 +37,7 @@ def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progres
     """
     ours = opened(source)
     made = ours.settings()
-    theirs = created(target, made)
+    theirs = kind_of(target).create(target, made)
     try:
         check_settings(theirs, made)
         with theirs.locked(alone=True):

@@ -18,7 +18,7 @@ from local_rag.index.prepare import digest
 from local_rag.index.search import Mode, Request, Searcher
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
-from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, opened
+from local_rag.index.store.opening import check_settings, check_sizes, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
@@ -83,7 +83,7 @@ class Reader:
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
         check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
-        index = cls(store or created(path, settings), settings, embedder)
+        index = cls(store or kind_of(path).create(path, settings), settings, embedder)
         if not reembed:
             index._check()
         return index
@@ -97,7 +97,7 @@ class Reader:
     @staticmethod
     def destroy(path: IndexAddress) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
-        destroy(path)
+        kind_of(path).destroy(path)
 
     def close(self) -> None:
         self.store.close()
