@@ -1,4 +1,4 @@
-"""The second phase of a sync: every passage that has no vector yet gets one, batch by batch."""
+"""The second phase of a sync: every passage without a vector gets one, batch by batch."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 FIRST, SMALLEST, LARGEST = 64, 32, 1024
-"""Passages of the first batch, and of any later one."""
+"""Passages of the first batch, and the least and the most of any later one."""
 
 BATCH_SECONDS = 2.0
-"""What a batch may take, which a kill can lose of the embedding: 32 passages of 250 tokens take 1.8 s on two cores."""
+"""Seconds that a batch may take, which a kill can lose: 32 passages of 250 tokens take 1.8 s on two cores."""
 
 _WINDOW = 512
 """Passages of neighbouring files that are sorted by length: a batch of equal lengths has no padding."""
 
 _REFRESH = 30.0
-"""Seconds between two looks at the file of vectors: what it lacks, every reader reads for itself."""
+"""Seconds between two looks at the file of vectors: every reader reads for itself the vectors that the file lacks."""
 
 
 class Embedding:
@@ -46,7 +46,9 @@ class Embedding:
         self._rate = 0.0
 
     def run(self) -> int:
-        """Embed all of them; how many there were. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
+        """Embed every passage without a vector, and return their number. Raises DiskFull, IndexBusy and Stopped; what
+        is committed stays.
+        """
         waiting = self._store.pending()
         try:
             self._embed_all(waiting)
@@ -56,7 +58,7 @@ class Embedding:
         return len(waiting)
 
     def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
-        """Embed chunks, each with its length."""
+        """Embed chunks, each given with its length, batch by batch."""
         pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
         by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
         done = work = 0
@@ -78,7 +80,7 @@ class Embedding:
                 refreshed = now
 
     def _embed(self, chunks: list[int]) -> None:
-        """Embed what of these passages and their headers has no vector, each text once."""
+        """Embed the texts and headers of these passages that have no vector, each text once."""
         texts, headers = self._store.to_embed(chunks)
         distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
         vectors = dict(zip(distinct, self._vectors_of(distinct), strict=True))
@@ -90,7 +92,7 @@ class Embedding:
 
 
 def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:
-    """Make the full text anew, and drop the vectors that are none; all of them where another embedder made them.
+    """Make the full text again, and drop the unusable vectors; all of them where another embedder made them.
 
     Raises IndexMismatch for a passage that this embedder does not read whole.
     """
@@ -104,7 +106,7 @@ def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, w
 
 
 def _check_passages(store: Store, embedder: Embedder) -> None:
-    """Raises IndexMismatch for a passage that this embedder does not read whole."""
+    """Raise IndexMismatch for a passage that this embedder does not read whole."""
     for chunks in store.chunks_by_file():
         cancel.check()
         for passage in store.passages(chunks):

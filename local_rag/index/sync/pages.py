@@ -1,7 +1,7 @@
 """Texts in an index that are no files: pages of the web, each under its URL, and documents of a test collection.
 
-Pages are fetched by whoever asks for them. A text is the row of `files` whose path is its name; that of a page has the
-URL that was asked for as its root.
+The caller fetches pages. A text is the row of `files` whose path is its name; the row of a page has the URL that was
+asked for as its root.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from local_rag.text.chunking import Chunk
 from local_rag.text.display import normal
 
 ReadPage = Callable[[str], LoadedDocument]
-"""A URL -> its page, whose `url` is the last one, redirects followed.
+"""A function from a URL to its page, whose `url` is the last one, redirects followed.
 
 Raises FileSkipped with the reason why there is none, or Stopped.
 """
@@ -39,8 +39,8 @@ AT_ONCE = 100
 class PageSync:
     """One run over some URLs.
 
-    `locked` makes this process the one that writes, and checks that the index is still the one that was opened. Pages
-    are read outside of it: a slow server keeps no other process waiting.
+    `locked` makes this process the writer, and checks that the index is still the one that was opened. Pages are read
+    outside of it: a slow server keeps no other process waiting.
     """
 
     store: Store
@@ -50,7 +50,7 @@ class PageSync:
     report: GrowingReport = field(default_factory=GrowingReport)
 
     def run(self, urls: Iterable[str], read: ReadPage, *, prune: bool) -> SyncReport:
-        """Take in the text of page by page, each in one step. A page that is not had stays as it was, unless `prune`.
+        """Store the text of page by page, each in one step. A page that cannot be read stays as it was, unless `prune`.
 
         Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
@@ -63,7 +63,7 @@ class PageSync:
         return self.report.finished()
 
     def _take_in(self, root: str, page: LoadedDocument) -> None:
-        """Store a page in the place of what its URL, and the URL asked for, led to before."""
+        """Store a page in place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
         text = replace(page, title=page.title or url)
         with self.locked(), self.store.writing():
@@ -77,7 +77,9 @@ class PageSync:
         self.report.removed += left
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
-        """Nothing can be concluded from a server that does not answer, or answers something else."""
+        """Report a page that cannot be read, and remove what is indexed of it only with `prune`: nothing can be
+        concluded from a server that does not answer, or answers something else.
+        """
         with self.locked():
             known = [row.path for row in self.store.pages([root])]
             if known and not prune:
@@ -99,8 +101,8 @@ def sync_texts(
 ) -> SyncReport:
     """Store the texts that are new or have changed, each under a name; one without words is left out.
 
-    `whole`: each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The caller
-    holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
+    With `whole` each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The
+    caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
     report, pace = GrowingReport(), Pace(len(texts))
     known = {row.path: row for row in store.files()}
@@ -129,7 +131,7 @@ def _put(
     text: LoadedDocument,
     cut: Callable[[LoadedDocument], list[Chunk]],
 ) -> bool:
-    """Store a text that is new, or not what it was; False for one without words."""
+    """Store a text that is new or has changed; return False for one without words."""
     if old is not None and old.sha256 == row.sha256:
         report.unchanged += 1
         store.touch(row)
@@ -142,7 +144,9 @@ def _put(
 
 
 def _row(path: str, root: str, text: LoadedDocument) -> FileRow:
-    """A text as a file; its SHA-256 is of what is stored: the bytes that a server sends differ with every request."""
+    """Return a text as a file; its SHA-256 is of what is stored, for the bytes that a server sends differ with every
+    request.
+    """
     parts = [text.title, text.text, text.author, text.date, text.subject]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     return FileRow(path, root, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())

@@ -1,4 +1,4 @@
-"""What a sync did, while it is doing it."""
+"""The report and the progress of a sync while it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from local_rag.core.documents import Skipped, SyncReport
 
 SETTLED = 2.0
-"""Seconds after which a pace is worth saying."""
+"""Seconds after which a pace is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Progress:
 
 
 class Pace:
-    """How fast work goes, and how long the rest takes."""
+    """A clock that tells how fast work goes, and how long the rest takes."""
 
     def __init__(self, total: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`total` is the work there is, in any unit; `clock` gives seconds."""
+        """Start the clock. `total` is the work there is, in any unit; `clock` gives seconds."""
         self._total, self._clock = total, clock
         self._started = clock()
         self._first: tuple[float, float, int] | None = None
 
     def progress(self, work: float, done: int, total: int, chunks: int, path: str, **phase: Any) -> Progress:
-        """How far it is, once so much of the work is done: of `total` files or passages `done`, with `chunks`.
+        """Return the progress after `work` units: `done` of `total` files or passages, with `chunks` passages.
 
         The pace is that since the first call: a model is loaded before.
         """
@@ -69,7 +69,7 @@ class Pace:
 
 @dataclass
 class GrowingReport:
-    """The fields of a `SyncReport`, to be filled."""
+    """The fields of a `SyncReport` while they are filled."""
 
     new: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ class GrowingReport:
     started: float = field(default_factory=time.monotonic)
 
     def finished(self, **more: Any) -> SyncReport:
-        """The report as it is told once the text is stored, with its other fields."""
+        """Return the report once the text is stored, with these other fields."""
         told: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in vars(self).items()
         }

@@ -26,7 +26,8 @@ def read_scans(
     languages: Sequence[str],
     progress: Callable[[Progress], None],
 ) -> SyncReport:
-    """The report of a sync once every page that waits was tried, those of the shortest files first.
+    """Read every page that waits for OCR, those of the shortest files first, and return the report with what came of
+    them.
 
     What is wrong with a page itself is remembered; where time or memory were short it waits for the next run. The
     caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.

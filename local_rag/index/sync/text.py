@@ -1,4 +1,4 @@
-"""The first phase of a sync: the text of an index is brought up to date with the files it was made from."""
+"""The first phase of a sync: the texts of an index are brought up to date with their files."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
 
 _IDLE = 0.2
-"""Seconds without another file after which it ends as well."""
+"""Seconds without another file after which a transaction ends as well."""
 
 _AHEAD = 24
-"""Parts and rows of files that are read while one is stored: now this takes longer, now that."""
+"""Parts and rows of files that are read while one is stored: at times reading takes longer, at times storing."""
 
 LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
@@ -56,7 +56,8 @@ class TextSync:
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
     ) -> None:
-        """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
+        """Prepare a run. With `retry` what could not be read gets another attempt, even if neither its content nor the
+        parser changed.
 
         `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
@@ -68,13 +69,13 @@ class TextSync:
         self._failures = store.failures()
         counts = store.counts()
         self._was_stopped = counts.embedded < counts.chunks
-        """Then nobody may have seen the report of the sync before."""
+        """Whether the sync before was stopped, so that nobody may have seen its report."""
         self._unreadable = {} if retry else self._failures
         self._stored = 0
         """Chunks that are stored of the file in hand."""
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
-        """Take in the text of what is new or changed, file by file, then take out what is gone.
+        """Store the text of what is new or changed, file by file, then remove what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
@@ -123,7 +124,7 @@ class TextSync:
                         self._put(file, cut)
 
     def _batches(self, changed: Mapping[str, Found], ahead: int) -> Iterator[list[Cut]]:
-        """What was read of files, in their order: BATCH chunks, or what there is when no other file came for a moment.
+        """Yield what was read of files, in their order: BATCH chunks, or fewer when no other file came for a moment.
 
         Another thread reads, and waits for the parser's process, while this one cuts and writes.
         """
@@ -166,12 +167,12 @@ class TextSync:
             self._tell(path)
 
     def _cut(self, part: ReadPart) -> list[list[NewDocument]]:
-        """The documents of each file of a part with their chunks."""
+        """Return the documents of each file of a part with their chunks."""
         cut = partial(chunks_of, embedder=self._embedder, settings=self._settings)
         return [[(document, cut(document)) for document in documents] for _, documents in part.files]
 
     def _put(self, file: Read, cut: list[list[NewDocument]]) -> None:
-        """Store a part of a file; or after all parts, or none, what became of the file."""
+        """Store a part of a file; or after all parts, or none, the result of the file."""
         if isinstance(file, ReadPart):
             self._put_part(file, cut)
             return
@@ -207,7 +208,7 @@ class TextSync:
         self._stored += count
 
     def _leave(self, file: UnreadFile) -> None:
-        """What cannot be read must not answer with what it said before, unless its content is not the cause."""
+        """Report a file that cannot be read, and remove what it said before, unless its content is not the cause."""
         kept = file.passing and file.path in self._known and not self._prune
         (self._report.kept if kept else self._report.skipped).append(Skipped(file.path, file.reason))
         if not kept and file.path in self._known:
@@ -248,7 +249,9 @@ class TextSync:
         self._report.skipped += [file for file in unseen if file not in kept]
 
     def _conclude(self, walked: Walk) -> None:
-        """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
+        """Remember when this was, and what was reported of which files, so that the next report begins with what is
+        new.
+        """
         report, before = self._report, self._store.reported()
         others = {root.path for root in self._store.roots()} - self._synced
         reported = {(path, reason) for path, reason in before if is_below(path, others)}
