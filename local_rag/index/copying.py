@@ -1,4 +1,6 @@
-"""An index moved between a folder and a server, either way: texts and vectors are taken over, nothing is embedded."""
+"""Copies of an index between a folder and a server, either way: texts and vectors are taken over, nothing is
+embedded.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,11 @@ _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
 
 def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
-    """Copy the index in one place into another, where it is made; files copied, and files that were there already.
+    """Copy the index in one place into another, which is made, and return the numbers of files copied and already
+    there.
 
-    What a stop leaves is gone on with. Raises UsageError where the target holds other files, IndexMismatch where
-    another embedder or chunking made it, and what the stores raise.
+    An interrupted copy is continued. Raises UsageError where the target holds other files, IndexMismatch where another
+    embedder or chunking made it, and what the stores raise.
     """
     ours = opened(source)
     made = ours.settings()
@@ -98,7 +101,7 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
 
 
 def _known_vectors(store: Store) -> Callable[[Sequence[str]], Vectors]:
-    """Embeds texts as an index did that they are copied from."""
+    """Return a function that embeds texts by looking their vectors up in an index."""
     dimension = store.settings().dimension
 
     def embed(texts: Sequence[str]) -> Vectors:

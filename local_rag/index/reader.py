@@ -1,4 +1,4 @@
-"""What an index is asked: passages, and what it holds."""
+"""The side of an index that only reads: it searches passages, and lists what the index holds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READ_AT_ONCE = 50
 
 
 class Reader:
-    """One index, and the embedder that it was made with; without one it is only listed.
+    """One index, and the embedder that it was made with; without an embedder it is only listed.
 
     Any thread may search while another one syncs. Every method raises IndexDamaged.
     """
@@ -90,7 +90,7 @@ class Reader:
 
     @classmethod
     def inspect(cls, path: IndexAddress, *, outlined: bool = False) -> IndexStatus:
-        """The status of the index in a folder, whatever embedder made it. Raises as `open` does."""
+        """Return the status of the index in a folder, whatever embedder made it. Raises as `open` does."""
         with cls.open(path) as index:
             return index.status(outlined=outlined)
 
@@ -129,11 +129,11 @@ class Reader:
         mode: Mode = "hybrid",
         repeats: bool = False,
     ) -> list[Document]:
-        """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
+        """Return the k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
         `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
-        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
-        `within` leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
+        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if `within`
+        leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
         """
         if self._searcher is None:
             raise UsageError(
@@ -147,7 +147,9 @@ class Reader:
         return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
 
     def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
-        """The other files with the text of a passage, white space aside, of those left by `within`: by `chunk_id`."""
+        """Return by `chunk_id` the other files with the text of a passage, white space aside, of those left by
+        `within`.
+        """
         wanted = Narrowing.of(within).of_documents
         filter = Filter(conditions(self.store, wanted) if wanted else None)
         found: dict[str, list[str]] = {}
@@ -160,89 +162,101 @@ class Reader:
         return found
 
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
-        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
+        """Return the same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see
+        `retriever_of`).
+        """
         from local_rag.index.langchain import retriever_of
 
         return retriever_of(self, k, within, **options)
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
-        """The stored vector (d,) of each document whose text is that of a passage, None for any other."""
+        """Return the stored vector (d,) of each document whose text is that of a passage, None for any other."""
         stored = self.store.vectors([digest(document.page_content) for document in documents])
         known = iter(matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
 
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
-        """The tables of the document of each passage, as `tables.table.opened` reads them; empty for none."""
+        """Return the tables of the document of each passage, as `tables.table.opened` reads them; empty for none."""
         keys = [chunk_id(document) for document in documents]
         known = self.store.snapshot(lambda: self.store.tables(keys))
         return [known.get(key, b"") for key in keys]
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+        """Count the chunks in which each term occurs, as a word or as a stem; a term of several words counts as its
+        rarest word.
+        """
         return self.store.document_frequency(terms)
 
     # --- what it holds
 
     def generation(self) -> str:
-        """What changes with every commit."""
+        """Return the generation, which changes with every commit."""
         return self.store.generation()
 
     def catalog(self) -> Catalog:
-        """Counts, titles and frequent words; computed once per change of the index."""
+        """Return counts, titles and frequent words; computed once per change of the index."""
         return self._cache.get("catalog", self.generation(), lambda: self._in_snapshot(catalogs.catalog))
 
     def content(self) -> str:
-        """16 hex digits that change when any passage does, and not otherwise."""
+        """Return 16 hex digits that change when any passage does, and not otherwise."""
         return self._cache.get("content", self.generation(), self.store.content)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
-        """What it says of itself; the summary only where it is `outlined`."""
+        """Return the status of the index, with its summary only where it is `outlined`."""
         return self._in_snapshot(lambda store: catalogs.inspect(store, outlined))
 
     def _in_snapshot(self, lookup: Callable[[Store], T]) -> T:
         return self.store.snapshot(lambda: lookup(self.store))
 
     def count(self) -> int:
-        """How many passages there are."""
+        """Return the number of passages."""
         return self.store.counts().chunks
 
     def embedded_count(self) -> tuple[int, int]:
-        """How many passages have a vector, and how many there are; the others are matched by their words only."""
+        """Return how many passages have a vector, and how many there are; the others are matched by their words
+        only.
+        """
         counts = self.store.counts()
         return counts.embedded, counts.chunks
 
     def waiting_notes(self) -> list[str]:
-        """How many passages have no vector yet, and why search is slower than it should be, a line each."""
+        """Return a line on passages without a vector, and a line on why search is slower than it should be, where they
+        apply.
+        """
         return list(filter(None, [waiting_line(*self.embedded_count()), self.store.degraded()]))
 
     def path_labels(self, here: Path | None = None) -> PathLabels:
-        """Short names of the files, which --in understands; `here` is the current folder of a person at a terminal."""
+        """Return short names of the files, which --in understands; `here` is the current folder of a person at a
+        terminal.
+        """
         return PathLabels((root.path for root in self.store.roots()), here)
 
     def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
-        """Those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
+        """Return those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
         files = self.store.files() if sources is None else filter(None, map(self.store.file, sources))
         return {file.path: became for file in files if (became := file.became)}
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
-        """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
+        """Return all files, or those of which `within` leaves something. Raises UsageError if there is none then."""
         wanted = Narrowing.of(within).of_documents
         return self.store.indexed_files(self.store.files_meeting(conditions(self.store, wanted)) if wanted else None)
 
     def stored(self, keys: Collection[str]) -> Stored:
-        """What the index has now of passages that were retrieved before."""
+        """Return what the index has now of passages that were retrieved before."""
         chunks = list(self.store.chunks_by_key(keys).values())
         kept = {passage.key: passage for passage in self.store.passages(chunks)}
         return Stored(self.content(), frozenset(self.store.paths()), kept)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
-        """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
+        """Yield every passage once in an order that the seed decides: the files take turns, each with its next
+        passage.
+        """
         ordered = self.store.in_turns(seed)
         for first in range(0, len(ordered), _READ_AT_ONCE):
             yield from self.store.passages(ordered[first : first + _READ_AT_ONCE])
 
     def verify(self, *, deep: bool = False) -> bool:
-        """Read all files of the index; False if the file of vectors is not whole: the next sync makes it anew.
+        """Read all files of the index; return False if the file of vectors is not whole: the next sync makes it again.
 
         `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1. Raises
         IndexDamaged.
@@ -250,7 +264,9 @@ class Reader:
         return self.store.verify(deep=deep)
 
     def has_forgotten(self) -> bool:
-        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
+        """Return whether no byte of what was removed is left in the files; else the next command that writes erases
+        it.
+        """
         return not self.store.must_forget()
 
     def _check(self) -> None:

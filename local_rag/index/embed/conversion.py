@@ -24,20 +24,22 @@ from local_rag.index.embed.encoders import BLOBS
 from local_rag.text.display import format_bytes
 
 Precision = Literal["f32", "bf16", "int8"]
-"""bf16 and int8 are for passages only."""
+"""The precision of a converted model; bf16 and int8 are for passages only."""
 
 RECORD = "record.json"
 FORMAT = 3
 SECONDS = 600.0
 ROOM = 4
-"""Times the size of a model's weights that a conversion needs on the disk: two precisions, and what is compiled."""
+"""How many times the size of a model's weights a conversion needs on the disk: two precisions, and the compiled
+model.
+"""
 _DAY = 86_400.0
-"""Seconds after which a draft is nobody's any more, and a model that could not be converted is tried again."""
+"""Seconds after which a draft is taken for abandoned, and a model that could not be converted is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A converted model that is whole, or `why` there is none.
+    """A converted model that is whole, or the reason `why` there is none.
 
     `near` says how near it is to the original, `passages` is the quickest precision that is near enough.
     """
@@ -48,12 +50,12 @@ class Conversion:
     why: str = ""
 
     def model(self, precision: Precision) -> Path:
-        """The file that OpenVINO loads."""
+        """Return the file that OpenVINO loads."""
         return self.folder / ("int8.xml" if precision == "int8" else "model.xml")
 
 
 def find(folder: Path) -> Conversion | None:
-    """The conversion in a folder; None for nothing, or for what is not whole or of another version."""
+    """Return the conversion in a folder; None for nothing, or for what is not whole or of another version."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         late = record.get("why") and time.time() - (folder / RECORD).stat().st_mtime > _DAY
@@ -106,7 +108,7 @@ def convert(folder: Path, converter: str, model: Path, window: int) -> Conversio
 
 
 def served_by(known: Conversion | None) -> tuple[str, str]:
-    """What computes an embedder here, or what will, and why; and what to do about it, if anything."""
+    """Return what computes an embedder here, or will compute it, and why; and what to do about it, if anything."""
     library = "sentence-transformers"
     if known and not known.why:
         return f"OpenVINO {version()}, {known.near}", ""
@@ -118,7 +120,7 @@ def served_by(known: Conversion | None) -> tuple[str, str]:
 
 
 def version() -> str:
-    """The version of OpenVINO, empty if it is not installed."""
+    """Return the version of OpenVINO, "" if it is not installed."""
     try:
         return importlib.metadata.version("openvino")
     except importlib.metadata.PackageNotFoundError:

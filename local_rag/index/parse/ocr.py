@@ -138,7 +138,9 @@ _MODELS = "PP-OCRv6_det_small ch_ppocr_mobile_v2.0_cls_mobile PP-OCRv6_rec_small
 
 
 def _by_tesseract(picture: Image, languages: Sequence[str]) -> list[_Line]:
-    """By its table of lines (level 4) and their words (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html)."""
+    """By its table of lines (level 4) and their words
+    (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html).
+    """
     png = io.BytesIO()
     picture.save(png, "PNG", dpi=(DPI, DPI))
     command = ["tesseract", "-", "-", "-l", "+".join(languages or ("eng",)), "tsv"]

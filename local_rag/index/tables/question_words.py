@@ -15,7 +15,7 @@ WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
 
 def stems(text: str) -> set[str]:
-    """The stems of the words of a text."""
+    """Return the stems of the words of a text."""
     return {stem(word) for word in words(text)}
 
 
@@ -52,16 +52,16 @@ width wide
 distance far
 age old""".splitlines()
 ]
-"""Words of headers, and the words by which people ask for them."""
+"""Groups of words of headers, and of the words by which people ask for them."""
 
 
 def synonyms(asked: set[str]) -> set[str]:
-    """The stems of what columns may be called that words ask for."""
+    """Return the stems of the names that a column may have which these words ask for."""
     return set[str]().union(*(group for group in _SYNONYMS if group & asked))
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit, and no word behind a number."""
+    """Return whether a text is a unit, and no word behind a number."""
     return bool(text) and (not text.isalpha() or fold(text) in UNITS)
 
 
@@ -85,12 +85,12 @@ YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
 ASKING = frozenset("where when by".split())
 RELATIONS = frozenset("than before after until between over above under below".split())
-"""What sets a value against another; where that is no number and no date the rules do not read it."""
+"""Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
 EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
-"""What turns a condition round, which the rules do not read."""
+"""Words that turn a condition round, which the rules do not read."""
 NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
 """A word before the name of what the rows are: which books, the oldest book."""
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
@@ -98,7 +98,7 @@ ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
 )
-"""How questions begin that no cell, list or figure answers."""
+"""The beginnings of questions that no cell, list or figure answers."""
 
 FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
@@ -125,7 +125,7 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
     ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),
 )
-"""What is asked for, the kind of column or the word for it that this hints at, and how it is asked."""
+"""Aggregates, the kind of column or the word for it that each hints at, and the words that ask for it."""
 
 _SIGNS: dict[Comparison, str] = {
     "at least": "at least|no less than|not less than|since|from|starting|seit|ab",
@@ -158,6 +158,6 @@ COMPARED = re.compile(
 
 
 def date_in(text: str) -> str | None:
-    """A date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
+    """Return a date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
     month = _MONTHS.get(text.casefold().rstrip("."))
     return f"-{month:02}" if month else date_of(text)

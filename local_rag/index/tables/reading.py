@@ -45,12 +45,13 @@ from local_rag.text.words import fold, words
 LONGEST = 6
 """Words of a value that is looked for in a question."""
 NEAR, NEAR_LETTERS, NEAR_AMONG = 0.84, 5, 2_000
-"""How alike a word of a question and one of a value are (difflib), from how many letters on that says something, and
-among how many values of a column it is looked for."""
+"""The least likeness of a word of a question and one of a value (difflib), the least number of letters for that to say
+something, and the number of values of a column up to which it is looked for.
+"""
 
 
 class Reading(NamedTuple):
-    """A query, how much of the question it `read`, and why it is not `certain`; "" where it is."""
+    """A query, how much of the question it `read`, and the reason why it is not `certain`; "" where it is."""
 
     query: TableQuery
     read: int
@@ -62,7 +63,7 @@ class Reading(NamedTuple):
 
 
 def readings(question: str, table: Table, about: str) -> list[Reading]:
-    """The queries that a question may mean: several where it can be read in several ways.
+    """Return the queries that a question may mean: several where it can be read in several ways.
 
     `about` are the words of the file's name, its title and its headings, which say nothing of rows.
     """
@@ -98,7 +99,7 @@ class _Word:
 
     @property
     def is_telling(self) -> bool:
-        """Whether it may be a word of a cell: a name, or none that people ask with."""
+        """Whether it may be a word of a cell: a name, or a word that people do not ask with."""
         is_name = self.text[0].isupper() and self.start > 0
         return not (self.is_function or self.names) and (is_name or not (self.is_fluff or self.also))
 
@@ -164,7 +165,9 @@ class _Reader:
     # --- rows
 
     def _values(self, find: Callable[[Sequence[_Word]], list[Condition]], sizes: Iterable[int]) -> None:
-        """Conditions of words that stand together: of each one for every column that they may be about."""
+        """Add the conditions that words set which stand together: of each one for every column that they may be
+        about.
+        """
         for size in sizes:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
@@ -174,7 +177,9 @@ class _Reader:
                     self.where.append(found)
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
-        """The text of a cell: of a word that has a function only beside the name of its column, band A."""
+        """Return the conditions of a cell with this text; a word with a function counts only beside the name of its
+        column, as in band A.
+        """
         first, is_one = span[0], len(span) == 1
         at = self.words.index(first)
         beside = self.words[at - 1].names if at else set[int]()
@@ -192,11 +197,11 @@ class _Reader:
         return [self._condition(place, found[place]) for place in sorted(found.keys() & others or found)]
 
     def _is_telling(self, word: _Word) -> bool:
-        """Whether a word may be one of a cell: what is counted, "how many members", is none."""
+        """Return whether a word may be one of a cell: what is counted, as in "how many members", is not."""
         return word.is_telling and stems(word.text) != self.counted
 
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
-        """Texts that have all these words, in whatever order: a person by one name."""
+        """Return the conditions of texts that have all these words, in whatever order, as a person by one name."""
         if not all(map(self._is_telling, span)):
             return []
         own, found = stems(" ".join(word.text for word in span)), dict[int, list[str]]()
@@ -208,7 +213,7 @@ class _Reader:
         return [*one, *(self._condition(place, span[0].plain, "holds") for place in several)]
 
     def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
-        """A text that is written nearly as a word; what it was read as is a doubt."""
+        """Return the condition of a text that is written nearly as a word; the reading is a doubt."""
         word = span[0]
         if self._is_telling(word) and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
             for place in self.table.places("text", most=NEAR_AMONG):
@@ -220,7 +225,7 @@ class _Reader:
         return []
 
     def _flag(self, span: Sequence[_Word]) -> list[Condition]:
-        """A column of yes and no of which a list has those with one: rooms with a projector."""
+        """Return the condition of a column of yes and no in a question for a list: rooms with a projector."""
         for place in span[0].names if ASKS_LIST.match(self.plain[: span[0].start]) else ():
             texts = self.table.texts(place, 5)
             if texts and {*map(fold, texts)} <= YES | NO:
@@ -228,7 +233,7 @@ class _Reader:
         return []
 
     def _compared(self) -> None:
-        """Numbers and dates with what they are compared by: over 100 €, in March, between 10 and 20."""
+        """Add the conditions of numbers and dates that are compared: over 100 €, in March, between 10 and 20."""
         for match in COMPARED.finditer(self.question):
             sign = COMPARISONS.get(fold(match["sign"] or ""), "is")
             both: list[tuple[Comparison, str]] = [("at least", match["low"]), ("at most", match["high"])]
@@ -253,7 +258,7 @@ class _Reader:
                     self.where.append([self._condition(place, *((value[1:], "month") if month else (value, sign)))])
 
     def _measured(self, start: int, end: int, unit: str, places: Sequence[int]) -> int | None:
-        """The column that a comparison is about, by the words around it and by its unit."""
+        """Return the column that a comparison is about, by the words around it and by its unit."""
         near = [word for word in self.words if word.end <= start] + [word for word in self.words if word.start >= end][
             :3
         ]
@@ -271,7 +276,7 @@ class _Reader:
     # --- columns and figures
 
     def _figure(self) -> tuple[Aggregate, str]:
-        """The figure that is asked for, and the column that its word hints at: the cheapest is a price."""
+        """Return the aggregate that is asked for, and the column that its word hints at: the cheapest is a price."""
         found: tuple[Aggregate, str] = "", ""
         for figure, hint, pattern in FIGURES:
             for match in re.finditer(pattern, self.plain):
@@ -281,7 +286,7 @@ class _Reader:
         return found
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
-        """The columns that are asked for."""
+        """Return the columns that are asked for."""
         fixed = {self.table.position(either[0].column) for either in self.where}
         others = [place for place in range(len(self.columns)) if place not in fixed]
         asked, is_direct = self._mentioned(fixed, figure in ("sum", "mean") or bool(HOW_MUCH.search(self.plain)))
@@ -316,7 +321,7 @@ class _Reader:
         return asked
 
     def _mentioned(self, fixed: set[int], measured: bool) -> tuple[list[int], bool]:
-        """The columns that words name which are left, those of most words first, and whether it is by their names.
+        """Return the columns left that words name, those of most words first, and whether the words are in their names.
 
         Of several as good ones those of numbers, where such is `measured`.
         """
@@ -342,13 +347,13 @@ class _Reader:
         return [], False
 
     def _like(self, word: str) -> list[int]:
-        """The columns of numbers that a word is a synonym of."""
+        """Return the columns of numbers that a word is a synonym of."""
         return [place for place in self.table.places("number") if self.names[place] & synonyms(stems(word))]
 
     # --- what they make
 
     def _query(self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int]) -> TableQuery | None:
-        """The query of a question that is read to its end; None where it asks for nothing that is computed."""
+        """Return the query of a question that is read to its end; None where it asks for nothing that is computed."""
         names, key = tuple(self.columns[place].name for place in asked), self.columns[self.key].name
         if self.each:
             is_asked = names or figure == "count"
@@ -375,7 +380,7 @@ class _Reader:
         return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
 
     def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
-        """How many rows there are, or different values of a column; None where something else is counted."""
+        """Return a count of rows, or of different values of a column; None where something else is counted."""
         counted = self.counted
         columns = [place for place in self.table.places("text") if place != self.key and self.names[place] & counted]
         columns += [place for place in self.table.places("date") if self.names[place] <= counted | synonyms(counted)]
@@ -390,7 +395,7 @@ class _Reader:
 
 
 def _keys(span: Sequence[_Word]) -> list[str]:
-    """The keys under which a text may be stored that these words name, without a plural or a genitive, too."""
+    """Return the keys under which a text may be stored that these words name, also without a plural or a genitive."""
     key = key_of(" ".join(word.text for word in span).removesuffix("'s").removesuffix("’s"))
     singular = [
         re.sub(ending, other, key) for ending, other in ((r"(?<=..)s$", ""), (r"(?<=..)es$", ""), (r"ies$", "y"))
