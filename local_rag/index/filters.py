@@ -132,9 +132,7 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
         readings = (
             {path for path, name in posix.items() if regex.fullmatch(name)}
             for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
-            for regex in (
-                re.compile(composed(reading + _BELOW), flags) for reading in _readings(pattern)
-            )
+            for regex in (re.compile(composed(reading + _BELOW), flags) for reading in _readings(pattern))
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())

@@ -36,7 +36,8 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 @lru_cache(maxsize=10_000)
 def formatted(text: str, code: str = "", epoch: datetime = EPOCH) -> str:
-    """A stored number as it is shown; what is no number, or has a format that is not known here, as it is stored.
+    """Return a stored number as it is shown; what is no number, or has a format that is not known here, as it is
+    stored.
 
     A date in figures is ISO 8601 unless its format has dots: the order of 3/4/26 follows the reader's Excel.
     """
@@ -52,7 +53,7 @@ def formatted(text: str, code: str = "", epoch: datetime = EPOCH) -> str:
 
 @lru_cache(maxsize=1000)
 def _sections(code: str) -> tuple[list[str], dict[int, str]]:
-    """The sections of a format, with a character for each of its literals."""
+    """Return the sections of a format, and its literals by the characters that stand for them."""
     literals = dict[int, str]()
 
     def keep(match: re.Match[str]) -> str:
@@ -76,7 +77,7 @@ def _shown(number: Decimal, code: str, epoch: datetime) -> str:
 
 
 def _figures(number: Decimal, section: str) -> str:
-    """A number in the places of its format: "#,##0.0,," groups digits, has one decimal and counts millions."""
+    """Return a number in the places of its format: "#,##0.0,," groups digits, has one decimal and counts millions."""
     if (match := _PLACES.search(section)) is None:
         return ""
     before, after = section[: match.start()], section[match.end() :]
@@ -97,7 +98,7 @@ def _figures(number: Decimal, section: str) -> str:
 
 
 def _moment(number: Decimal, section: str, epoch: datetime) -> str:
-    """A date, a time of day or a span of time."""
+    """Return a date, a time of day or a span of time in its format."""
     seconds = int((number * 86_400).quantize(Decimal(1), ROUND_HALF_UP))
     moment = epoch + timedelta(seconds=seconds)
     parts = list(_TIME.finditer(section))
