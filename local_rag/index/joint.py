@@ -49,7 +49,7 @@ class JointIndex:
 
     @property
     def path(self) -> IndexAddress:
-        """The address of the first index."""
+        """Return the address of the first index."""
         return self._indexes[0].path
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ NAMED = 2.0
 """The least score of a passage of a document that the query names: more than cosine and BM25 come to."""
 
 _DEEP, _DEEP_ENOUGH = 50, 400
-"""How many candidates of each kind are scored at least, four times k if that is more; and how many, after which
+"""The least number of candidates of each kind that are scored, four times k if that is more; and the number after which
 near-duplicates are taken rather than others looked for.
 """
 

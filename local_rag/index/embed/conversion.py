@@ -30,7 +30,7 @@ RECORD = "record.json"
 FORMAT = 3
 SECONDS = 600.0
 ROOM = 4
-"""How many times the size of a model's weights a conversion needs on the disk: two precisions, and the compiled
+"""Free space that a conversion needs on the disk, as a multiple of a model's weights: two precisions, and the compiled
 model.
 """
 _DAY = 86_400.0

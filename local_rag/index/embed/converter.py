@@ -38,7 +38,7 @@ NEAR = 0.999
 NEAR_INT8 = 0.99
 """The least agreement in eight bits, on passages that the ranges were not observed on."""
 FASTER = 1.3
-"""How many times the passages of float32 eight bits must compute per second of the processor."""
+"""The least ratio of the passages per second of the processor in eight bits to those in float32."""
 SHARE = 0.7
 """The share of the difference between channels that the weights take over: docs/measurements.md."""
 _NARROWEST = 1e-5

@@ -65,12 +65,14 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def window(self) -> int:
-        """The longest text in tokens, after the special tokens and the prefix have had their place."""
+        """Return the longest text in tokens, after the special tokens and the prefix have had their place."""
         return self.spec.window - len(self.token_ends(self.spec.document_prefix))
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hex digits of weights, dimension, window and prefixes. Raises ModelMissing if it needs the weights."""
+        """Return 16 hex digits of weights, dimension, window and prefixes. Raises ModelMissing if it needs the
+        weights.
+        """
         spec = self.spec
         digest = spec.sha256 or weights.remembered_sha256(weights.folder(spec) / weights.WEIGHTS, self._memory)
         parts = [digest, spec.dimension, spec.window, spec.query_prefix, spec.document_prefix]
@@ -78,31 +80,32 @@ class SentenceTransformerEmbedder:
 
     @property
     def conversion_folder(self) -> Path | None:
-        """The folder of the converted model, named by the fingerprint and a digest of the small files, for pooling and
-        tokenizer are converted, too; None without a cache.
+        """Return the folder of the converted model, None without a cache.
+
+        It is named by the fingerprint and a digest of the small files, for pooling and tokenizer are converted, too.
         """
         key = f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
         return self._cache / FOLDER / key if self._cache else None
 
     @cached_property
     def conversion(self) -> Conversion | None:
-        """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""
+        """Return the converted model, or why there can be none; None before the first load. Raises ModelMissing."""
         folder = self.conversion_folder
         return conversion.find(folder) if folder else None
 
     @property
     def ready(self) -> bool:
-        """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
+        """Return whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
         return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
 
     @property
     def loads_first(self) -> bool:
-        """Whether the next load converts the model, which happens once."""
+        """Return whether the next load converts the model, which happens once."""
         return bool(self._cache) and self.conversion is None
 
     @property
     def served_by(self) -> tuple[str, str]:
-        """What computes the vectors here, or will compute them, and why; and what to do about it, if anything.
+        """Return what computes the vectors here, or will compute them, and why; and what to do about it, if anything.
 
         Raises ModelMissing.
         """

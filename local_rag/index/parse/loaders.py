@@ -86,7 +86,7 @@ SHOWN = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv
 .json .jsonl and source code"""
 
 DEPTH = 3
-"""How deep a file may lie inside of others to be read."""
+"""The levels of files inside of files that are read."""
 
 _CHARACTERS, _SECONDS = 1_000_000, 5.0
 """Characters of text, or seconds, after which a part of a mailbox or a zip file ends."""

@@ -29,7 +29,7 @@ _RTF = re.compile(r"\\(?P<word>[a-z]+)(?P<number>-?\d+)? ?|\\'..|\\[^a-z]|[{}]|[
 _LEVELS = {"super": 1, "sub": -1, "nosupersub": 0, "plain": 0}
 _ASIDE = {"footnote": (" [Note: ", "]"), "annotation": (" [Comment: ", "]"), "pntext": ("", "")}
 _ASIDE |= {f"{name.lower()}{at}": (f"{name}: ", r"\par ") for name in ("Header", "Footer") for at in ("", *"lrf")}
-"""Destinations of RTF that a reader sees, and what stands before and behind their text here."""
+"""Destinations of RTF that a reader sees, and the texts before and behind theirs here."""
 
 
 def deck(slides: Iterable[tuple[str, Iterable[str]]], properties: Properties) -> Iterator[LoadedDocument]:

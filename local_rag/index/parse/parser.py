@@ -71,7 +71,7 @@ class Parser:
 
     @property
     def pid(self) -> int | None:
-        """The id of the worker process; None before the first file."""
+        """Return the id of the worker process; None before the first file."""
         return self._worker.process.pid if self._worker else None
 
     def parse(self, path: Path) -> Iterator[ParsedFile]:

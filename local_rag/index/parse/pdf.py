@@ -47,8 +47,8 @@ _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _ITEM = re.compile(rf"{BULLET}\s")
 
 _LARGER = 1.25
-"""How many times the size of most letters of the page a title has at least. LaTeX's \\LARGE is 1.44 times a text of 12
-points, a section's heading 1.2; read on 60 PDFs, where 1.1 takes headings of sections for titles.
+"""The least size of a title, as a multiple of that of most letters of the page. LaTeX's \\LARGE is 1.44 times a text of
+12 points, a section's heading 1.2; read on 60 PDFs, where 1.1 takes headings of sections for titles.
 """
 
 _TITLE_LINES = 3

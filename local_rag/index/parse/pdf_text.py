@@ -23,13 +23,15 @@ BREAK = "\uffff"
 _DIGITS = re.compile("[0-9]+")
 
 _SHIFT = 0.12
-"""How many times the size of its letters a baseline is above or below that of its line to mean something."""
+"""The least distance of a baseline from that of its line to mean something, as a multiple of the size of its
+letters.
+"""
 
 _LONG = 20
 """Characters of a raised text to both sides of a digit; a longer one is a line of its own."""
 
 _GAP = 1.6
-"""How many times the size of the letters two of them are apart that stand in two columns, if those below do."""
+"""The least distance between two letters that stand in two columns, if those below do, as a multiple of their size."""
 
 _EVERY = 4
 """Lines of a page of which one is looked at for a gap: columns of fewer lines are none."""
@@ -78,8 +80,8 @@ class PageText:
 
     @cached_property
     def lines(self) -> list[Span]:
-        """The upright lines, with those mended that pdfium breaks behind a raised letter; none where its text has other
-        characters than the page.
+        """Return the upright lines, with those mended that pdfium breaks behind a raised letter; none where its text
+        has other characters than the page.
         """
         lines = list[Span]()
         known = len(self.text) == self._shown.count_chars()
@@ -98,7 +100,7 @@ class PageText:
 
     @cached_property
     def em(self) -> float:
-        """The size of most letters, of some lines of the page."""
+        """Return the size of most letters, of some lines of the page."""
         return median([self.size(line.start) for line in self.lines[:: len(self.lines) // 8 + 1]] or [10.0])
 
     def in_order(self) -> list[tuple[str, int, int]]:

@@ -53,9 +53,7 @@ _NOBODY = frozenset(
 
 _ELEMENTS = "title initial-creator creator created creation-date date subject keywords keyword".split()
 _TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
-"""When the templates of python-docx and python-pptx were made; programs leave these dates in what they write with
-them.
-"""
+"""The dates of the templates of python-docx and python-pptx, which programs leave in what they write with them."""
 
 _ADDRESS = re.compile(r"\s*<[^<>]*>")
 _NAMED_ADDRESS = re.compile(r"\S+@\S+\s*\(([^()]*)\)")

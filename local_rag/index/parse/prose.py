@@ -39,7 +39,7 @@ _MARKED = re.compile(
     r"|<sup>(?P<sup>[^<]{1,200})</sup>|<sub>(?P<sub>[^<]{1,200})</sub>",
     re.DOTALL | re.IGNORECASE,
 )
-"""In Markdown, what is code, struck out, above the line or below it."""
+"""The parts of Markdown that are code, struck out, above the line or below it."""
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _RST = re.compile(

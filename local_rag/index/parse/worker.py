@@ -42,7 +42,7 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no file is read in the middle."""
+        """Return whether no file is read in the middle."""
         return self._parts is None
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the tables of a store are asked: SQL statements in which $1 is the first value, run in snapshots."""
+"""Access to the tables of a store: SQL statements in which $1 is the first value, run in snapshots."""
 
 from __future__ import annotations
 

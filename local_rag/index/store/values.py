@@ -63,7 +63,8 @@ class FileRow:
 
     @property
     def became(self) -> FileChange:
-        """Whether the file on the disk was changed or is gone, by its size and time; "" where it is as it was indexed.
+        """Return whether the file on the disk was changed or is gone, by its size and time; "" where it is as it was
+        indexed.
 
         Nothing is known, which is "" as well, of a page of the web, and where no folder above the file exists: the
         index is of another machine, or the disk is not mounted.
@@ -203,15 +204,15 @@ class StoredDocument(LoadedDocument):
 
     @property
     def heading_starts(self) -> frozenset[int]:
-        """The code points where a heading begins; places of its kind, such as rows, have no line of their own."""
+        """Return the code points where a heading begins; places of its kind, such as rows, have no line of their
+        own.
+        """
         return frozenset(heading.start for heading in self.headings if heading.level < PLACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What an index holds of passages that were named by key: its `content`, its files, and the passages that it
-    has.
-    """
+    """The content of an index, its files, and those of the passages named by key that it has."""
 
     content: str
     files: frozenset[str]

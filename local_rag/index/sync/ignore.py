@@ -129,7 +129,7 @@ class Rules:
 
     @cached_property
     def stamp(self) -> str:
-        """16 hex digits that change with the rules: where they do, other files inside of a file are indexed."""
+        """Return 16 hex digits that change with the rules: where they do, other files inside of a file are indexed."""
         return hashlib.blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def leave_out_inside(self, container: Path, name: str, start: str) -> str | None:
@@ -218,8 +218,8 @@ _MARKERS = {
     "pyvenv.cfg": ("a virtual environment of Python", re.compile(rb"(?:.*\n)*?[ \t]*home[ \t]*=")),
     "index.sqlite": ("an index", re.compile(rb"SQLite format 3\0")),
 }
-"""By the name of a file: what its folder is, and how the file must begin, for a mere name must not make a folder
-vanish.
+"""The kind of a folder that a file of this name marks, and the beginning that the file must have: a mere name must not
+make a folder vanish.
 
 https://bford.info/cachedir/, https://docs.python.org/3/library/site.html, https://sqlite.org/fileformat.html
 """

@@ -15,7 +15,7 @@ SETTLED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one phase of a sync is, with the file in hand.
+    """The progress of one phase of a sync, with the file in hand.
 
     In the phase "text" `done` of `total` files are read, and `chunks` are the passages stored; in the phase "vectors"
     `done` of `total` passages are embedded, in "scans" pages are read by OCR, and `chunks` is the same number. `share`

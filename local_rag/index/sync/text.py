@@ -28,7 +28,7 @@ from local_rag.index.sync.walk import Found, Walk, walk
 from local_rag.text.display import by_count, kinds_in_words
 
 Cut = tuple[Read, list[list[NewDocument]]]
-"""What was read of a file, and for a part of one the documents of each of its files with their chunks."""
+"""A file as it was read, and for a part of one the documents of each of its files with their chunks."""
 
 BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""

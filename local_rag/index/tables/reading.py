@@ -88,18 +88,18 @@ class _Word:
 
     @property
     def is_function(self) -> bool:
-        """Whether it only carries a function, as "it" does and "IT" does not."""
+        """Return whether the word only carries a function, as "it" does and "IT" does not."""
         is_name = self.text.isupper() and (len(self.text) > 1 or (self.start > 0 and self.text != "I"))
         return self.plain in STOP_WORDS and not is_name
 
     @property
     def is_fluff(self) -> bool:
-        """Whether people ask with it, and it says nothing of a cell."""
+        """Return whether people ask with the word, and it says nothing of a cell."""
         return self.is_function or stems(self.text) <= FLUFF
 
     @property
     def is_telling(self) -> bool:
-        """Whether it may be a word of a cell: a name, or a word that people do not ask with."""
+        """Return whether it may be a word of a cell: a name, or a word that people do not ask with."""
         is_name = self.text[0].isupper() and self.start > 0
         return not (self.is_function or self.names) and (is_name or not (self.is_fluff or self.also))
 

@@ -22,7 +22,7 @@ MOST_CELLS, MOST_COLUMNS = 2_000_000, 60
 FULL = 0.9
 """Share of the rows that have texts of their own in a column that names them."""
 SECONDS = 2.0
-"""How long a statement may run."""
+"""Seconds that a statement may run."""
 
 _TOTALS = re.compile(
     r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE
@@ -162,7 +162,9 @@ class Table:
 
     @property
     def key(self) -> int:
-        """The column that names the rows: the first of texts with hardly a repetition, else the first of texts."""
+        """Return the column that names the rows: the first of texts with hardly a repetition, else the first of
+        texts.
+        """
         texts = self.places("text")
         return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 

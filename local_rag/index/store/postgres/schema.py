@@ -71,10 +71,11 @@ ALTER TABLE embedded SET (toast_tuple_target = 8160);
 CREATE VIEW vectors WITH (security_invoker) AS SELECT digest, vector FROM embedded JOIN chunks ON chunks.id = chunk;
 CREATE TABLE frequent (term text PRIMARY KEY, share real NOT NULL);
 """
-"""As in `store/sqlite`, but: `names` has the words of name and title, and those of all that names the file with NAMES
-in front. `headers` are kept once for a document, so that two writers never wait for each other. In `embedded` the
-vector is that of the text alone, float32; `near` is what is searched: it holds the header, too. `frequent` are words of
-many passages, with their share. Rows of 8,160 bytes stay whole: what a search ranks by is not fetched from elsewhere.
+"""The tables of `store/sqlite` with differences: `names` has the words of name and title, and those of all that names
+the file with NAMES in front. `headers` are kept once for a document, so that two writers never wait for each other. In
+`embedded` the vector is that of the text alone, float32; `near` is what is searched: it holds the header, too.
+`frequent` are words of many passages, with their share. Rows of 8,160 bytes stay whole: what a search ranks by is not
+fetched from elsewhere.
 """
 
 NEAREST = """

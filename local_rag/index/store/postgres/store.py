@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTEMPTS, _PAUSE = 3, 1.0
-"""How often a read is repeated whose connection ended, and the seconds between: the server may be restarting."""
+"""The attempts at a read whose connection ended, and the seconds between: the server may be restarting."""
 
 EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
@@ -122,7 +122,7 @@ class PostgresStore(FullText):
 
     @property
     def _current(self) -> psycopg.Connection[Any] | None:
-        """The connection of this thread's transaction."""
+        """Return the connection of this thread's transaction, None outside of one."""
         return getattr(self._threads, "connection", None)
 
     def _in_snapshot(self, work: Callable[[], T]) -> T:

@@ -31,7 +31,7 @@ from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import plural
 
 _UNIT = 0.01
-"""How far the square of the length of a stored vector may be from 1."""
+"""The most by which the square of the length of a stored vector may differ from 1."""
 
 
 # --- errors

@@ -90,7 +90,7 @@ class SqliteStore(FullText):
 
     @property
     def _connection(self) -> Connection:
-        """The connection of this thread, which closes when the thread ends."""
+        """Return the connection of this thread, which closes when the thread ends."""
         known: Connection | None = getattr(self._threads, "connection", None)
         if known is None or not (known.is_kept or known.db.in_transaction):
             known = self._threads.connection = Connection(self.address)

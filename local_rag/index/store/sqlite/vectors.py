@@ -54,7 +54,7 @@ TRAINED_ON = 50 * LISTS
 """Vectors from which centroids and ranges are learnt."""
 
 GROWN = 4
-"""How many times as many vectors as it was trained on a file may have before it is trained again."""
+"""The number of vectors, as a multiple of those that a file was trained on, up to which it is not trained again."""
 
 SPARE = 20
 """The least number of candidates beyond those asked for; half as many again if that is more. Products of bytes are off
