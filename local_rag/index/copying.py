@@ -25,7 +25,7 @@ from local_rag.text.display import plural
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
-AT_ONCE = 500
+PASSAGES_AT_ONCE = 500
 """Passages after which a transaction ends; a file is never parted."""
 
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
@@ -93,7 +93,7 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
     for path in paths:
         batch.append(path)
         chunks += states[path][1]
-        if chunks >= AT_ONCE:
+        if chunks >= PASSAGES_AT_ONCE:
             yield batch
             batch, chunks = [], 0
     if batch:

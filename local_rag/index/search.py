@@ -44,7 +44,7 @@ _DEEP, _DEEP_ENOUGH = 50, 400
 near-duplicates are taken rather than others looked for.
 """
 
-_READ = 20
+_TEXTS_AT_ONCE = 20
 """The least number of passages whose texts are read at once."""
 
 _DEEPEST = 20_000
@@ -219,7 +219,7 @@ class _Search:
         taken: list[Passage] = []
         duplicates: list[Passage] = []
         distinct, seen = Distinct(), set[str]()
-        step = max(_READ, 2 * k)
+        step = max(_TEXTS_AT_ONCE, 2 * k)
         for first in range(0, len(ranked), step):
             for passage in self.store.passages(ranked[first : first + step]):
                 text = passage.key if repeats else " ".join(passage.text.split())

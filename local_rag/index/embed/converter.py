@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SAME = 0.9999
 """The least agreement (cosine) of a converted model in float32 with the original, on any text."""
-NEAR = 0.999
+NEAR_BF16 = 0.999
 """The least agreement in bfloat16."""
 NEAR_INT8 = 0.99
 """The least agreement in eight bits, on passages that the ranges were not observed on."""
@@ -100,7 +100,7 @@ def convert(model: Path, window: int, folder: Path) -> dict[str, Any]:
     near = f"cosine {cosine:.6f} to sentence-transformers"
     bf16 = "BF16" in encoders.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     passages, cosine = "bf16", least_cosine(draft, "bf16", expected) if bf16 else 0.0
-    if not cosine >= NEAR:
+    if not cosine >= NEAR_BF16:
         passages, cosine = "int8", in_eight_bits(draft)
     if not cosine:
         return {"near": near}

@@ -17,14 +17,14 @@ from local_rag.index.parse.parsed_file import ParsedFile, document, joined
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import read
 
-_SECONDS = 10.0
+_RULE_SECONDS = 10.0
 """Seconds after which the days of further events are not listed: following a rule that never comes true takes
 seconds.
 """
 
 _LATE = "the days of some events that repeat were not listed: their rules took too long"
 
-_LONGEST = 50_000
+_MOST_DAYS = 50_000
 """Days of an event that are looked at, the earliest first."""
 
 _LISTED_DAYS = 800
@@ -60,7 +60,7 @@ def load_ics(path: Path) -> ParsedFile:
     moved = defaultdict[str, list[Any]](list)
     for entry in entries:
         moved[str(entry.get("UID"))] += _moments(entry, "RECURRENCE-ID")
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + _RULE_SECONDS
     blocks = ((*_details(entry), *_dates(entry, moved[str(entry.get("UID"))], until)) for entry in entries)
     text, headings = joined((1, lines[0], "\n".join(lines)) for lines in blocks)
     name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
@@ -111,7 +111,7 @@ def _moments(entry: Any, name: str) -> list[Any]:
     known = [getattr(each, "__dict__", {}) for each in (found if isinstance(found, list) else [found])]
     dates = [vars(one).get("dt") for each in known for one in each.get("dts", ())]
     moments = [each[0] if isinstance(each, tuple) else each for each in [*dates, *(each.get("dt") for each in known)]]
-    return [each for each in moments if isinstance(each, date)][:_LONGEST]
+    return [each for each in moments if isinstance(each, date)][:_MOST_DAYS]
 
 
 def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
         year = timedelta(days=366)
         last = max(now, start) + year
         days = {start, *(_local(each, zone) for each in _moments(entry, "RDATE"))}
-        rule, count = dict(entry.get("RRULE") or {}), _LONGEST
+        rule, count = dict(entry.get("RRULE") or {}), _MOST_DAYS
         if rule and rule["FREQ"][0] in _LISTED and start.year >= _OLDEST:
             count = min([count, *rule.pop("COUNT", ())])
             until = min([last, *(_local(each, zone) for each in rule.pop("UNTIL", ()))])

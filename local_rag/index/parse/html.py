@@ -46,7 +46,7 @@ _LONG_ADDRESS = 2000
 _LONG_SCRIPT = 200_000
 """Characters of JSON-LD that are parsed."""
 
-_ELEMENTS = 2000
+_META_ELEMENTS = 2000
 """<meta> elements that are looked at."""
 
 _GRAM = 3
@@ -117,7 +117,7 @@ def _properties(tree: Any, text: str) -> Properties:
     Author and date also come from lines at the head of its text, as the books of Project Gutenberg have them.
     """
     known: dict[str, list[str]] = {}
-    for meta in itertools.islice(tree.iter("meta"), _ELEMENTS):
+    for meta in itertools.islice(tree.iter("meta"), _META_ELEMENTS):
         name = meta.get("name") or meta.get("property") or meta.get("itemprop") or ""
         known.setdefault(_VOCABULARY.sub("", name).lower(), []).append(meta.get("content") or "")
     sources = [stated(tree.findtext(".//title") or ""), from_mapping(known), _linked_data(tree)]

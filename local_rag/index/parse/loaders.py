@@ -60,10 +60,10 @@ CODE = frozenset(
 )
 """Suffixes of source code, configuration and other texts that are read as they are."""
 
-TEXTS = frozenset(".txt .text .org .adoc .asciidoc .textile .mediawiki".split())
+PLAIN_TEXTS = frozenset(".txt .text .org .adoc .asciidoc .textile .mediawiki".split())
 """Suffixes of texts that may have title, author and date at their head."""
 
-NAMES = frozenset(
+KNOWN_NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile rakefile gemfile procfile brewfile justfile
     readme license licence copying changelog changes authors contributors contributing install news notice todo
     cmakelists.txt""".split()
@@ -82,16 +82,16 @@ CONVERTED = MappingProxyType(
 )
 """Suffixes of files that no loader reads, and the command that converts them, without the name of the file."""
 
-SHOWN = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics \
-.json .jsonl and source code"""
+READABLE = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip \
+.ics .json .jsonl and source code"""
 
 DEPTH = 3
 """The levels of files inside of files that are read."""
 
-_CHARACTERS, _SECONDS = 1_000_000, 5.0
+_CHARACTERS, _PIECE_SECONDS = 1_000_000, 5.0
 """Characters of text, or seconds, after which a part of a mailbox or a zip file ends."""
 
-_LONG_NAME = 200
+_LONG_FILE_NAME = 200
 _LONG_WARNING = 400
 _NO_LOADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -105,7 +105,7 @@ def load_unknown(path: Path) -> ParsedFile:
             raise
         command = CONVERTED.get(path.suffix.lower())
         hint = f"convert it: {command} {shlex.quote(path.name)}" if command else ""
-        raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {SHOWN}"), hint=hint) from skipped
+        raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {READABLE}"), hint=hint) from skipped
 
 
 def no_loader(path: Path) -> str:
@@ -136,7 +136,7 @@ _SUFFIXES: dict[Loader, str] = {
     load_json: ".json",
     load_notebook: ".ipynb",
     load_jsonl: ".jsonl .ndjson",
-    load_text: " ".join(TEXTS),
+    load_text: " ".join(PLAIN_TEXTS),
     load_unknown: " ".join(CONVERTED),
     load_image: " ".join(IMAGES),
     load_code: " ".join(CODE),
@@ -148,7 +148,7 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
 
 def loader(path: Path) -> Loader | None:
     """Return the loader of a file by its suffix or its well-known name, None where there is none."""
-    return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
+    return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in KNOWN_NAMES else None)
 
 
 VERSIONS: dict[Loader, int] = {}
@@ -260,7 +260,7 @@ def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> I
 def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: int) -> Iterator[ParsedFile]:
     """Yield the pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
     documents, members, unread = list[LoadedDocument](), list[Member](), list[str]()
-    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _SECONDS
+    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _PIECE_SECONDS
     holder = LoadedDocument("")
     for piece in pieces:
         if total > MAX_CHARACTERS and (depth or path.suffix.lower() != ".mbox"):
@@ -269,7 +269,7 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
         if total and (total > end or time.monotonic() > until):
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
-            end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+            end, until = total + _CHARACTERS, time.monotonic() + _PIECE_SECONDS
         if isinstance(piece, ParsedFile):
             total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
             if piece.documents or piece.scans:
@@ -334,7 +334,7 @@ def _attached(member: Member, mail: LoadedDocument) -> Member:
 def _distinct(name: str, names: Counter[str]) -> str:
     """Return the name of a file inside of a file, without ways out of it; a second one of that name is "name (2)"."""
     steps = (" ".join(clean(step).split()) for step in re.split(r"[/\\]", name[:10_000]))
-    name = "/".join(step for step in steps if step not in ("", ".", ".."))[-_LONG_NAME:] or "unnamed"
+    name = "/".join(step for step in steps if step not in ("", ".", ".."))[-_LONG_FILE_NAME:] or "unnamed"
     names[name] += 1
     stem, dot, suffix = name.rpartition(".")
     return name if names[name] == 1 else f"{stem or suffix} ({names[name]}){dot}{suffix if stem else ''}"

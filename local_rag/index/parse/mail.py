@@ -24,7 +24,7 @@ from local_rag.index.parse.parsed_file import Inside, Piece, clean, document, jo
 from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, stated
 from local_rag.text.encoding import declared_charset, decode, known_encoding
 
-LONGEST = 100_000_000
+LONGEST_MESSAGE = 100_000_000
 """Bytes of a message of a mailbox that are read."""
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
@@ -38,7 +38,7 @@ _HEADER = re.compile(rb"[!-9;-~]+:")
 _ESCAPED = re.compile(rb">+From ")
 _ENCODED = re.compile(r"=\?([^?*\s]{1,40})\?")
 _QUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
-_DEEP = 20
+_DEEPEST_QUOTE = 20
 """Levels of quotes in quotes that are distinguished in a page."""
 
 _MARK = re.compile(r"(?:> ?)+")
@@ -126,7 +126,7 @@ def _messages(path: Path) -> Iterator[bytes]:
                 if message is not None:
                     yield bytes(message)
                 message = bytearray()
-            elif message is not None and len(message) < LONGEST:
+            elif message is not None and len(message) < LONGEST_MESSAGE:
                 message += line[1:] if _ESCAPED.match(line) else line
     if message is not None:
         yield bytes(message)
@@ -220,7 +220,7 @@ def _with_marks(text: str) -> str:
         if line.endswith("\ue000"):
             depth += -1 if line.startswith("/") else 1
         else:
-            lines.append("> " * min(depth, _DEEP) + line)
+            lines.append("> " * min(depth, _DEEPEST_QUOTE) + line)
     return "\n".join(lines)
 
 

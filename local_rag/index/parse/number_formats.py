@@ -14,10 +14,10 @@ BUILT_IN = dict(zip(map(str, _NUMBERS), _CODES.replace("\n", "").split("|"), str
 """Formats that a file names by their number alone (section 18.8.30)."""
 
 EPOCH, EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
-_DIGITS = 21
+_MOST_DIGITS = 21
 """Digits before the point of a number that is written out."""
 
-_LONG = 200
+_LONGEST_FORMAT = 200
 """Characters of a format that are read."""
 
 _NOT_SHOWN = re.compile(r"_.|\*.|\[(?!\$|[hms]+\]|[<>=])[^\]]*\]|\[\$-[^\]]*\]", re.IGNORECASE)
@@ -31,7 +31,7 @@ _TIMES = dict(
         strict=True,
     )
 )
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 @lru_cache(maxsize=10_000)
@@ -45,8 +45,8 @@ def formatted(text: str, code: str = "", epoch: datetime = EPOCH) -> str:
         number = Decimal(text)
         if "." in text or "E" in text:
             number = Decimal(f"{float(text):.15g}")  # as many digits as Excel has
-        shown = _shown(number, code[:_LONG], epoch) if code else ""
-        return shown or (f"{number.normalize():f}" if abs(number.adjusted()) < _DIGITS else text)
+        shown = _shown(number, code[:_LONGEST_FORMAT], epoch) if code else ""
+        return shown or (f"{number.normalize():f}" if abs(number.adjusted()) < _MOST_DIGITS else text)
     except (DecimalException, ValueError, OverflowError):
         return text
 
@@ -113,7 +113,7 @@ def _moment(number: Decimal, section: str, epoch: datetime) -> str:
     for part, letter in zip(parts, letters, strict=True):
         word = part[0].upper() if letter == "a" else part[0].lower()
         if part[1]:
-            text = str(abs(seconds) // _SECONDS[letter.replace("n", "m")]).zfill(len(word) - 2)
+            text = str(abs(seconds) // _UNIT_SECONDS[letter.replace("n", "m")]).zfill(len(word) - 2)
         else:
             usual = _TIMES.get(word) or _TIMES.get(word * 2, "")
             sign = "%M" if letter == "n" else "%I" if letter == "h" and "a" in letters else usual

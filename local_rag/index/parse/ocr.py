@@ -30,19 +30,19 @@ from local_rag.text.names import name_date
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DPI = 200
+OCR_DPI = 200
 """Dots per inch of a page that is read: the text of books and letters is 20 to 30 pixels high then."""
 
-SECONDS = 120.0
+PAGE_SECONDS = 120.0
 """Seconds that a page may take; the densest of those tried takes 5 on two cores."""
 
-MEMORY = 8 << 30
+OCR_MEMORY = 8 << 30
 """Bytes of address space that reading may take: the first page maps 2.7 GB, any other 0.2 more; 1.5 are used."""
 
 PAGES = 16
 """Pages after which a fresh worker reads on: OpenVINO keeps what it has prepared for each size of a line."""
 
-_LONG = 0.25
+_LONG_LINE = 0.25
 """The least share of the width of its text that a line of a column has; the cells of most tables are shorter."""
 
 _COLUMN = 3
@@ -95,7 +95,7 @@ def read_page(path: Path, number: int, languages: Sequence[str]) -> LoadedDocume
 
     Raises FileSkipped, and what the libraries raise.
     """
-    picture, _ = drawn(path, number, DPI)
+    picture, _ = drawn(path, number, OCR_DPI)
     found = _by_tesseract(picture, languages) if languages or not find_spec("rapidocr") else _by_rapidocr(picture)
     text, lines = _written(found, picture.size)
     return LoadedDocument(text, title=path.name, page=number, date=iso_date(name_date(path.name)), lines=lines)
@@ -130,7 +130,7 @@ def _rapidocr() -> Any:
     """Return the reader with the models of its package, by their paths: by their names it would download others."""
     import rapidocr
 
-    child_process.limit_memory(MEMORY)
+    child_process.limit_memory(OCR_MEMORY)
     models = Path(rapidocr.__file__).parent / "models"
     options: dict[str, Any] = {"Global.log_level": "critical", "Global.max_side_len": 2400}
     for part, model in zip(("Det", "Cls", "Rec"), _MODELS, strict=True):
@@ -147,9 +147,9 @@ def _by_tesseract(picture: Image, languages: Sequence[str]) -> list[_Line]:
     (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html).
     """
     png = io.BytesIO()
-    picture.save(png, "PNG", dpi=(DPI, DPI))
+    picture.save(png, "PNG", dpi=(OCR_DPI, OCR_DPI))
     command = ["tesseract", "-", "-", "-l", "+".join(languages or ("eng",)), "tsv"]
-    done = child_process.run(command, png.getvalue(), SECONDS, os.environ)
+    done = child_process.run(command, png.getvalue(), PAGE_SECONDS, os.environ)
     if done.code != 0:
         said = done.errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise FileSkipped(f"is not read by tesseract: {said[-1]}", passing=True)
@@ -220,7 +220,7 @@ def _gap(lines: Sequence[_Line]) -> float | None:
     it.
     """
     width = max((line.right for line in lines), default=0.0) - min((line.left for line in lines), default=0.0)
-    long = [line for line in lines if line.right - line.left >= _LONG * width]
+    long = [line for line in lines if line.right - line.left >= _LONG_LINE * width]
 
     def beside(gap: float) -> int:
         before, behind = sum(line.right <= gap for line in long), sum(line.left > gap for line in long)

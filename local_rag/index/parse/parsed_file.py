@@ -33,7 +33,7 @@ HARMLESS = 5_000_000
 
 MAX_MEMBERS = 10_000
 
-_LOOKED_AT = 10_000
+_LONGEST_PROPERTY = 10_000
 """Characters of a title or another property that are looked at."""
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
@@ -97,7 +97,7 @@ def clean(text: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """Return a title or another property as it is stored."""
-    return shorten(clean(text[:_LOOKED_AT]), width)
+    return shorten(clean(text[:_LONGEST_PROPERTY]), width)
 
 
 def document(

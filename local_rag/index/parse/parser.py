@@ -29,7 +29,7 @@ from local_rag.index.parse.parsed_file import MAX_BYTES, ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes
 
-SECONDS = 60.0
+PART_SECONDS = 60.0
 """Seconds per part of a file. The slowest of 497 real documents took under 3 s on two cores."""
 
 _PARSED, _READ = TypeAdapter(ParsedFile), TypeAdapter(LoadedDocument)
@@ -41,7 +41,7 @@ _POLL = 0.05
 class Parser:
     """A worker process, started by the first file. For one thread and one file at a time; close it, or use `with`."""
 
-    def __init__(self, seconds: float = SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, seconds: float = PART_SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
         """Prepare a parser. `seconds` is the wall clock that one part may take; `loaders` are as `loaders.names_of`
         returns them.
         """

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import Inside, ParsedFile, Piece, Properties, clean, document
-from local_rag.index.parse.pdf_forms import MANY, Filled
+from local_rag.index.parse.pdf_forms import MOST_FIELDS, Filled
 from local_rag.index.parse.pdf_text import BREAK, PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
@@ -56,7 +56,7 @@ _TITLE_LINES = 3
 _BODY = 200
 """Letters of other sizes that a page has at least: a page of a few words shows no title by its size."""
 
-_LOOKED_AT = 6000
+_TITLE_SAMPLE = 6000
 """Characters of the first page in which a title is sought."""
 
 _FIRST = 4
@@ -120,7 +120,7 @@ def _read(file: PdfDocument, filled: Filled) -> ParsedFile:
         for number, (text, headings) in enumerate(zip(texts, _page_headings(texts), strict=True), 1)
         if text
     )
-    unread = f"{filled.unread:,} fields and notes behind the first {MANY:,} were not read"
+    unread = f"{filled.unread:,} fields and notes behind the first {MOST_FIELDS:,} were not read"
     is_xfa = file.get_formtype() == pypdfium2.raw.FORMTYPE_XFA_FULL
     warnings = [unread] * bool(filled.unread) + [_XFA] * is_xfa
     return ParsedFile(tuple(documents), tuple(warnings), scans=scans)
@@ -241,7 +241,7 @@ def _shown_title(page: PdfPage) -> str:
     """
     shown, sizes, lines = PageText(page.get_textpage()), Counter[float](), list[tuple[str, float]]()
     for start, end, *_ in shown.lines:
-        letters = [at for at in range(start, min(end, _LOOKED_AT)) if shown.text[at].isalpha()]
+        letters = [at for at in range(start, min(end, _TITLE_SAMPLE)) if shown.text[at].isalpha()]
         if letters:
             size = round(shown.size(letters[len(letters) // 2]), 1)
             sizes[size] += len(letters)

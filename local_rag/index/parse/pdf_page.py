@@ -37,7 +37,7 @@ IMAGES = frozenset(".png .jpg .jpeg .tif .tiff .webp .bmp".split())
 _FORMATS = "PNG JPEG TIFF WEBP BMP".split()
 """The only formats that Pillow may try."""
 
-MAX_CHARACTERS = 200_000
+MAX_PAGE_CHARACTERS = 200_000
 """The most characters of a page on which a quote is looked for; a dense page of a newspaper has 30,000."""
 
 _CONTEXTS = (60, 20, 0)
@@ -151,7 +151,7 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int
     from pypdfium2 import raw
 
     shown = page.get_textpage()
-    count = min(shown.count_chars(), MAX_CHARACTERS)
+    count = min(shown.count_chars(), MAX_PAGE_CHARACTERS)
     read = page_text(page, shown)
     order = list(range(count))
     if len(read.text) == count:

@@ -27,7 +27,7 @@ _SHIFT = 0.12
 letters.
 """
 
-_LONG = 20
+_LONGEST_RAISED = 20
 """Characters of a raised text to both sides of a digit; a longer one is a line of its own."""
 
 _GAP = 1.6
@@ -173,8 +173,8 @@ def _mark(text: PageText, line: Span, at: int) -> None:
     def stands(near: int) -> bool:
         return not text.text[near].isspace() and abs(text.origin(near)[1] - y) < 0.05 * text.em
 
-    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONG), -1))))
-    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONG)))))
+    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONGEST_RAISED), -1))))
+    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONGEST_RAISED)))))
     base = line.start + len(text.text[line.start : start].rstrip()) - 1
     (x, low), size = text.origin(max(base, line.start)), text.size(max(base, line.start))
     shift, least = y - low, (_SHIFT if text.size(at) < 0.9 * size else 2 * _SHIFT) * size

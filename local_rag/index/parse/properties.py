@@ -18,7 +18,7 @@ LONG_AUTHOR = 300
 LONG_SUBJECT = 500
 """Characters of a subject that are kept."""
 
-MANY = 50
+MOST_NAMES = 50
 """Authors or keywords that are looked at."""
 
 _FILE = re.compile(
@@ -140,7 +140,7 @@ def dublin_core(tree: Any) -> Properties:
     add.
     """
     known: dict[str, list[str]] = {}
-    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MANY):
+    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MOST_NAMES):
         text = " ".join("".join(node.itertext()).split())
         if text not in _TEMPLATES_MADE:
             known.setdefault(node.tag.rpartition("}")[2], []).append(text)
@@ -152,7 +152,7 @@ def _texts(value: Any) -> list[str]:
     name.
     """
     if isinstance(value, list | tuple):
-        return [text for inner in value[:MANY] if not isinstance(inner, list | tuple) for text in _texts(inner)]
+        return [text for inner in value[:MOST_NAMES] if not isinstance(inner, list | tuple) for text in _texts(inner)]
     if isinstance(value, dict):
         value = value.get("name")
     return [str(value)] if isinstance(value, str | int | float | date) and not isinstance(value, bool) else []
@@ -172,7 +172,7 @@ def _says_something(text: str) -> bool:
 
 
 def _authors(authors: Iterable[str]) -> str:
-    names = dict.fromkeys(_name(name) for author in list(authors)[:MANY] for name in author.split(";"))
+    names = dict.fromkeys(_name(name) for author in list(authors)[:MOST_NAMES] for name in author.split(";"))
     return one_line(("; " if any("," in name for name in names) else ", ").join(filter(None, names)), LONG_AUTHOR)
 
 
@@ -187,7 +187,9 @@ def _name(author: str) -> str:
 
 def _subject(subjects: Iterable[str], title: str) -> str:
     """Return subject and keywords, each once, without those that only repeat the title."""
-    said = (part.strip() for subject in list(subjects)[:MANY] for part in one_line(subject, LONG_SUBJECT).split(";"))
+    said = (
+        part.strip() for subject in list(subjects)[:MOST_NAMES] for part in one_line(subject, LONG_SUBJECT).split(";")
+    )
     parts = {part.casefold(): part for part in said if _says_something(part)}
     nothing = _NOBODY | {"subject", "keywords", title.casefold()}
     return one_line("; ".join(part for key, part in parts.items() if key not in nothing), LONG_SUBJECT)

@@ -35,7 +35,7 @@ _DELIMITERS = ",;\t|"
 _SEP = re.compile(r"sep=(.)\n")
 """The line that Excel writes above a table to name the delimiter."""
 
-_LOOKED_AT = 100_000
+_DELIMITER_SAMPLE = 100_000
 """Characters in which a delimiter is sought."""
 
 _DEFAULT_NAME = re.compile(r"(sheet|tabelle|feuil(le)?|hoja|planilha|foglio|blad|arkusz) ?\d+", re.IGNORECASE)
@@ -98,13 +98,13 @@ def _delimiter(text: str) -> str:
     A comma before a blank, or beside another delimiter that is in each row as often, is a part of a text or of a
     number.
     """
-    sample = [f"{line}\n" for line in text[:_LOOKED_AT].split("\n")[:100] if line.strip()]
+    sample = [f"{line}\n" for line in text[:_DELIMITER_SAMPLE].split("\n")[:100] if line.strip()]
 
     def fit(mark: str) -> tuple[bool, float]:
         widths = [len(row) - 1 for row in csv.reader(sample, delimiter=mark, skipinitialspace=True)]
         width = max(widths, key=lambda width: width * widths.count(width), default=0)
         share = widths.count(width) / max(len(widths), 1)
-        plain = 1.1 - text.count(f"{mark} ", 0, _LOOKED_AT) / max(text.count(mark, 0, _LOOKED_AT), 1)
+        plain = 1.1 - text.count(f"{mark} ", 0, _DELIMITER_SAMPLE) / max(text.count(mark, 0, _DELIMITER_SAMPLE), 1)
         return mark != "," and width > 0 and share == 1, width * share * share * plain
 
     try:

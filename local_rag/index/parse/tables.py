@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 
-_LOOKED_AT = 20
+_HEADER_ROWS = 20
 """Rows in which a header is sought."""
 
 _LONG_HEADER = 100
@@ -27,7 +27,7 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
     above it are lines without headers. With `headed` a row of words above rows of words is one in two columns, too.
     """
     source = ([" ".join(cell.split()) for cell in row] if any(row) else [] for row in table)
-    head = list(islice(source, _LOOKED_AT))
+    head = list(islice(source, _HEADER_ROWS))
     start, end = _header(head, headed)
     names = _names(head[start:end])
     for row in head[:end]:

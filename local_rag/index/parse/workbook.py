@@ -154,8 +154,8 @@ class Workbook:
             space = node.tag.removesuffix("table-row")
             for cell in node.iterchildren(f"{space}table-cell", f"{space}covered-table-cell"):
                 times = int(cell.get(f"{space}number-columns-repeated", "1"))
-                more += [f"Note: {_lines(each)}" for each in cell.iterchildren("{*}annotation")]
-                text = _lines(cell)
+                more += [f"Note: {_paragraphs(each)}" for each in cell.iterchildren("{*}annotation")]
+                text = _paragraphs(cell)
                 if not text and cell.get(f"{space}formula") and not attribute(cell, "value-type"):
                     text = NO_VALUE
                     self._uncounted += 1
@@ -171,7 +171,7 @@ class Workbook:
             last += times - 1
 
 
-def _lines(node: Any) -> str:
+def _paragraphs(node: Any) -> str:
     """Return the paragraphs of a cell or a note."""
     return "\n".join(_line(each) for each in node.iterchildren("{*}p"))
 

@@ -75,7 +75,7 @@ class Passages(Rows):
         )
         return [
             StoredDocument(
-                text, title, page, _headings(headings), url, author, date, subject, _lines(lines), number, id
+                text, title, page, _headings(headings), url, author, date, subject, _read_lines(lines), number, id
             )
             for number, (text, title, page, headings, url, author, date, subject, lines, id) in enumerate(rows)
         ]
@@ -174,7 +174,7 @@ class Passages(Rows):
             by_id[number] = Passage(
                 *(number, key, path, title, page, heading, start, end, text[start:end], author, date, _moment(changed)),
                 sections=tuple((section.start, section.path) for section in sections),
-                lines=tuple(line for line in _lines(lines) if line.start < end and line.end > start),
+                lines=tuple(line for line in _read_lines(lines) if line.start < end and line.end > start),
             )
         return [by_id[number] for number in ids if number in by_id]
 
@@ -243,7 +243,7 @@ class Passages(Rows):
         return sorted(changed)
 
 
-def _lines(stored: str) -> tuple[ReadLine, ...]:
+def _read_lines(stored: str) -> tuple[ReadLine, ...]:
     return tuple(ReadLine(*line) for line in json.loads(stored))
 
 

@@ -31,7 +31,7 @@ ReadPage = Callable[[str], LoadedDocument]
 Raises FileSkipped with the reason why there is none, or Stopped.
 """
 
-AT_ONCE = 100
+TEXTS_AT_ONCE = 100
 """Texts of a transaction."""
 
 
@@ -107,9 +107,9 @@ def sync_texts(
     report, pace = GrowingReport(), Pace(len(texts))
     known = {row.path: row for row in store.files()}
     cut = partial(chunks_of, embedder=embedder, settings=settings)
-    for first in range(0, len(texts), AT_ONCE):
+    for first in range(0, len(texts), TEXTS_AT_ONCE):
         cancel.check()
-        group = texts[first : first + AT_ONCE]
+        group = texts[first : first + TEXTS_AT_ONCE]
         with store.writing():
             for name, text in group:
                 _put(store, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)

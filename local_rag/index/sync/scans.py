@@ -10,7 +10,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse.ocr import PAGES, SECONDS
+from local_rag.index.parse.ocr import PAGE_SECONDS, PAGES
 from local_rag.index.parse.parser import Parser
 from local_rag.index.prepare import chunks_of
 from local_rag.index.store.protocol import Store
@@ -35,7 +35,7 @@ def read_scans(
     files = {file.path: file for file in store.scanned()}
     pages = [(path, page) for path, file in files.items() for page in file.scans]
     pace, failed = Pace(len(pages)), list[Skipped]()
-    with Parser(SECONDS) as parser:
+    with Parser(PAGE_SECONDS) as parser:
         for done, (path, page) in enumerate(pages):
             cancel.check()
             progress(pace.progress(done, done, len(pages), done, path, phase="scans"))

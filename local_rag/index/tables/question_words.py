@@ -149,7 +149,7 @@ _DATE = (
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
-COMPARED = re.compile(
+COMPARED_VALUE = re.compile(
     rf"\bbetween (?P<low>{_VALUE}) and (?P<high>{_VALUE})"
     rf"|(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
     re.IGNORECASE,

@@ -15,7 +15,7 @@ from local_rag.index.tables.question_words import (
     ASKS_LIST,
     ASKS_WHICH,
     ASKS_YES,
-    COMPARED,
+    COMPARED_VALUE,
     COMPARISONS,
     COUNTS,
     DENIES,
@@ -42,9 +42,9 @@ from local_rag.index.tables.values import MEASURES, number_of, without_unit
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import fold, words
 
-LONGEST = 6
+LONGEST_VALUE = 6
 """Words of a value that is looked for in a question."""
-NEAR, NEAR_LETTERS, NEAR_AMONG = 0.84, 5, 2_000
+LIKE, LIKE_LETTERS, LIKE_AMONG = 0.84, 5, 2_000
 """The least likeness of a word of a question and one of a value (difflib), the least number of letters for that to say
 something, and the number of values of a column up to which it is looked for.
 """
@@ -127,11 +127,11 @@ class _Reader:
             self.words.append(_Word(match.group(), *match.span(), names, also, own <= titles))
 
     def readings(self) -> Iterator[Reading]:
-        self._values(self._exact, range(LONGEST, 1, -1))
+        self._values(self._exact, range(LONGEST_VALUE, 1, -1))
         self._compared()
         self._values(self._exact, [1])
         figure, hint = self._figure()
-        self._values(self._partly, range(LONGEST, 0, -1))
+        self._values(self._partly, range(LONGEST_VALUE, 0, -1))
         self._values(self._nearly, [1])
         self._values(self._flag, [1])
         asked = self._asked(figure, hint)
@@ -215,11 +215,11 @@ class _Reader:
     def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the condition of a text that is written nearly as a word; the reading is a doubt."""
         word = span[0]
-        if self._is_telling(word) and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
-            for place in self.table.places("text", most=NEAR_AMONG):
-                texts = self.table.texts(place, NEAR_AMONG)
+        if self._is_telling(word) and len(word.plain) >= LIKE_LETTERS and word.text.isalpha():
+            for place in self.table.places("text", most=LIKE_AMONG):
+                texts = self.table.texts(place, LIKE_AMONG)
                 parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
-                if close := get_close_matches(word.plain, parts, 1, NEAR):
+                if close := get_close_matches(word.plain, parts, 1, LIKE):
                     self.doubts.append(f"{word.text!r} was read as {parts[close[0]]!r}")
                     return [self._condition(place, parts[close[0]])]
         return []
@@ -234,7 +234,7 @@ class _Reader:
 
     def _compared(self) -> None:
         """Add the conditions of numbers and dates that are compared: over 100 €, in March, between 10 and 20."""
-        for match in COMPARED.finditer(self.question):
+        for match in COMPARED_VALUE.finditer(self.question):
             sign = COMPARISONS.get(fold(match["sign"] or ""), "is")
             both: list[tuple[Comparison, str]] = [("at least", match["low"]), ("at most", match["high"])]
             texts = both if match["low"] else [(sign, match["value"])]

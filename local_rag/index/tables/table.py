@@ -21,7 +21,7 @@ MOST_CELLS, MOST_COLUMNS = 2_000_000, 60
 """Limits of a table that is kept: beyond them it is searched as text alone."""
 FULL = 0.9
 """Share of the rows that have texts of their own in a column that names them."""
-SECONDS = 2.0
+QUERY_SECONDS = 2.0
 """Seconds that a statement may run."""
 
 _TOTALS = re.compile(
@@ -120,7 +120,7 @@ class Table:
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         """Return the rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
-        end = monotonic() + SECONDS
+        end = monotonic() + QUERY_SECONDS
         self.db.set_progress_handler(lambda: monotonic() > end, 10_000)
         try:
             return self.db.execute(sql, values).fetchall()

@@ -23,10 +23,10 @@ from local_rag.text.words import stem, words
 
 PREFIXES = {CONTENT: "", NAMES: "n/", FOLDERS: "f/", STEMMED: "s/"}
 
-_LONGEST = 200
+_LONGEST_LEXEME = 200
 """Characters of a lexeme: PostgreSQL refuses lexemes of more than 2,046 bytes."""
 
-_GAP = 10
+_BETWEEN_TEXTS = 10
 """Positions between two texts, so that no phrase reaches from one into the other."""
 
 _SAMPLED, _FREQUENT = 20_000, 0.002
@@ -43,7 +43,7 @@ def lexemes(*texts: str, field: str = CONTENT) -> str:
         spelled = words(searchable(text))
         for place, word in enumerate(spelled, start):
             positions.setdefault(PREFIXES[field] + _lexeme(word), []).append(place)
-        start += len(spelled) + _GAP
+        start += len(spelled) + _BETWEEN_TEXTS
     return " ".join(f"{literal(word)}:{','.join(map(str, places))}" for word, places in positions.items())
 
 
@@ -53,7 +53,7 @@ def of_file(name: str, author: str, date: str, subject: str, folders: str) -> st
 
 
 def _lexeme(word: str) -> str:
-    return stem(word[:_LONGEST]) or word  # of "s" nothing is left
+    return stem(word[:_LONGEST_LEXEME]) or word  # of "s" nothing is left
 
 
 def query_of(text: str, field: str = CONTENT) -> str:

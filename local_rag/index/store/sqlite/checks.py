@@ -30,7 +30,7 @@ from local_rag.index.store.sqlite.schema import OWN
 from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import plural
 
-_UNIT = 0.01
+_LENGTH_ERROR = 0.01
 """The most by which the square of the length of a stored vector may differ from 1."""
 
 
@@ -156,4 +156,4 @@ def _is_unit(stored: bytes | None, dimension: int) -> bool:
     if stored is None or len(stored) != 4 * dimension:
         return False
     vector = np.frombuffer(stored, dtype="<f4")
-    return bool(abs(np.dot(vector, vector) - 1) <= _UNIT)
+    return bool(abs(np.dot(vector, vector) - 1) <= _LENGTH_ERROR)

@@ -36,7 +36,7 @@ def expression(terms: Iterable[Term]) -> str:
     return " OR ".join(f"{{{_COLUMNS_OF[field]}}} : {text}" for field, text in quoted)
 
 
-_MARKS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
+_PLACEHOLDERS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
 
 
 class Passing(NamedTuple):
@@ -213,12 +213,13 @@ class FullText(Store):
 
     def _add_words(self, documents: Collection[int]) -> None:
         """Add the chunks of these documents to the full text."""
-        self._write_words(documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_MARKS})")
+        self._write_words(documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_PLACEHOLDERS})")
 
     def _remove_words(self, documents: Collection[int]) -> None:
         """Remove the chunks of these documents from the full text: FTS5 needs all their words again."""
         self._write_words(
-            documents, f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_MARKS})"
+            documents,
+            f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_PLACEHOLDERS})",
         )
 
     def restore_words(self) -> None:
