@@ -17,8 +17,8 @@ from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE
-from local_rag.index.sync.embed import Embedding
-from local_rag.index.sync.report import Pace, Progress
+from local_rag.index.sync.embed import embed_pending
+from local_rag.index.sync.report import Pace, Tell, silent
 from local_rag.text.chunking import Chunk
 from local_rag.text.display import plural
 
@@ -31,7 +31,7 @@ PASSAGES_AT_ONCE = 500
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
 
-def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def copy(source: IndexAddress, target: IndexAddress, tell: Tell) -> tuple[int, int]:
     """Copy the index in one place into another, which is made, and return the numbers of files copied and already
     there.
 
@@ -44,13 +44,13 @@ def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progres
     try:
         check_settings(theirs, made)
         with theirs.locked(alone=True):
-            return _copied(ours, theirs, progress)
+            return _copied(ours, theirs, tell)
     finally:
         ours.close()
         theirs.close()
 
 
-def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def _copied(ours: Store, theirs: Store, tell: Tell) -> tuple[int, int]:
     states, known = ours.states(), theirs.states()
     if others := known.keys() - states.keys():
         raise UsageError(
@@ -76,8 +76,8 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
                 ]
                 theirs.replace(row, documents)
         done += len(batch)
-        progress(pace.progress(done, done, len(todo), done, batch[-1]))
-    Embedding(theirs, _known_vectors(ours), None).run()
+        tell(pace.progress(done, done, len(todo), done, batch[-1]))
+    embed_pending(theirs, _known_vectors(ours), silent)
     meta = ours.meta()
     with theirs.writing():
         theirs.set_roots(ours.roots())

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy
 from local_rag.index import catalog as catalogs
+from local_rag.index.prepare import chunks_of
 from local_rag.index.reader import Reader
+from local_rag.index.sync.report import Tell, silent
 
 if TYPE_CHECKING:
     from local_rag.index.parse.loaders import Loader
     from local_rag.index.sync.pages import ReadPage
-    from local_rag.index.sync.report import Progress
+    from local_rag.text.chunking import Chunk
 
 NOTHING_CHANGED = SyncReport()
 
@@ -38,7 +40,7 @@ class Index(Reader):
         follow_links: bool | None = None,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Tell = silent,
         embed: bool = True,
     ) -> SyncReport:
         """Index what is new or changed below `paths`, and forget what is gone from there.
@@ -62,7 +64,7 @@ class Index(Reader):
             taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, taken, follow_links)
             roots = remember_roots(self.store, paths or (), options)
-            sync = TextSync(self.store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
+            sync = TextSync(self.store, self._chunks_of, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)
             if prune:
                 with self.store.writing():
@@ -75,7 +77,6 @@ class Index(Reader):
         read: ReadPage,
         *,
         prune: bool = False,
-        progress: Callable[[Progress], None] | None = None,
         embed: bool = True,
     ) -> SyncReport:
         """Index pages of the web that are new or changed; `read` fetches each of them, and nothing else does.
@@ -86,9 +87,9 @@ class Index(Reader):
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        report = PageSync(self.store, self.embedder, self._settings, self._locked).run(urls, read, prune=prune)
+        report = PageSync(self.store, self._chunks_of, self._locked).run(urls, read, prune=prune)
         with suppress(IndexBusy), self._locked():  # the pages are stored; the process that writes now does the rest
-            report = self._concluded(report, progress, embed)
+            report = self._concluded(report, silent, embed)
         return report
 
     def sync_texts(
@@ -96,7 +97,7 @@ class Index(Reader):
         texts: Sequence[tuple[str, LoadedDocument]],
         *,
         whole: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Tell = silent,
         embed: bool = True,
     ) -> SyncReport:
         """Index texts that are no files, each under a name (its `source`); texts that are not given stay as they are.
@@ -104,13 +105,13 @@ class Index(Reader):
         `whole` makes one passage of each, whose vector is that of its beginning, as test collections are measured.
         `embed` as for `sync`.
         """
-        from local_rag.index.sync.pages import sync_texts
+        from local_rag.index.sync.pages import one_chunk, sync_texts
 
         with self._locked():
-            report = sync_texts(self.store, self.embedder, self._settings, texts, whole, progress)
+            report = sync_texts(self.store, one_chunk if whole else self._chunks_of, texts, progress)
             return self._concluded(report, progress, embed)
 
-    def embed(self, progress: Callable[[Progress], None] | None = None) -> int:
+    def embed(self, progress: Tell = silent) -> int:
         """Embed every passage without a vector, and return how many got one.
 
         Those of the newest files come first. Each batch of some seconds is committed; any process may search meanwhile.
@@ -123,7 +124,7 @@ class Index(Reader):
         self,
         report: SyncReport = NOTHING_CHANGED,
         languages: Sequence[str] = (),
-        progress: Callable[[Progress], None] = lambda told: None,
+        progress: Tell = silent,
     ) -> SyncReport:
         """Read the pages that wait for OCR, each in one step, and return the report of the sync before it with what
         came of them.
@@ -133,9 +134,9 @@ class Index(Reader):
         from local_rag.index.sync.scans import read_scans
 
         with self._locked():
-            return read_scans(self.store, self.embedder, self._settings, report, languages, progress)
+            return read_scans(self.store, self._chunks_of, report, languages, progress)
 
-    def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
+    def reembed(self, progress: Tell = silent) -> int:
         """Make the full text again, and every vector with this embedder; return the number of passages embedded.
 
         Where this embedder made the index, only vectors that are unusable or missing are made. Until a passage has its
@@ -188,7 +189,7 @@ class Index(Reader):
         with self.store.locked():
             catalogs.set_about(self.store, about)
 
-    def _concluded(self, report: SyncReport, progress: Callable[[Progress], None] | None, embed: bool) -> SyncReport:
+    def _concluded(self, report: SyncReport, progress: Tell, embed: bool) -> SyncReport:
         """Erase what was removed, run the second phase where `embed` is set, and return the report with what came of
         it.
         """
@@ -203,10 +204,13 @@ class Index(Reader):
         report = replace(report, documents=counts.documents, dated=counts.dated, scans=scans, seconds=seconds)
         return replace(report, embedded=new, not_embedded=counts.chunks - counts.embedded)
 
-    def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
-        from local_rag.index.sync.embed import Embedding
+    def _chunks_of(self, document: LoadedDocument) -> list[Chunk]:
+        return chunks_of(document, self.embedder, self._settings)
 
-        return Embedding(self.store, self.embedder.embed_documents, progress).run()
+    def _embedded(self, progress: Tell) -> int:
+        from local_rag.index.sync.embed import embed_pending
+
+        return embed_pending(self.store, self.embedder.embed_documents, progress)
 
     @contextmanager
     def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 NewDocument = tuple[LoadedDocument, Sequence[Chunk]]
 """A document with its chunks."""
+
+Chunker = Callable[[LoadedDocument], list[Chunk]]
+"""A function that cuts documents into chunks for one index."""
 
 
 class ChunkRow(NamedTuple):

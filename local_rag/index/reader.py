@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
@@ -15,7 +16,7 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import conditions
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.prepare import digest
-from local_rag.index.search import Mode, Request, Searcher
+from local_rag.index.search import Mode, Request, search
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, check_sizes, kind_of, opened
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
-
-T = TypeVar("T")
 
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
@@ -48,7 +47,6 @@ class Reader:
 
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
         self.store, self._settings, self._embedder = store, settings, embedder
-        self._searcher = Searcher(store, settings, embedder) if embedder else None
         self._cache = Cache()
 
     @classmethod
@@ -135,7 +133,7 @@ class Reader:
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if `within`
         leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
         """
-        if self._searcher is None:
+        if self._embedder is None:
             raise UsageError(
                 f"the index at {self.path} was opened without an embedder, which a search needs for the query",
                 hint="Index.open(path, embedder), or Rag.open(), which opens the embedder of the index",
@@ -143,8 +141,9 @@ class Reader:
         if k < 1 or not query.strip():
             return []
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
-        vector = self.embedder.embed_queries([query])[0]
-        return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
+        vector = self._embedder.embed_queries([query])[0]
+        request = Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats)
+        return search(self.store, self._settings, self._embedder, self._cache, request)
 
     def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
         """Return by `chunk_id` the other files with the text of a passage, white space aside, of those left by
@@ -195,7 +194,8 @@ class Reader:
 
     def catalog(self) -> Catalog:
         """Return counts, titles and frequent words; computed once per change of the index."""
-        return self._cache.get("catalog", self.generation(), lambda: self._in_snapshot(catalogs.catalog))
+        make = partial(self.store.snapshot, lambda: catalogs.catalog(self.store))
+        return self._cache.get("catalog", self.generation(), make)
 
     def content(self) -> str:
         """Return 16 hex digits that change when any passage does, and not otherwise."""
@@ -203,10 +203,7 @@ class Reader:
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
         """Return the status of the index, with its summary only where it is `outlined`."""
-        return self._in_snapshot(lambda store: catalogs.inspect(store, outlined))
-
-    def _in_snapshot(self, lookup: Callable[[Store], T]) -> T:
-        return self.store.snapshot(lambda: lookup(self.store))
+        return self.store.snapshot(lambda: catalogs.inspect(self.store, outlined))
 
     def count(self) -> int:
         """Return the number of passages."""

@@ -68,32 +68,25 @@ class Request:
     repeats: bool
 
 
-class Searcher:
-    """The search of one index. Any thread may ask."""
+def search(store: Store, settings: IndexSettings, embedder: Embedder, cache: Cache, request: Request) -> list[Document]:
+    """Return the best passages, best first. Raises UsageError if the filter leaves nothing."""
 
-    def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder) -> None:
-        self._store, self._settings, self._embedder = store, settings, embedder
-        self._cache = Cache()
+    def found() -> list[Document]:
+        if store.meta().get("fingerprint") != settings.fingerprint:
+            check_settings(store, settings)
+        return _Search(store, _filter(store, cache, request), request, embedder).passages()
 
-    def search(self, request: Request) -> list[Document]:
-        """Return the best passages, best first. Raises UsageError if the filter leaves nothing."""
-        cancel.check()
-        return self._store.snapshot(lambda: self._search(request))
+    cancel.check()
+    return store.snapshot(found)
 
-    def _search(self, request: Request) -> list[Document]:
-        if self._store.meta().get("fingerprint") != self._settings.fingerprint:
-            check_settings(self._store, self._settings)
-        return _Search(self._store, self._filter(request), request, self._embedder).passages()
 
-    def _filter(self, request: Request) -> Filter:
-        """Return the filter of a request. What its narrowing means is kept: the searches of a question have the
-        same.
-        """
-        wanted, asked = request.wanted, None
-        if wanted.of_documents or wanted.phrases:
-            key = self._store.generation(), wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
-            asked = self._cache.get("conditions", key, lambda: conditions(self._store, wanted))
-        return Filter(asked, frozenset(request.exclude))
+def _filter(store: Store, cache: Cache, request: Request) -> Filter:
+    """Return the filter of a request. What its narrowing means is kept: the searches of a question have the same."""
+    wanted, asked = request.wanted, None
+    if wanted.of_documents or wanted.phrases:
+        key = store.generation(), wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
+        asked = cache.get("conditions", key, lambda: conditions(store, wanted))
+    return Filter(asked, frozenset(request.exclude))
 
 
 @dataclass(frozen=True)

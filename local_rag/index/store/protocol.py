@@ -207,10 +207,10 @@ class Store(Files, Passages):
         """Return the words of a query; the frequencies of words are kept until the next commit."""
 
         def frequencies() -> Frequencies:
-            return Frequencies(self._execute("SELECT count(*) FROM chunks")[0][0], [*self.languages()])
+            ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
+            return Frequencies(chunks, [*self.languages()], partial(self._counted, chunks))
 
-        known = self._cache.get("frequencies", self.generation(), frequencies)
-        return Words(query, known, partial(self._counted, known.chunks))
+        return Words(query, self._cache.get("frequencies", self.generation(), frequencies))
 
     # --- whether it is whole
 

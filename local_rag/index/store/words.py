@@ -80,16 +80,16 @@ def terms_of(query: str) -> list[str]:
 class Frequencies:
     """The numbers of chunks in which terms occur, estimated for a frequent term; they hold for one generation.
 
-    `chunks` is the number of all chunks, `languages` are those of the documents.
+    `chunks` is the number of all chunks, `languages` are those of the documents; `count` counts terms.
     """
 
-    def __init__(self, chunks: int, languages: Sequence[str]) -> None:
-        self.chunks, self.languages = chunks, languages
+    def __init__(self, chunks: int, languages: Sequence[str], count: Callable[[list[Term]], dict[Term, int]]) -> None:
+        self.chunks, self.languages, self._count = chunks, languages, count
         self._known: dict[Term, int] = {}
 
-    def of(self, terms: Sequence[Term], count: Callable[[list[Term]], dict[Term, int]]) -> dict[Term, int]:
-        """Return the numbers of these terms; `count` is called for the terms that are not known yet."""
-        self._known |= count([term for term in terms if term not in self._known])
+    def of(self, terms: Sequence[Term]) -> dict[Term, int]:
+        """Return the numbers of these terms, counting those that are not known yet."""
+        self._known |= self._count([term for term in terms if term not in self._known])
         return {term: self._known[term] for term in terms}
 
 
@@ -100,11 +100,11 @@ class Words:
     the BM25 of a text that is full of the terms.
     """
 
-    def __init__(self, query: str, frequencies: Frequencies, count: Callable[[list[Term]], dict[Term, int]]) -> None:
+    def __init__(self, query: str, frequencies: Frequencies) -> None:
         terms = terms_of(query)
         forms = [[Term(STEMMED, stem) for stem in stems(query, each)[:_MOST_TERMS]] for each in frequencies.languages]
         every = [Term(field, term) for field in FIELDS for term in terms] + list(dict.fromkeys(chain(*forms)))
-        self._chunks, counts = frequencies.chunks, frequencies.of(every, count)
+        self._chunks, counts = frequencies.chunks, frequencies.of(every)
         self.counts = {term: counts[term] for term in sorted(every, key=counts.__getitem__) if counts[term]}
         of_fields = ([counts[Term(field, term)] for field in FIELDS] for term in terms)
         rarest = (min(filter(None, known), default=0) for known in of_fields)

@@ -12,7 +12,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
-from local_rag.index.sync.report import Pace, Progress
+from local_rag.index.sync.report import Pace, Tell
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -30,65 +30,56 @@ _REFRESH = 30.0
 """Seconds between two looks at the file of vectors: every reader reads for itself the vectors that the file lacks."""
 
 
-class Embedding:
-    """One run over the passages without a vector. The caller holds the writer's lock; others may search.
+def embed_pending(store: Store, vectors_of: Callable[[Sequence[str]], Vectors], tell: Tell) -> int:
+    """Embed every passage without a vector, those of the newest files first, and return their number.
 
-    Those of the newest files come first. Each batch is one transaction.
+    The caller holds the writer's lock; others may search. Each batch is one transaction. Raises DiskFull, IndexBusy and
+    Stopped; what is committed stays.
     """
+    waiting = store.pending()
+    try:
+        _embed_all(store, waiting, vectors_of, tell)
+    finally:
+        if not cancel.current().stopped:  # the next search does without
+            store.refresh()
+    return len(waiting)
 
-    def __init__(
-        self,
-        store: Store,
-        vectors_of: Callable[[Sequence[str]], Vectors],
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._store, self._vectors_of, self._progress = store, vectors_of, progress or (lambda told: None)
-        self._rate = 0.0
 
-    def run(self) -> int:
-        """Embed every passage without a vector, and return their number. Raises DiskFull, IndexBusy and Stopped; what
-        is committed stays.
-        """
-        waiting = self._store.pending()
-        try:
-            self._embed_all(waiting)
-        finally:
-            if not cancel.current().stopped:  # the next search does without
-                self._store.refresh()
-        return len(waiting)
+def _embed_all(
+    store: Store, waiting: list[tuple[int, int]], vectors_of: Callable[[Sequence[str]], Vectors], tell: Tell
+) -> None:
+    """Embed chunks, each given with its length, batch by batch."""
+    pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
+    by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
+    done, work, rate = 0, 0, 0.0
+    while batch := [each for _, each in by_length[done : done + size]]:
+        cancel.check()
+        began = time.monotonic()
+        chunks = [chunk for chunk, _ in batch]
+        _embed(store, chunks, vectors_of, rate)
+        done, work = done + len(batch), work + sum(length for _, length in batch)
+        now = time.monotonic()
+        fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
+        size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
+        sources = [passage.source for passage in store.passages(chunks[-1:])]  # it may be gone by now
+        told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
+        rate = told.rate or rate
+        tell(told)
+        if now - refreshed > _REFRESH:
+            store.refresh()
+            refreshed = now
 
-    def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
-        """Embed chunks, each given with its length, batch by batch."""
-        pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
-        by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
-        done = work = 0
-        while batch := [each for _, each in by_length[done : done + size]]:
-            cancel.check()
-            began = time.monotonic()
-            chunks = [chunk for chunk, _ in batch]
-            self._embed(chunks)
-            done, work = done + len(batch), work + sum(length for _, length in batch)
-            now = time.monotonic()
-            fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
-            size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
-            sources = [passage.source for passage in self._store.passages(chunks[-1:])]  # it may be gone by now
-            told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
-            self._rate = told.rate or self._rate
-            self._progress(told)
-            if now - refreshed > _REFRESH:
-                self._store.refresh()
-                refreshed = now
 
-    def _embed(self, chunks: list[int]) -> None:
-        """Embed the texts and headers of these passages that have no vector, each text once."""
-        texts, headers = self._store.to_embed(chunks)
-        distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
-        vectors = dict(zip(distinct, self._vectors_of(distinct), strict=True))
-        of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
-        with self._store.writing():
-            self._store.set_vectors(chunks, of_texts, of_headers)
-            pace = {EMBEDDING_PACE: f"{self._rate:.3g}"} if self._rate else {}
-            self._store.set_meta({"last_sync": str(time.time()), **pace})
+def _embed(store: Store, chunks: list[int], vectors_of: Callable[[Sequence[str]], Vectors], rate: float) -> None:
+    """Embed the texts and headers of these passages that have no vector, each text once."""
+    texts, headers = store.to_embed(chunks)
+    distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
+    vectors = dict(zip(distinct, vectors_of(distinct), strict=True))
+    of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
+    with store.writing():
+        store.set_vectors(chunks, of_texts, of_headers)
+        pace = {EMBEDDING_PACE: f"{rate:.3g}"} if rate else {}
+        store.set_meta({"last_sync": str(time.time()), **pace})
 
 
 def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:

@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
-from local_rag.core.protocols import Embedder
-from local_rag.index.prepare import chunks_of
+from local_rag.index.prepare import Chunker
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import FileRow, IndexSettings
-from local_rag.index.sync.report import GrowingReport, Pace, Progress
+from local_rag.index.store.values import FileRow
+from local_rag.index.sync.report import GrowingReport, Pace, Tell
 from local_rag.text.chunking import Chunk
 from local_rag.text.display import normal
 
@@ -44,8 +42,7 @@ class PageSync:
     """
 
     store: Store
-    embedder: Embedder
-    settings: IndexSettings
+    chunks_of: Chunker
     locked: Callable[[], AbstractContextManager[None]]
     report: GrowingReport = field(default_factory=GrowingReport)
 
@@ -71,8 +68,7 @@ class PageSync:
             left = [path for path, row in known.items() if row.root == root and path != url]
             self.store.remove(left)
             self.store.set_meta({"last_sync": str(time.time())})
-            cut = partial(chunks_of, embedder=self.embedder, settings=self.settings)
-            if not _put(self.store, self.report, known.get(url), _row(url, root, text), text, cut):
+            if not _put(self.store, self.report, known.get(url), _row(url, root, text), text, self.chunks_of):
                 raise FileSkipped("has no text in it")
         self.report.removed += left
 
@@ -91,35 +87,26 @@ class PageSync:
             self.report.removed += known
 
 
-def sync_texts(
-    store: Store,
-    embedder: Embedder,
-    settings: IndexSettings,
-    texts: Sequence[tuple[str, LoadedDocument]],
-    whole: bool,
-    progress: Callable[[Progress], None] | None,
-) -> SyncReport:
+def sync_texts(store: Store, chunks_of: Chunker, texts: Sequence[tuple[str, LoadedDocument]], tell: Tell) -> SyncReport:
     """Store the texts that are new or have changed, each under a name; one without words is left out.
 
-    With `whole` each text is one chunk, and its vector is that of its beginning, as far as the embedder reads. The
-    caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
+    The caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
     """
     report, pace = GrowingReport(), Pace(len(texts))
     known = {row.path: row for row in store.files()}
-    cut = partial(chunks_of, embedder=embedder, settings=settings)
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         cancel.check()
         group = texts[first : first + TEXTS_AT_ONCE]
         with store.writing():
             for name, text in group:
-                _put(store, report, known.get(name), _row(name, name, text), text, _whole if whole else cut)
-        if progress is not None:
-            done = first + len(group)
-            progress(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
+                _put(store, report, known.get(name), _row(name, name, text), text, chunks_of)
+        done = first + len(group)
+        tell(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
     return report.finished()
 
 
-def _whole(text: LoadedDocument) -> list[Chunk]:
+def one_chunk(text: LoadedDocument) -> list[Chunk]:
+    """Return a text as one chunk, whose vector is that of its beginning, as far as the embedder reads."""
     return [Chunk(0, len(text.text), "")] if text.text.strip() else []
 
 
@@ -129,14 +116,14 @@ def _put(
     old: FileRow | None,
     row: FileRow,
     text: LoadedDocument,
-    cut: Callable[[LoadedDocument], list[Chunk]],
+    chunks_of: Chunker,
 ) -> bool:
     """Store a text that is new or has changed; return False for one without words."""
     if old is not None and old.sha256 == row.sha256:
         report.unchanged += 1
         store.touch(row)
         return True
-    if chunks := cut(text):
+    if chunks := chunks_of(text):
         report.reused += store.replace(row, [(text, chunks)])
         report.chunks += len(chunks)
         (report.updated if old else report.new).append(row.path)

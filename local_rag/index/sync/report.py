@@ -35,6 +35,14 @@ class Progress:
     left: float | None = None
 
 
+Tell = Callable[[Progress], None]
+"""A function that is told how far a phase is."""
+
+
+def silent(progress: Progress) -> None:
+    """Tell nobody."""
+
+
 class Pace:
     """A clock that tells how fast work goes, and how long the rest takes."""
 

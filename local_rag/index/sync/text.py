@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
-from local_rag.index.prepare import NewDocument, chunks_of
+from local_rag.index.prepare import Chunker, NewDocument
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root, of_scans
+from local_rag.index.store.values import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, Root, of_scans
 from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, looks_unchanged
-from local_rag.index.sync.report import GrowingReport, Pace, Progress
+from local_rag.index.sync.report import GrowingReport, Pace, Tell
 from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import Found, Walk, walk
 from local_rag.text.display import by_count, kinds_in_words
@@ -49,9 +47,8 @@ class TextSync:
     def __init__(
         self,
         store: Store,
-        embedder: Embedder,
-        settings: IndexSettings,
-        progress: Callable[[Progress], None] | None,
+        chunks_of: Chunker,
+        tell: Tell,
         *,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
@@ -62,8 +59,7 @@ class TextSync:
         `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
         self._loaders = names_of(loaders or {})
-        self._store, self._embedder, self._settings = store, embedder, settings
-        self._progress = progress or (lambda told: None)
+        self._store, self._chunks_of, self._tell = store, chunks_of, tell
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.files()}
         self._failures = store.failures()
@@ -149,7 +145,7 @@ class TextSync:
                         break
                     waiting.append(read())
                     path = file.path
-                    self._tell(path)
+                    self._tell_of(path)
                     if chunks >= BATCH and isinstance(file, ReadPart):  # with a file's parts comes what became of it
                         yield batch
                         batch, chunks = [], 0
@@ -164,12 +160,11 @@ class TextSync:
                 parser.stop()
                 thread.shutdown(cancel_futures=True)
         if path:
-            self._tell(path)
+            self._tell_of(path)
 
     def _cut(self, part: ReadPart) -> list[list[NewDocument]]:
         """Return the documents of each file of a part with their chunks."""
-        cut = partial(chunks_of, embedder=self._embedder, settings=self._settings)
-        return [[(document, cut(document)) for document in documents] for _, documents in part.files]
+        return [[(document, self._chunks_of(document)) for document in documents] for _, documents in part.files]
 
     def _put(self, file: Read, cut: list[list[NewDocument]]) -> None:
         """Store a part of a file; or after all parts, or none, the result of the file."""
@@ -221,9 +216,8 @@ class TextSync:
         warned = ((file.path, (*file.warnings, *of_scans(file.scans))) for file in files)
         self._report.skipped += [Skipped(path, warning) for path, warnings in warned for warning in warnings]
 
-    def _tell(self, path: str) -> None:
-        told = self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path)
-        self._progress(told)
+    def _tell_of(self, path: str) -> None:
+        self._tell(self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path))
 
     # --- what is gone
 

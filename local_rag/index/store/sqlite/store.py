@@ -271,7 +271,7 @@ class SqliteStore(FullText):
         meta = self.meta()
         index, dimension = self._mapped_file(meta), int(meta["dimension"])
         last = 0 if index is None else VectorFile.of(meta).last
-        make = partial(vectors.later, self._execute, last, dimension)
+        make = partial(vectors.combined, self._execute, "e.seq > $1", last, dimension)
         return VectorIndex(index, *self._cache.get("tail", (meta["generation"], last), make))
 
     def _mapped_file(self, meta: dict[str, str]) -> Any:

@@ -122,11 +122,6 @@ class VectorIndex(NamedTuple):
 # --- the file
 
 
-def later(run: Run, last: int, dimension: int) -> tuple[Ids, Vectors]:
-    """Return ids (n,) and vectors (n, d) that came after this number of `embedded`. Raises UnusableVector."""
-    return _combined(run, "e.seq > $1", last, dimension)
-
-
 def counted(run: Run, file: VectorFile) -> tuple[int, int, int]:
     """Count all vectors, those that the file lacks, and those in the file that are gone."""
     sql = "SELECT (SELECT count(*) FROM embedded), (SELECT count(*) FROM embedded WHERE seq > $1)"
@@ -169,7 +164,7 @@ def _sample(run: Run, rows: int, dimension: int) -> Vectors:
     """Return the vectors (n, d) of up to TRAINED_ON chunks, spread evenly over the index."""
     numbers, count = run("SELECT seq FROM embedded ORDER BY seq"), min(TRAINED_ON, rows)
     chosen = [numbers[rows * step // count][0] for step in range(count)]
-    return _combined(run, "e.seq IN (SELECT value FROM json_each($1))", chosen, dimension)[1]
+    return combined(run, "e.seq IN (SELECT value FROM json_each($1))", chosen, dimension)[1]
 
 
 def save(folder: Path, index: Any, file: VectorFile, token: str) -> VectorFile:
@@ -189,7 +184,7 @@ def _batches(run: Run, last: int, dimension: int) -> Iterator[tuple[int, Ids, Ve
     sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > $1 ORDER BY seq LIMIT $2)"
     while until := run(sql, last, _ADDED)[0][0]:
         cancel.check()
-        yield until, *_combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
+        yield until, *combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
         last = until
 
 
@@ -242,6 +237,9 @@ EMBEDDED = (
 """SQL for (chunk, vector of its text, vector of its header) of the chunks that vector search sees."""
 
 
-def _combined(run: Run, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
-    """Return ids (n,) and unit vectors (n, d) of the chunks that vector search sees and for which a condition holds."""
+def combined(run: Run, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
+    """Return ids (n,) and unit vectors (n, d) of the chunks that vector search sees and for which a condition holds.
+
+    Raises UnusableVector.
+    """
     return searched(run(f"{EMBEDDED} WHERE {where} ORDER BY e.seq", value), dimension)

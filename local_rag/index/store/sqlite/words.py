@@ -70,7 +70,7 @@ class FullText(Store):
             if among:
                 self._connection.db.create_function("passes", 1, among.mask.tobytes().__getitem__)
                 where = "AND passes(rowid)"
-            ranking = self._best(known, limit, where)
+            ranking = known.best(limit, lambda needed: self._ranked(list(known.counts), needed, limit, where))
         return known.shares([each for each in ranking if each[0] not in left_out][:k])
 
     @consistent
@@ -139,10 +139,6 @@ class FullText(Store):
         ((first, end),) = self._execute("SELECT (SELECT min(id) FROM chunks), (SELECT max(id) FROM chunks)")
         estimate: float = count * (end - first + 1) / max(1, last - first + 1)
         return min(chunks, round(estimate))
-
-    def _best(self, query: Words, limit: int, where: str = "") -> Ranking:
-        """Return the best chunks for any of the terms, under a condition."""
-        return query.best(limit, lambda needed: self._ranked(list(query.counts), needed, limit, where))
 
     def _among(self, query: Words, chunks: Collection[int], limit: int) -> Ranking:
         """Return the best of these chunks; FTS5 looks at what lies between the first and the last.
