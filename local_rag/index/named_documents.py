@@ -82,8 +82,8 @@ def named_documents(store: Store, question: str) -> tuple[list[NamedDocument], D
 
 
 def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
-    """Return of (chunk, heading) the chunks that say what a document is: its first; where its `content` is asked for
-    also the abstract, else what follows.
+    """Return the chunks, given as (chunk, heading), that say what a document is: its first, and where its `content` is
+    asked for also its abstract or what follows.
     """
     opening = [chunk for chunk, _ in passages[:_OPENING]]
     abstract = [chunk for chunk, heading in passages[:_OPENING] if _ABSTRACT.match(heading.rpartition(" > ")[2])]

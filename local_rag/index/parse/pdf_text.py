@@ -34,7 +34,7 @@ _GAP = 1.6
 """The least distance between two letters that stand in two columns, if those below do, as a multiple of their size."""
 
 _EVERY = 4
-"""Lines of a page of which one is looked at for a gap: columns of fewer lines are none."""
+"""One in so many lines of a page is looked at for a gap: columns of fewer lines are none."""
 
 _MOST_DRAWN = 300
 """The most things drawn on a page among which lines through words are looked for: a page that draws each letter has

@@ -91,10 +91,13 @@ _LETTER = 3_000
 _DATE_LINE = 6
 """Words of a line that is a date and a place."""
 
-_MONTHS = {"sept": 9} | {
+MONTH_NUMBERS = {"sept": 9} | {
     name: number for number, names in enumerate(MONTHS, 1) for full in names for name in (full, full[:3])
 }
-_MONTH = rf"(?P<name>{'|'.join(sorted(_MONTHS, reverse=True))})(?![^\W\d_])\.?"
+MONTH = "|".join(sorted(MONTH_NUMBERS, reverse=True))
+"""An expression for the name of a month, the longer of two that begin alike first."""
+
+_MONTH = rf"(?P<name>{MONTH})(?![^\W\d_])\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -232,7 +235,7 @@ def _written(match: re.Match[str]) -> str:
     """Return the date, "" if there is no such day."""
     known = match.groupdict("")
     year, day, name = known["year"], known.get("day", ""), known.get("name", "")
-    month = str(_MONTHS[name.lower()]) if name else known.get("month", "")
+    month = str(MONTH_NUMBERS[name.lower()]) if name else known.get("month", "")
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:

@@ -94,6 +94,8 @@ def check(query: TableQuery, question: str, table: Table) -> None:
 
 
 class _Run:
+    """A query that is run on a table: its SQL with the values, and the rows that match, in words."""
+
     def __init__(self, table: Table, query: TableQuery, source: str) -> None:
         self.table, self.query = table, query
         clauses = [_clause(table, condition) for condition in query.where]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
 from local_rag.text.lexicon import UNITS
-from local_rag.text.names import MONTHS
 from local_rag.text.words import fold, stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
@@ -140,11 +140,9 @@ COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in ph
 
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
 _AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
-_MONTHS = {word: number for number, names in enumerate(MONTHS, 1) for name in names for word in (name, name[:3])}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _DATE = (
-    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{_MONTH})\b\.?(?: {_DAY},?(?!\d))?"
+    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{MONTH})\b\.?(?: {_DAY},?(?!\d))?"
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
@@ -159,5 +157,5 @@ COMPARED_VALUE = re.compile(
 
 def date_in(text: str) -> str | None:
     """Return a date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
-    month = _MONTHS.get(text.casefold().rstrip("."))
+    month = MONTH_NUMBERS.get(text.casefold().rstrip("."))
     return f"-{month:02}" if month else date_of(text)

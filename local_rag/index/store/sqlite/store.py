@@ -281,8 +281,8 @@ class SqliteStore(FullText):
         return self._cache.get("file", (meta["epoch"], file), make)
 
     def refresh(self) -> None:
-        """Write a new file of vectors if the old one lacks many, or holds many that are gone; where there is no room it
-        stays away without an error.
+        """Write a new file of vectors if the old one lacks many, or holds many that are gone. A disk without room is no
+        error.
         """
         if not (self.is_fresh() and self._is_whole()):
             self._write_vectors()
