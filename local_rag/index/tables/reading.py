@@ -99,9 +99,8 @@ class _Word:
 
     @property
     def is_telling(self) -> bool:
-        """Return whether it may be a word of a cell: a name, or a word that people do not ask with."""
-        is_name = self.text[0].isupper() and self.start > 0
-        return not (self.is_function or self.names) and (is_name or not (self.is_fluff or self.also))
+        """Return whether it may be a word of a cell: people do not ask with it."""
+        return not (self.is_function or self.names or self.is_fluff or self.also)
 
     @property
     def is_read(self) -> bool:
@@ -183,12 +182,9 @@ class _Reader:
         first, is_one = span[0], len(span) == 1
         at = self.words.index(first)
         beside = self.words[at - 1].names if at else set[int]()
-        is_name = first.text[0].isupper() and first.start > 0
         if is_one and NUMBER.fullmatch(first.text):
             return [self._condition(place, first.text) for place in beside & {*self.table.places("number")}][:1]
-        if (first.names and is_one and not is_name) or (
-            first.is_function and not is_one and not first.text[0].isupper()
-        ):
+        if first.names and is_one:
             return []
         found = dict(reversed(self.table.named(_keys(span))))
         if is_one and (first.is_function or not first.text[1:]):
@@ -259,9 +255,7 @@ class _Reader:
 
     def _measured(self, start: int, end: int, unit: str, places: Sequence[int]) -> int | None:
         """Return the column that a comparison is about, by the words around it and by its unit."""
-        near = [word for word in self.words if word.end <= start] + [word for word in self.words if word.start >= end][
-            :3
-        ]
+        near = [word for word in self.words if word.end <= start or word.start >= end]
         scores = {
             place: 4 * bool(unit and unit in (self.columns[place].unit, *self.columns[place].units))
             + sum(4 * (place in word.names) + (place in word.also) for word in near)
