@@ -70,7 +70,8 @@ class JointIndex:
         """
 
         def ranked(name: str, index: Index) -> list[Document]:
-            return [_named(passage, name) for passage in index.search(query, k, repeats=repeats, **options)]
+            found = index.search(query, k, repeats=repeats, **options)
+            return [one.model_copy(update={"metadata": {**one.metadata, "index": name}}) for one in found]
 
         best: dict[str, Document] = {}
         for passage in sorted(self._filtered(ranked), key=lambda passage: -float(passage.metadata["rank_score"])):
@@ -168,7 +169,3 @@ class JointIndex:
 
 def _content(contents: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
-
-
-def _named(passage: Document, name: str) -> Document:
-    return passage.model_copy(update={"metadata": {**passage.metadata, "index": name}})

@@ -68,7 +68,7 @@ class PageSync:
             left = [path for path, row in known.items() if row.root == root and path != url]
             self.store.remove(left)
             self.store.set_meta({"last_sync": str(time.time())})
-            if not _put(self.store, self.report, known.get(url), _row(url, root, text), text, self.chunks_of):
+            if not _put(self.store, self.chunks_of, self.report, known.get(url), url, root, text):
                 raise FileSkipped("has no text in it")
         self.report.removed += left
 
@@ -99,7 +99,7 @@ def sync_texts(store: Store, chunks_of: Chunker, texts: Sequence[tuple[str, Load
         group = texts[first : first + TEXTS_AT_ONCE]
         with store.writing():
             for name, text in group:
-                _put(store, report, known.get(name), _row(name, name, text), text, chunks_of)
+                _put(store, chunks_of, report, known.get(name), name, name, text)
         done = first + len(group)
         tell(pace.progress(done, done, len(texts), report.chunks, group[-1][0]))
     return report.finished()
@@ -112,28 +112,26 @@ def one_chunk(text: LoadedDocument) -> list[Chunk]:
 
 def _put(
     store: Store,
+    chunks_of: Chunker,
     report: GrowingReport,
     old: FileRow | None,
-    row: FileRow,
+    path: str,
+    root: str,
     text: LoadedDocument,
-    chunks_of: Chunker,
 ) -> bool:
-    """Store a text that is new or has changed; return False for one without words."""
-    if old is not None and old.sha256 == row.sha256:
+    """Store a text that is new or has changed, and return False for one without words.
+
+    Its SHA-256 is of what is stored: the bytes that a server sends differ with every request.
+    """
+    parts = [text.title, text.text, text.author, text.date, text.subject]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    row = FileRow(path, root, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())
+    if old is not None and old.sha256 == digest:
         report.unchanged += 1
         store.touch(row)
         return True
     if chunks := chunks_of(text):
         report.reused += store.replace(row, [(text, chunks)])
         report.chunks += len(chunks)
-        (report.updated if old else report.new).append(row.path)
+        (report.updated if old else report.new).append(path)
     return bool(chunks)
-
-
-def _row(path: str, root: str, text: LoadedDocument) -> FileRow:
-    """Return a text as a file; its SHA-256 is of what is stored, for the bytes that a server sends differ with every
-    request.
-    """
-    parts = [text.title, text.text, text.author, text.date, text.subject]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return FileRow(path, root, digest, len(text.text.encode()), mtime_ns=0, indexed_at=time.time())
