@@ -56,7 +56,7 @@ def _embed_all(
         cancel.check()
         began = time.monotonic()
         chunks = [chunk for chunk, _ in batch]
-        _embed(store, chunks, vectors_of, rate)
+        embed_batch(store, chunks, vectors_of, rate)
         done, work = done + len(batch), work + sum(length for _, length in batch)
         now = time.monotonic()
         fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
@@ -70,7 +70,7 @@ def _embed_all(
             refreshed = now
 
 
-def _embed(store: Store, chunks: list[int], vectors_of: Callable[[Sequence[str]], Vectors], rate: float) -> None:
+def embed_batch(store: Store, chunks: list[int], vectors_of: Callable[[Sequence[str]], Vectors], rate: float) -> None:
     """Embed the texts and headers of these passages that have no vector, each text once."""
     texts, headers = store.to_embed(chunks)
     distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
