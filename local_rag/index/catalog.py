@@ -1,4 +1,4 @@
-"""What an index tells of itself without a model: its status, and a catalog of titles, headings and terms."""
+"""The status of an index, and its catalog of titles, headings and terms, both made without a model."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
 
 ABOUT, UNREAD = "about", "unread"
-"""The row of `meta` with what a person said of the index."""
+"""Rows of `meta`: the description that a person gave of the index, and the language that a warning was given for."""
 
 _FOLDERS, _TITLES, _TERMS = 8, 20, 30
 _SAMPLE = 200
-"""Passages that are read to learn what is most frequent. All of FTS5's vocabulary would be more exact, and takes 17 s
-for 1,000,000 passages."""
+"""Passages that are read to find the most frequent words. All of FTS5's vocabulary would be more exact, and takes 17 s
+for 1,000,000 passages.
+"""
 
 TOPICS = 24
-"""Titles, spread evenly over the index, that stand for its topics: what a prompt has room for."""
+"""Titles, spread evenly over the index, that stand for its topics: as many as a prompt has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """`bytes` is on disk; sizes are in tokens. `last_sync` is when text or vectors were stored last, ISO 8601 in UTC,
-    "" before the first.
+    """The status of an index. `bytes` is on disk; sizes are in tokens.
 
-    Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
+    `last_sync` is when text or vectors were last stored, ISO 8601 in UTC, "" before the first time. `embedded` counts
+    those of the `chunks` that have vectors; the others are matched by their words only, until the next sync.
     `text_pace` and `embedding_pace` are those of the last run of each phase, in passages per second, 0 where there was
-    none; `seconds_left` is what the rest of the second takes at that pace, None where that is not known. `pages` of the
-    web are no `files`; documents and chunks are of both, and `dated` documents say when they are from. `root_options`
-    are the `roots` and how each is walked. `about` is what a person said of the index, `summary` what its catalog says.
+    none; `seconds_left` is the time that the rest of the second phase takes at that pace, None where that is not known.
+    `pages` of the web are no `files`; documents and chunks are of both, and `dated` documents have a date.
+    `root_options` are the `roots` with the options of each. `about` is the description that a person gave, `summary`
+    that of the catalog.
     """
 
     path: IndexAddress
@@ -67,7 +69,7 @@ class IndexStatus:
 
 
 def inspect(store: Store, outlined: bool) -> IndexStatus:
-    """Its summary is read only where it is `outlined`, for that looks at every path."""
+    """Return the status of an index, with its summary only where it is `outlined`, for that looks at every path."""
     counts = store.counts()
     made, meta, roots = store.settings(), store.meta(), store.roots()
     synced = meta.get("last_sync")
@@ -94,7 +96,7 @@ def inspect(store: Store, outlined: bool) -> IndexStatus:
 
 
 def catalog(store: Store) -> Catalog:
-    """The titles, the headings and the words that are most frequent in a sample, one word of each stem."""
+    """Return titles, headings and the words that are most frequent in a sample, one word of each stem."""
     titles, headings, counts = Counter[str](), Counter[str](), Counter[str]()
     for passage in store.passages(store.sample(_SAMPLE)):
         titles[passage.title] += 1
@@ -112,7 +114,7 @@ def catalog(store: Store) -> Catalog:
 
 
 def outline(store: Store) -> Catalog:
-    """The catalog without what a sample of the texts says; quicker than all of it."""
+    """Return the catalog without what a sample of the texts says; quicker than all of it."""
     files, pages, documents, chunks, *_ = store.counts()
     paths = store.paths()
     folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
@@ -129,7 +131,7 @@ def outline(store: Store) -> Catalog:
 
 
 def unread_language(store: Store, reads: Callable[[str], bool], embedder: str) -> str:
-    """The code of the language that most documents are in and that the embedder does not read; told once, else "".
+    """Return the code of the language of most documents that the embedder does not read; once, and "" from then on.
 
     The caller holds the writer's lock.
     """
@@ -146,9 +148,9 @@ def unread_language(store: Store, reads: Callable[[str], bool], embedder: str) -
 
 
 def set_about(store: Store, about: str) -> None:
-    """Keep what a person says of the index, on one line; an empty one goes back to the summary.
+    """Store a person's description of the index, on one line; an empty one goes back to the summary.
 
-    The caller holds the writer's lock. Raises UsageError for one of more than `LONGEST_ABOUT` characters.
+    The caller holds the writer's lock. Raises UsageError for more than `LONGEST_ABOUT` characters.
     """
     line = " ".join(printable(about).split())
     if len(line) > LONGEST_ABOUT:

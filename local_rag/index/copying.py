@@ -1,4 +1,6 @@
-"""An index moved between a folder and a server, either way: texts and vectors are taken over, nothing is embedded."""
+"""Copies of an index between a folder and a server, either way: texts and vectors are taken over, nothing is
+embedded.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +14,43 @@ from local_rag.index.catalog import ABOUT
 from local_rag.index.prepare import digest
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.matrices import matrix_of
-from local_rag.index.store.opening import check_settings, created, opened
+from local_rag.index.store.opening import check_settings, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import EMBEDDING_PACE, TEXT_PACE
-from local_rag.index.sync.embed import Embedding
-from local_rag.index.sync.report import Pace, Progress
+from local_rag.index.sync.embed import embed_pending
+from local_rag.index.sync.report import Pace, Tell, silent
 from local_rag.text.chunking import Chunk
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
-AT_ONCE = 500
+PASSAGES_AT_ONCE = 500
 """Passages after which a transaction ends; a file is never parted."""
 
 _META = ("last_sync", TEXT_PACE, EMBEDDING_PACE, ABOUT)
 
 
-def copy(source: IndexAddress, target: IndexAddress, progress: Callable[[Progress], None]) -> tuple[int, int]:
-    """Copy the index in one place into another, where it is made; files copied, and files that were there already.
+def copy(source: IndexAddress, target: IndexAddress, tell: Tell) -> tuple[int, int]:
+    """Copy the index in one place into another, which is made, and return the numbers of files copied and already
+    there.
 
-    What a stop leaves is gone on with. Raises UsageError where the target holds other files, IndexMismatch where
-    another embedder or chunking made it, and what the stores raise.
+    An interrupted copy is continued. Raises UsageError where the target holds other files, IndexMismatch where another
+    embedder or chunking made it, and what the stores raise.
     """
     ours = opened(source)
     made = ours.settings()
-    theirs = created(target, made)
+    theirs = kind_of(target).create(target, made)
     try:
         check_settings(theirs, made)
         with theirs.locked(alone=True):
-            return _copied(ours, theirs, progress)
+            return _copied(ours, theirs, tell)
     finally:
         ours.close()
         theirs.close()
 
 
-def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) -> tuple[int, int]:
+def _copied(ours: Store, theirs: Store, tell: Tell) -> tuple[int, int]:
     states, known = ours.states(), theirs.states()
     if others := known.keys() - states.keys():
         raise UsageError(
@@ -73,8 +76,8 @@ def _copied(ours: Store, theirs: Store, progress: Callable[[Progress], None]) ->
                 ]
                 theirs.replace(row, documents)
         done += len(batch)
-        progress(pace.progress(done, done, len(todo), done, batch[-1]))
-    Embedding(theirs, _known_vectors(ours), None).run()
+        tell(pace.progress(done, done, len(todo), done, batch[-1]))
+    embed_pending(theirs, _known_vectors(ours), silent)
     meta = ours.meta()
     with theirs.writing():
         theirs.set_roots(ours.roots())
@@ -90,7 +93,7 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
     for path in paths:
         batch.append(path)
         chunks += states[path][1]
-        if chunks >= AT_ONCE:
+        if chunks >= PASSAGES_AT_ONCE:
             yield batch
             batch, chunks = [], 0
     if batch:
@@ -98,7 +101,7 @@ def _batches(paths: list[str], states: dict[str, tuple[str, int, int]]) -> Itera
 
 
 def _known_vectors(store: Store) -> Callable[[Sequence[str]], Vectors]:
-    """Embeds texts as an index did that they are copied from."""
+    """Return a function that embeds texts by looking their vectors up in an index."""
     dimension = store.settings().dimension
 
     def embed(texts: Sequence[str]) -> Vectors:

@@ -1,4 +1,4 @@
-"""What a person types besides words: "exact phrases" and -words, and whether a passage obeys them."""
+"""Operators in a typed query, "exact phrases" and -words, and whether a passage obeys them."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ _OPERATOR = re.compile(
 
 
 CHANCE = 0.4
-"""A cosine that made-up words do not come to: "xkcdqwe" and nine more come to .25 to .36 with MiniLM, on 36 PEPs."""
+"""A cosine that made-up words do not reach: "xkcdqwe" and nine more come to .25 to .36 with MiniLM, on 36 PEPs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for: `text` without operators, `phrases` that must occur, `without` that must not."""
+    """A query: `text` without operators, `phrases` that must occur, `without` that must not."""
 
     text: str
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def narrow(self, narrowing: Narrowing) -> Narrowing:
-        """The narrowing with these phrases, too."""
+        """Return the narrowing with these phrases added."""
         return replace(narrowing, phrases=self.phrases, without=self.without)
 
 
 def found(passages: list[Document], mode: str, narrowing: Narrowing) -> list[Document]:
-    """What a search shows: nothing where no passage has a word of the query, is named by it or near its meaning.
+    """Return the passages that a search shows: none where no passage has a word of the query, is named by it or near
+    it.
 
-    The nearest are shown all the same where they are asked for: by meaning alone, or of some documents.
+    The nearest are shown all the same in a search by meaning alone, or of some documents.
     """
     about = (each.metadata for each in passages)
     fit = (each["sparse"] or each["named"] or each["score"] >= CHANCE for each in about)
@@ -51,7 +52,7 @@ def found(passages: list[Document], mode: str, narrowing: Narrowing) -> list[Doc
 
 
 def typed_query(typed: str) -> Query:
-    """A query as people type it: "exact phrase" in any quotes, -word and -"a phrase".
+    """Read a query as people type it: "exact phrase" in any quotes, -word and -"a phrase".
 
     A hyphen within a word or before a number, and a quote without its other, stand for themselves. Raises UsageError
     where only what is to be left out is named, and where there is no word.
@@ -68,13 +69,13 @@ def typed_query(typed: str) -> Query:
 
 
 def quoted_phrases(question: str) -> tuple[str, ...]:
-    """The phrases that stand in quotes in a question."""
+    """Return the phrases that stand in quotes in a question."""
     return _sensible(_operand(match) for match in _OPERATOR.finditer(question) if not _leaves_out(match))
 
 
 def obeys(passage: Passage, wanted: Narrowing) -> bool:
-    """Whether every one of the `phrases` stands in a passage, its heading or its title, and none of `without`; case and
-    accents are folded.
+    """Return whether every one of the `phrases` stands in a passage, its heading or its title, and none of `without`;
+    case and accents are folded.
     """
     if not (wanted.phrases or wanted.without):
         return True
@@ -97,5 +98,5 @@ def _operand(match: re.Match[str]) -> str:
 
 
 def _sensible(texts: Iterable[str]) -> tuple[str, ...]:
-    """Those that have words, each once."""
+    """Return the texts that have words, each once."""
     return tuple(dict.fromkeys(text.strip() for text in texts if words(text)))

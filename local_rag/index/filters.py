@@ -1,4 +1,4 @@
-"""What a person narrows a search to, as conditions on the documents of an index, or which of them leaves nothing."""
+"""Filters of a search: what a person names becomes conditions on the documents of an index."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ KINDS = {
     "table": (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods"),
     "slides": (".pptx", ".pptm", ".ppsx", ".potx", ".odp"),
 }
-"""A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
+"""The suffixes of each kind of file; pages of the web are html, and `web` means them alone."""
 
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
 _GLOB = re.compile(r"[*?]")
 _BELOW = f"(?:(?:/|{MEMBER}).*)?"
-"""What lies in a folder, or is attached to a mail."""
+"""An expression for what lies in a folder, or is attached to a mail."""
 
 
 class NothingLeft(UsageError):
@@ -43,8 +43,10 @@ class NothingLeft(UsageError):
 
 
 def conditions(store: Store, wanted: Narrowing) -> Conditions:
-    """What a narrowing asks of the documents of an index. Raises NothingLeft where its files, types, dates or authors
-    leave nothing, for the first of them that does, with what there is.
+    """Return the conditions that a narrowing sets on the documents of an index.
+
+    Raises NothingLeft where its files, types, dates or authors leave nothing, for the first of them that does, with
+    what there is.
     """
     asked, named = Conditions(), "no indexed document"
     for part, of_part in (
@@ -104,7 +106,7 @@ def _dated(store: Store, wanted: Narrowing, asked: Conditions) -> Conditions:
 
 
 def _suffix(path: str) -> str:
-    """The suffix of a file or of a page's URL in small letters with its dot, "" without one."""
+    """Return the suffix of a file or of a page's URL in small letters with its dot, "" without one."""
     name = (urlsplit(path).path if is_page(path) else path).replace("\\", "/").rstrip("/.")
     return splitext(name)[1].lower()  # a Path for each of 100,000 files takes longer than the search
 
@@ -117,12 +119,12 @@ def _there(names: Sequence[str]) -> str:
 
 
 def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
-    """Those of the absolute `paths` that one of the patterns matches.
+    """Return those of the absolute `paths` that one of the patterns matches.
 
     A pattern is a file, a folder (all below it), or a glob of *, ? and `**`, which crosses folders. A relative one is
-    looked for from the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and
-    `--in 'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count
-    only where a pattern that heeds them matches something. Raises UsageError for what can be no path.
+    looked for from the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in
+    'notes/*.md'` work in any folder. A URL is read in the same way, and is absolute. Upper and lower case count only
+    where a pattern that heeds them matches something. Raises UsageError for what can be no path.
     """
     posix = {path: composed(path.replace("\\", "/")) for path in paths}
     matched: set[str] = set()
@@ -130,9 +132,7 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
         readings = (
             {path for path, name in posix.items() if regex.fullmatch(name)}
             for flags in (re.DOTALL, re.DOTALL | re.IGNORECASE)
-            for regex in (
-                re.compile(composed(f"{reading}(?:(?:/|{MEMBER}).*)?"), flags) for reading in _readings(pattern)
-            )
+            for regex in (re.compile(composed(reading + _BELOW), flags) for reading in _readings(pattern))
         )
         try:
             matched |= {pattern} if pattern in posix else next(filter(None, readings), set())
@@ -143,7 +143,9 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
 
 
 def _readings(pattern: str) -> Iterator[str]:
-    """How to read a pattern, strictest first: from the current folder before anywhere, literally before as a glob."""
+    """Yield the expressions that a pattern may stand for, strictest first: from the current folder before anywhere,
+    literal before glob.
+    """
     if is_url(pattern):
         yield re.escape(normal(pattern).rstrip("/")) + "/?"
         yield _regex(pattern.partition("#")[0].rstrip("/"))
@@ -158,15 +160,17 @@ def _readings(pattern: str) -> Iterator[str]:
 
 
 def _regex(glob: str) -> str:
-    """A glob as a regular expression; only `**` crosses a slash (https://git-scm.com/docs/gitignore)."""
+    """Return a glob as a regular expression; only `**` crosses a slash (https://git-scm.com/docs/gitignore)."""
     *folders, name = re.sub(r"(?:\*\*/)+", "**/", glob).split("/")
     above = "".join("(?:[^/]*/)*" if folder == "**" else f"{_name(folder)}/" for folder in folders)
     return above + (".*" if name == "**" else _name(name))
 
 
 def _name(glob: str) -> str:
-    """One name of a glob. What stands between two stars is taken where it first fits, for good: the next star takes the
-    rest, and no name is shared out among the stars in every way.
+    """Return one name of a glob as a regular expression.
+
+    The text between two stars is matched where it first fits, for good: the next star takes the rest, so that no name
+    is shared out among the stars in every way.
     """
     first, *rest = (re.escape(part).replace(r"\?", "[^/]") for part in re.split(r"\*+", glob))
     between = "".join(f"(?>[^/]*?{part})" for part in rest[:-1])

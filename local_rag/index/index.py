@@ -1,4 +1,4 @@
-"""Index: files and chosen pages of the web, searchable. One door for those who search, list and change it."""
+"""The index: files and chosen pages of the web, searchable; the one class for those who search, list and change it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.errors import IndexBusy
 from local_rag.index import catalog as catalogs
+from local_rag.index.prepare import chunks_of
 from local_rag.index.reader import Reader
+from local_rag.index.sync.report import Tell, silent
 
 if TYPE_CHECKING:
     from local_rag.index.parse.loaders import Loader
     from local_rag.index.sync.pages import ReadPage
-    from local_rag.index.sync.report import Progress
+    from local_rag.text.chunking import Chunk
 
 NOTHING_CHANGED = SyncReport()
 
 
 class Index(Reader):
-    """One index that is searched and changed. What changes it raises IndexBusy, DiskFull and Stopped; what was
+    """One index that is searched and changed. Methods that change it raise IndexBusy, DiskFull and Stopped; what was
     committed by then stays.
     """
 
@@ -38,21 +40,21 @@ class Index(Reader):
         follow_links: bool | None = None,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Tell = silent,
         embed: bool = True,
     ) -> SyncReport:
-        """Take in what is new or changed below `paths`, and forget what is gone from there.
+        """Index what is new or changed below `paths`, and forget what is gone from there.
 
         Texts come first: from then on they are searched by their words. Then every passage without a vector gets one,
         unless `embed` is False: see `embed`.
 
         `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
-        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes them back.
-        `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
-        again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
-        otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
-        suffix; `parse.ocr.READERS` take images in, which wait for `read_scans` as pages without a text layer do.
-        Raises UsageError for a path or a pattern that says nothing.
+        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes them back. `secrets` holds for
+        `paths` until they are named again, `follow_links` (out of a path) until it is given again. What could not be
+        seen is kept, unless `prune`. `retry` reads again what could not be read, which otherwise waits until its
+        content or the parser changes; `loaders`, functions at the top of a module, read a suffix; `parse.ocr.READERS`
+        take images in, which wait for `read_scans` as pages without a text layer do. Raises UsageError for a path or a
+        pattern that says nothing.
         """
         from local_rag.index.sync.roots import WalkOptions, real_path, remember_roots
         from local_rag.index.sync.text import TextSync
@@ -62,7 +64,7 @@ class Index(Reader):
             taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, taken, follow_links)
             roots = remember_roots(self.store, paths or (), options)
-            sync = TextSync(self.store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
+            sync = TextSync(self.store, self._chunks_of, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)
             if prune:
                 with self.store.writing():
@@ -75,10 +77,9 @@ class Index(Reader):
         read: ReadPage,
         *,
         prune: bool = False,
-        progress: Callable[[Progress], None] | None = None,
         embed: bool = True,
     ) -> SyncReport:
-        """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.
+        """Index pages of the web that are new or changed; `read` fetches each of them, and nothing else does.
 
         A page is stored under the URL it was found at in the end. One that `read` raises FileSkipped for is reported,
         and kept if it is in the index, unless `prune`. Each page is written in one step. `embed` as for `sync`.
@@ -86,9 +87,9 @@ class Index(Reader):
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        report = PageSync(self.store, self.embedder, self._settings, self._locked).run(urls, read, prune=prune)
+        report = PageSync(self.store, self._chunks_of, self._locked).run(urls, read, prune=prune)
         with suppress(IndexBusy), self._locked():  # the pages are stored; the process that writes now does the rest
-            report = self._concluded(report, progress, embed)
+            report = self._concluded(report, silent, embed)
         return report
 
     def sync_texts(
@@ -96,22 +97,22 @@ class Index(Reader):
         texts: Sequence[tuple[str, LoadedDocument]],
         *,
         whole: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Tell = silent,
         embed: bool = True,
     ) -> SyncReport:
-        """Take in texts that are no files, each under a name (its `source`); what is not among them stays.
+        """Index texts that are no files, each under a name (its `source`); texts that are not given stay as they are.
 
-        `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
+        `whole` makes one passage of each, whose vector is that of its beginning, as test collections are measured.
         `embed` as for `sync`.
         """
-        from local_rag.index.sync.pages import sync_texts
+        from local_rag.index.sync.pages import one_chunk, sync_texts
 
         with self._locked():
-            report = sync_texts(self.store, self.embedder, self._settings, texts, whole, progress)
+            report = sync_texts(self.store, one_chunk if whole else self._chunks_of, texts, progress)
             return self._concluded(report, progress, embed)
 
-    def embed(self, progress: Callable[[Progress], None] | None = None) -> int:
-        """Give a vector to every passage that has none; how many got one.
+    def embed(self, progress: Tell = silent) -> int:
+        """Embed every passage without a vector, and return how many got one.
 
         Those of the newest files come first. Each batch of some seconds is committed; any process may search meanwhile.
         Raises IndexMismatch for another embedder.
@@ -123,22 +124,23 @@ class Index(Reader):
         self,
         report: SyncReport = NOTHING_CHANGED,
         languages: Sequence[str] = (),
-        progress: Callable[[Progress], None] = lambda told: None,
+        progress: Tell = silent,
     ) -> SyncReport:
-        """Read the pages that wait for OCR, each in one step; the report of the sync before it, with what came of them.
+        """Read the pages that wait for OCR, each in one step, and return the report of the sync before it with what
+        came of them.
 
         `languages` are those of tesseract, none for rapidocr. Their passages have no vector until `embed`.
         """
         from local_rag.index.sync.scans import read_scans
 
         with self._locked():
-            return read_scans(self.store, self.embedder, self._settings, report, languages, progress)
+            return read_scans(self.store, self._chunks_of, report, languages, progress)
 
-    def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
-        """Make the full text anew, and every vector with this embedder; the number of passages embedded.
+    def reembed(self, progress: Tell = silent) -> int:
+        """Make the full text again, and every vector with this embedder; return the number of passages embedded.
 
-        Where this embedder made the index, only vectors that are none, or are missing, are made. Until a passage has
-        its new vector it is found by its words; an interrupted run goes on with `embed`. Raises IndexMismatch if the
+        Where this embedder made the index, only vectors that are unusable or missing are made. Until a passage has its
+        new vector it is found by its words; an interrupted run goes on with `embed`. Raises IndexMismatch if the
         chunking differs, or if a passage is longer than this embedder reads.
         """
         from local_rag.index.sync.embed import prepare_reembedding
@@ -151,7 +153,8 @@ class Index(Reader):
             return self._embedded(progress)
 
     def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
-        """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
+        """Forget files, whole folders with their roots, and pages (URLs), and return the files of them that were
+        indexed.
 
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
         unless `missing_ok`.
@@ -164,9 +167,10 @@ class Index(Reader):
             return removed
 
     def keep_out(self, paths: Sequence[Path]) -> list[str]:
-        """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.
+        """Exclude files and folders from the indexed folders above them, until `no_excludes`, and return the new
+        patterns.
 
-        What is indexed of them goes with the next sync, or with `remove`.
+        Their indexed files go with the next sync, or with `remove`.
         """
         from local_rag.index.sync.roots import keep_out
 
@@ -174,17 +178,21 @@ class Index(Reader):
             return keep_out(self.store, paths)
 
     def unread_language(self, reads: Callable[[str], bool]) -> str:
-        """The language of most documents, by its code, that the embedder does not read; told once, else ""."""
+        """Return the code of the language of most documents that the embedder does not read; once, and "" from then
+        on.
+        """
         with self.store.locked():
             return catalogs.unread_language(self.store, reads, self._settings.embedder)
 
     def set_about(self, about: str) -> None:
-        """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text."""
+        """Store a person's description of the index, "" for none. Raises UsageError for a long text."""
         with self.store.locked():
             catalogs.set_about(self.store, about)
 
-    def _concluded(self, report: SyncReport, progress: Callable[[Progress], None] | None, embed: bool) -> SyncReport:
-        """The report once no byte of what was removed is left, and the second phase has ended."""
+    def _concluded(self, report: SyncReport, progress: Tell, embed: bool) -> SyncReport:
+        """Erase what was removed, run the second phase where `embed` is set, and return the report with what came of
+        it.
+        """
         began = time.monotonic()
         self.store.forget()
         new = self._embedded(progress) if embed else 0
@@ -196,10 +204,13 @@ class Index(Reader):
         report = replace(report, documents=counts.documents, dated=counts.dated, scans=scans, seconds=seconds)
         return replace(report, embedded=new, not_embedded=counts.chunks - counts.embedded)
 
-    def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
-        from local_rag.index.sync.embed import Embedding
+    def _chunks_of(self, document: LoadedDocument) -> list[Chunk]:
+        return chunks_of(document, self.embedder, self._settings)
 
-        return Embedding(self.store, self.embedder.embed_documents, progress).run()
+    def _embedded(self, progress: Tell) -> int:
+        from local_rag.index.sync.embed import embed_pending
+
+        return embed_pending(self.store, self.embedder.embed_documents, progress)
 
     @contextmanager
     def _locked(self, roots: Collection[str] = ()) -> Iterator[None]:

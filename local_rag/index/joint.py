@@ -1,4 +1,4 @@
-"""Several indexes asked as one: all of one embedder, each passage with the name of its index."""
+"""Several indexes of one embedder searched as one, each passage with the name of its index."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STATUS_SUMS = ("files", "documents", "dated", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
-"""What of a status adds up."""
+"""Fields of a status that add up."""
 
 _CATALOG_SUMS = ("documents", "chunks", "files")
 _CATALOG_LISTS = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
-"""What of catalogs adds up, and how much of what they list comes into the catalog of all."""
+"""Lists of catalogs, and how many entries of each the catalog of all has."""
 
 
 class JointIndex:
-    """Indexes by name, asked as one; what a graph may ask of an index, with the meaning it has there. It closes them.
+    """Indexes by name, searched as one; it has what a graph needs of an index, with the same meaning, and closes them.
 
     A passage has the name of its index as `index` in its metadata. One that two of them hold, of the same file and with
     the same `chunk_id`, is one passage.
@@ -49,7 +49,7 @@ class JointIndex:
 
     @property
     def path(self) -> IndexAddress:
-        """Where the first is."""
+        """Return the address of the first index."""
         return self._indexes[0].path
 
     def close(self) -> None:
@@ -63,13 +63,15 @@ class JointIndex:
         self.close()
 
     def search(self, query: str, k: int, *, repeats: bool = False, **options: Any) -> list[Document]:
-        """The k best passages of all, by their scores, which can be compared: cosines of one embedder, and BM25 as a
-        share of what the query could reach. `options` as `Index.search` has them. Raises UsageError if `within` leaves
-        nothing in any index.
+        """Return the k best passages of all, by their scores, which can be compared: cosines of one embedder, and BM25
+        as a share of what the query could reach.
+
+        `options` are those of `Index.search`. Raises UsageError if `within` leaves nothing in any index.
         """
 
         def ranked(name: str, index: Index) -> list[Document]:
-            return [_named(passage, name) for passage in index.search(query, k, repeats=repeats, **options)]
+            found = index.search(query, k, repeats=repeats, **options)
+            return [one.model_copy(update={"metadata": {**one.metadata, "index": name}}) for one in found]
 
         best: dict[str, Document] = {}
         for passage in sorted(self._filtered(ranked), key=lambda passage: -float(passage.metadata["rank_score"])):
@@ -104,7 +106,7 @@ class JointIndex:
         return [near for index in self._indexes for near in index.spelled_like(word)]
 
     def catalog(self) -> Catalog:
-        """What the catalogs of all say, each index in turn; kinds of files are left out."""
+        """Return what the catalogs of all say, each index in turn; kinds of files are left out."""
         catalogs = [index.catalog() for index in self._indexes]
         merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _CATALOG_SUMS}
         for name, most in _CATALOG_LISTS.items():
@@ -114,7 +116,7 @@ class JointIndex:
         return Catalog(about=about, **merged)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
-        """The counts of all; what is no count is that of the first."""
+        """Return the sums of all counts; what is no count is that of the first index."""
         joint, *others = [index.status(outlined=outlined) for index in self._indexes]
         for status in others:
             joint = replace(joint, **{name: getattr(joint, name) + getattr(status, name) for name in _STATUS_SUMS})
@@ -124,7 +126,9 @@ class JointIndex:
         return sum(index.count() for index in self._indexes)
 
     def waiting_notes(self) -> list[str]:
-        """As `Index.waiting_notes`, with the name of the index and the command that embeds the rest."""
+        """Return the notes of `Index.waiting_notes`, with the name of the index and the command that embeds the
+        rest.
+        """
         return [
             f"{name}: {line}: local-rag index --index {index_name(index.path)}"
             for name, index in self._named.items()
@@ -150,7 +154,9 @@ class JointIndex:
         return Stored(_content(stored.content for stored in each), files, passages)
 
     def _filtered(self, ask: Callable[[str, Index], list[T]]) -> list[T]:
-        """What all indexes bring of a filter that leaves something. Raises NothingLeft if it does in none of them."""
+        """Return the answers of all indexes in which a filter leaves something. Raises NothingLeft if it does in none
+        of them.
+        """
         answers: list[T] = []
         nothing: list[NothingLeft] = []
         for name, index in self._named.items():
@@ -166,7 +172,3 @@ class JointIndex:
 
 def _content(contents: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
-
-
-def _named(passage: Document, name: str) -> Document:
-    return passage.model_copy(update={"metadata": {**passage.metadata, "index": name}})

@@ -1,4 +1,4 @@
-"""LangChain: the index as a retriever, whose `filter` people know from vector stores, and documents in an index."""
+"""LangChain: the index as a retriever, whose `filter` people know from vector stores, and documents to be indexed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ _CONDITIONS = {(key, operator): name for key, name in _LISTS.items() for operato
     ("date", "$gte"): "after",
     ("date", "$lt"): "before",
 }
-"""A key of a filter and an operator -> the condition that it is."""
+"""The condition that a key of a filter and an operator stand for."""
 
 _HINT = 'filter={"type": "pdf", "author": {"$in": ["Ann", "Ben"]}, "date": {"$gte": "2023", "$lt": "2024"}}'
 
 
 class IndexRetriever(BaseRetriever):
-    """`invoke(query)` gives the `k` best passages of an Index that `narrowing` leaves; `invoke(query, k=8)` another
-    number of them, and `invoke(query, filter={"type": "pdf"})` filters one search further.
+    """A retriever of the `k` best passages of an Index that `narrowing` leaves.
+
+    `invoke(query, k=8)` returns another number of them, and `invoke(query, filter={"type": "pdf"})` filters one search
+    further.
     """
 
     index: Any
@@ -41,12 +43,12 @@ class IndexRetriever(BaseRetriever):
     narrowing: Narrowing = Narrowing()
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **options: Any) -> list[Document]:
-        """The best passages. LangSmith never sees them, whatever the environment says."""
+        """Return the best passages. LangSmith never sees them, whatever the environment says."""
         with tracing_context(enabled=False):
             return super().invoke(input, config, **options)
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **options: Any) -> list[Document]:
-        """As `invoke`."""
+        """Return the best passages as `invoke` does."""
         with tracing_context(enabled=False):
             return await super().ainvoke(input, config, **options)
 
@@ -76,7 +78,7 @@ def retriever_of(
     filter: Mapping[str, Any] | None = None,
     search_kwargs: Mapping[str, Any] | None = None,
 ) -> BaseRetriever:
-    """The search of an index, or of several as one, as a retriever.
+    """Return the search of an index, or of several as one, as a retriever.
 
     `filter` is by metadata, {"type": "pdf", "after": "2023"}; `search_kwargs` are k and filter, as vector stores take
     them. Raises UsageError for what no search knows.
@@ -88,7 +90,7 @@ def retriever_of(
 
 
 def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[str] = ()) -> Narrowing:
-    """What a filter means, together with `within`.
+    """Return a filter as a narrowing, together with `within`.
 
     Keys are type, author (or from), source, after, before and date. A value is a text, a list of texts of which any
     counts, or a mapping with `$eq` or `$in`; that of date has `$gte` and `$lt`. All keys hold. Raises UsageError for
@@ -110,12 +112,14 @@ def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[
 
 
 def source_of(identity: str) -> str:
-    """The `source` of a document that a program adds under an id: `document://ID`, or the id where that is a URL."""
+    """Return the `source` of a document that a program adds under an id: `document://ID`, or the id where that is a
+    URL.
+    """
     return normal(identity if is_url(identity) else f"document://{identity}")
 
 
 def text_of(given: Document) -> tuple[str, LoadedDocument]:
-    """A document of LangChain as its source and its text; title, author, date and keywords are read of its metadata.
+    """Return a document of LangChain as its source and its text, with title, author, date and keywords of its metadata.
 
     Raises UsageError for one without an id or without text.
     """

@@ -1,5 +1,4 @@
-"""Which documents a question names, by the words of their files' names and titles, and which of their passages it
-wants.
+"""The documents that a question names, by the words of their files' names and titles, and the passages it asks for.
 
 The forms in which people ask about a document (`text.document_questions`) say where its name stands. Elsewhere in a
 question its whole name or title counts, or a telling word of its file's name: one that the passages of other files
@@ -19,7 +18,7 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import stem, words
 
 MEANT = 4
-"""Documents that one name may mean; a name that fits more tells none of them from the others."""
+"""Documents that one name may mean; a name that fits more distinguishes none of them."""
 
 COVERED = 0.75
 """Share of a name in a question that a document's name and title must hold."""
@@ -28,7 +27,9 @@ ORDINARY = 0.01
 """Share of the passages of other files from which a word is no name by itself."""
 
 FRONT = 3
-"""Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
+"""Passages from the beginning of a document that say what it is about; for author, date and title the first is
+enough.
+"""
 
 _COMPARED = 50
 """Names that are compared, of those that are ranked first."""
@@ -37,10 +38,10 @@ _OPENING = 30
 """Passages of a document among which its abstract is looked for."""
 
 _PARTS = re.compile(r"'s\Z|(?<=[^\W\d_]{3})(?=\d)|\A[a-z]{2}(?=(?:19|20)\d\d\Z)|(?<=\Aq[1-4])'?(?=(?:19|20)\d\d\Z)")
-"""Where a word of a question is more than one of a name: Boeing's, PEP8, FY2022, Q22023 and Q2'2023."""
+"""The places where a word of a question is split into words of a name: Boeing's, PEP8, FY2022, Q22023 and Q2'2023."""
 
 _FISCAL = re.compile(r"\Afy(?=\d\d\Z)")
-"""FY22 is 2022 in a name."""
+"""The prefix of FY22, which is 2022 in a name."""
 
 _KINDS = frozenset(
     """document file paper report book booklet article page letter mail email message note text pdf docx presentation
@@ -49,7 +50,7 @@ _KINDS = frozenset(
     geschichte kapitel handbuch vertrag protokoll entwurf fassung folie sent wrote about regarding uber titled called
     named""".split()
 )
-"""Words that say what kind of document is meant; one whose name lacks them may be meant all the same."""
+"""Words for kinds of documents; a document whose name lacks them may be meant all the same."""
 
 _ABSTRACT = re.compile(
     r"(?:[\d.]+\s+)?(?:(?:executive )?(?:abstract|summary)|(?:kurz)?zusammenfassung|kurzfassung|abstrakt|résumé"
@@ -73,7 +74,7 @@ class NamedDocument:
 
 
 def named_documents(store: Store, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
-    """The documents that a question names, and its form where it asks about one."""
+    """Return the documents that a question names, and the form of the question where it asks about one."""
     form = document_question(question)
     if form and (named := _best(store, form.name)):
         return named, form
@@ -81,8 +82,8 @@ def named_documents(store: Store, question: str) -> tuple[list[NamedDocument], D
 
 
 def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
-    """Of (chunk, heading) those that say what a document is: its first; for its `content` also the abstract, else what
-    follows.
+    """Return the chunks, given as (chunk, heading), that say what a document is: its first, and where its `content` is
+    asked for also its abstract or what follows.
     """
     opening = [chunk for chunk, _ in passages[:_OPENING]]
     abstract = [chunk for chunk, heading in passages[:_OPENING] if _ABSTRACT.match(heading.rpartition(" > ")[2])]
@@ -90,7 +91,9 @@ def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
 
 
 def _best(store: Store, name: str) -> list[NamedDocument]:
-    """The documents that have the most of a name's words, and the least besides; several of "PEP 451 and PEP 669"."""
+    """Return the documents that have the most words of a name, and the fewest others; of "PEP 451 and PEP 669"
+    several.
+    """
     spoken = _spoken(name)
     kinds = {word for word in spoken if word in _KINDS or stem(word) in _KINDS}
     ranked: dict[tuple[float, int, float], list[NamedDocument]] = {}
@@ -110,7 +113,8 @@ def _best(store: Store, name: str) -> list[NamedDocument]:
 
 
 def _mentioned(store: Store, question: str) -> list[NamedDocument]:
-    """The documents whose whole name or title is said, else those with a telling word of their file's name.
+    """Return the documents whose whole name or title is in the question, else those with a telling word of their file's
+    name.
 
     Single words of titles are what passages are about (SciFact: preferring them costs .08 of nDCG@10).
     """
@@ -133,14 +137,14 @@ def _mentioned(store: Store, question: str) -> list[NamedDocument]:
 
 
 def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
-    """Those of which the most words are said, unless they are too many to mean one."""
+    """Return the documents of which the question has the most words, unless they are too many to mean one."""
     most = max((len({*document.said}) for document in documents), default=0)
     fullest = [document for document in documents if len({*document.said}) == most]
     return fullest if len(fullest) <= MEANT else []
 
 
 def _candidates(store: Store, spoken: Sequence[str]) -> list[NamedDocument]:
-    """Documents whose name or title has one of these words."""
+    """Return the documents whose name or title has one of these words."""
     terms = dict.fromkeys([*spoken, *map("".join, pairwise(spoken))])
     rows = store.named_like(terms, _COMPARED)
     return [NamedDocument(file, title, _stems(name), _stems(titled)) for file, title, name, titled in rows]
@@ -151,24 +155,26 @@ def _stems(text: str) -> tuple[str, ...]:
 
 
 def _spoken(name: str) -> list[str]:
-    """The words of a name as they are compared."""
+    """Return the words of a name as they are compared."""
     every = [_FISCAL.sub("20", part) for word in words(name) for part in _PARTS.split(word) if part]
     bare = [word.lstrip("0") or "0" if word.isdecimal() else word for word in every]
     return [word for word in bare if word not in STOP_WORDS or word == "may"] or bare
 
 
 def _held(stems: Collection[str], spoken: Sequence[str]) -> tuple[str, ...]:
-    """The words that a name has, alone or with their neighbour as one."""
+    """Return the words that a name has, alone or joined with their neighbour."""
     joined = {word for pair in pairwise(spoken) if "".join(pair) in stems for word in pair}
     return tuple(word for word in spoken if stem(word) in stems or word in joined)
 
 
 def _written_as_names(question: str) -> set[str]:
-    """The folded words that are capitalised or hold a digit; in German every noun is, so rarity decides as well."""
+    """Return the folded words that are capitalised or hold a digit; in German every noun is, so rarity decides as
+    well.
+    """
     written = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", question)
     return {word for each in written if not each.islower() or any(map(str.isdigit, each)) for word in _spoken(each)}
 
 
 def _is_rare(store: Store, word: str, documents: Sequence[NamedDocument]) -> bool:
-    """Whether the passages of other files than these hardly hold a word."""
+    """Return whether the passages of other files than these hardly have a word."""
     return store.is_rare_elsewhere(word, {document.file for document in documents}, ORDINARY)

@@ -9,14 +9,14 @@ from pathlib import Path
 from local_rag.text.display import home_path, is_url, on_one_line
 
 PathLabel = Callable[[str], str]
-"""What is shown for the path or URL of a source."""
+"""A function from the path or URL of a source to what is shown for it."""
 
 
 class PathLabels:
-    """Maps the path of an indexed file to a label that means this file after --in, from any working directory.
+    """A map from the path of an indexed file to a label that means this file after --in, from any working directory.
 
-    A person at a terminal, whose current folder is `here`, gets a path that opens the file from there. Shown by
-    `home_path` are also URLs, files outside of the indexed folders, and those of folders of one name.
+    A person at a terminal, whose current folder is `here`, gets a path that opens the file from there. URLs, files
+    outside of the indexed folders, and those of folders of one name are shown by `home_path` as well.
     """
 
     def __init__(self, roots: Iterable[str], here: Path | None = None) -> None:

@@ -1,10 +1,10 @@
-"""A document becomes rows: chunks with their keys, digests and headers, and what full-text search sees of its file."""
+"""Documents as rows: chunks with their keys, digests and headers, and the fields of full-text search."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 NewDocument = tuple[LoadedDocument, Sequence[Chunk]]
 """A document with its chunks."""
 
+Chunker = Callable[[LoadedDocument], list[Chunk]]
+"""A function that cuts documents into chunks for one index."""
+
 
 class ChunkRow(NamedTuple):
-    """A chunk: its `key` names it by file, document, span and text, its `digest` is that of the text, its `header` is
-    embedded beside it, "" for none.
+    """A chunk: its `key` identifies it by file, document, span and text, its `digest` is that of the text, its `header`
+    is embedded beside it, "" for none.
     """
 
     key: str
@@ -46,12 +49,12 @@ class DocumentRow:
     chunks: list[ChunkRow]
 
     def said(self, *names: str) -> list[str]:
-        """Columns that hold text."""
+        """Return columns that hold text."""
         return [str(self.columns[name]) for name in names]
 
 
 def prepared(file: FileRow, documents: Sequence[NewDocument], first: int) -> Iterator[DocumentRow]:
-    """The rows of a file's documents, of which the first is the file's number `first`."""
+    """Yield the rows of a file's documents, of which the first is the file's number `first`."""
     about = {"name": names.name_text(file.path), "folders": " ".join(names.folder_words(_below(file)))}
     called = names.called(file.path)
     language = language_of("\n".join(document.text[:2_000] for document, _ in documents))
@@ -75,7 +78,7 @@ def _chunks(path: str, position: int, document: LoadedDocument, spans: Sequence[
 
 
 def digest(text: str) -> bytes:
-    """What tells texts apart, white space aside: its amount and kind say nothing to the embedders' tokenizers.
+    """Return a digest of a text, white space aside: its amount and kind say nothing to the embedders' tokenizers.
 
     An embedder for which white space counts, as in code, needs digests of its own.
     """
@@ -83,13 +86,13 @@ def digest(text: str) -> bytes:
 
 
 def chunks_of(document: LoadedDocument, embedder: Embedder, settings: IndexSettings) -> list[Chunk]:
-    """The chunks of a document, as an index of these settings makes them."""
+    """Return the chunks of a document, as an index of these settings makes them."""
     ends = embedder.token_ends(document.text)
     return chunk(document, ends, size=settings.size, overlap=settings.overlap, window=embedder.window)
 
 
 def _below(file: FileRow) -> str:
-    """The path of a file from its root on: what lies above says nothing about it."""
+    """Return the path of a file from its root on: the folders above the root say nothing about it."""
     path, root = Path(file.path), Path(file.root)
     is_below = path != root and path.is_relative_to(root)
     return str(Path(root.name, path.relative_to(root))) if is_below else file.path

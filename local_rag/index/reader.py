@@ -1,10 +1,11 @@
-"""What an index is asked: passages, and what it holds."""
+"""The side of an index that only reads: it searches passages, and lists what the index holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
@@ -15,10 +16,10 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import conditions
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.prepare import digest
-from local_rag.index.search import Mode, Request, Searcher
+from local_rag.index.search import Mode, Request, search
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
-from local_rag.index.store.opening import check_settings, check_sizes, created, destroy, opened
+from local_rag.index.store.opening import check_settings, check_sizes, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
 from local_rag.text.display import waiting_line
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Vectors
 
-T = TypeVar("T")
-
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
 
@@ -39,7 +38,7 @@ _READ_AT_ONCE = 50
 
 
 class Reader:
-    """One index, and the embedder that it was made with; without one it is only listed.
+    """One index, and the embedder that it was made with; without an embedder it is only listed.
 
     Any thread may search while another one syncs. Every method raises IndexDamaged.
     """
@@ -48,7 +47,6 @@ class Reader:
 
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
         self.store, self._settings, self._embedder = store, settings, embedder
-        self._searcher = Searcher(store, settings, embedder) if embedder else None
         self._cache = Cache()
 
     @classmethod
@@ -83,21 +81,21 @@ class Reader:
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
         check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
-        index = cls(store or created(path, settings), settings, embedder)
+        index = cls(store or kind_of(path).create(path, settings), settings, embedder)
         if not reembed:
             index._check()
         return index
 
     @classmethod
     def inspect(cls, path: IndexAddress, *, outlined: bool = False) -> IndexStatus:
-        """The status of the index in a folder, whatever embedder made it. Raises as `open` does."""
+        """Return the status of the index in a folder, whatever embedder made it. Raises as `open` does."""
         with cls.open(path) as index:
             return index.status(outlined=outlined)
 
     @staticmethod
     def destroy(path: IndexAddress) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
-        destroy(path)
+        kind_of(path).destroy(path)
 
     def close(self) -> None:
         self.store.close()
@@ -129,13 +127,13 @@ class Reader:
         mode: Mode = "hybrid",
         repeats: bool = False,
     ) -> list[Document]:
-        """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
+        """Return the k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
         `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
-        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
-        `within` leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
+        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if `within`
+        leaves nothing or the index was opened without an embedder, IndexMismatch after a re-embedding.
         """
-        if self._searcher is None:
+        if self._embedder is None:
             raise UsageError(
                 f"the index at {self.path} was opened without an embedder, which a search needs for the query",
                 hint="Index.open(path, embedder), or Rag.open(), which opens the embedder of the index",
@@ -143,11 +141,14 @@ class Reader:
         if k < 1 or not query.strip():
             return []
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
-        vector = self.embedder.embed_queries([query])[0]
-        return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
+        vector = self._embedder.embed_queries([query])[0]
+        request = Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats)
+        return search(self.store, self._settings, self._embedder, self._cache, request)
 
     def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
-        """The other files with the text of a passage, white space aside, of those left by `within`: by `chunk_id`."""
+        """Return by `chunk_id` the other files with the text of a passage, white space aside, of those left by
+        `within`.
+        """
         wanted = Narrowing.of(within).of_documents
         filter = Filter(conditions(self.store, wanted) if wanted else None)
         found: dict[str, list[str]] = {}
@@ -160,25 +161,29 @@ class Reader:
         return found
 
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
-        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
+        """Return the same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see
+        `retriever_of`).
+        """
         from local_rag.index.langchain import retriever_of
 
         return retriever_of(self, k, within, **options)
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
-        """The stored vector (d,) of each document whose text is that of a passage, None for any other."""
+        """Return the stored vector (d,) of each document whose text is that of a passage, None for any other."""
         stored = self.store.vectors([digest(document.page_content) for document in documents])
         known = iter(matrix_of([blob for blob in stored if blob], self._settings.dimension))
         return [next(known) if blob else None for blob in stored]
 
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
-        """The tables of the document of each passage, as `tables.table.opened` reads them; empty for none."""
+        """Return the tables of the document of each passage, as `tables.table.opened` reads them; empty for none."""
         keys = [chunk_id(document) for document in documents]
         known = self.store.snapshot(lambda: self.store.tables(keys))
         return [known.get(key, b"") for key in keys]
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+        """Count the chunks in which each term occurs, as a word or as a stem; a term of several words counts as its
+        rarest word.
+        """
         return self.store.document_frequency(terms)
 
     def spelled_like(self, word: str) -> list[str]:
@@ -188,65 +193,71 @@ class Reader:
     # --- what it holds
 
     def generation(self) -> str:
-        """What changes with every commit."""
+        """Return the generation, which changes with every commit."""
         return self.store.generation()
 
     def catalog(self) -> Catalog:
-        """Counts, titles and frequent words; computed once per change of the index."""
-        return self._cache.get("catalog", self.generation(), lambda: self._in_snapshot(catalogs.catalog))
+        """Return counts, titles and frequent words; computed once per change of the index."""
+        make = partial(self.store.snapshot, lambda: catalogs.catalog(self.store))
+        return self._cache.get("catalog", self.generation(), make)
 
     def content(self) -> str:
-        """16 hex digits that change when any passage does, and not otherwise."""
+        """Return 16 hex digits that change when any passage does, and not otherwise."""
         return self._cache.get("content", self.generation(), self.store.content)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
-        """What it says of itself; the summary only where it is `outlined`."""
-        return self._in_snapshot(lambda store: catalogs.inspect(store, outlined))
-
-    def _in_snapshot(self, lookup: Callable[[Store], T]) -> T:
-        return self.store.snapshot(lambda: lookup(self.store))
+        """Return the status of the index, with its summary only where it is `outlined`."""
+        return self.store.snapshot(lambda: catalogs.inspect(self.store, outlined))
 
     def count(self) -> int:
-        """How many passages there are."""
+        """Return the number of passages."""
         return self.store.counts().chunks
 
     def embedded_count(self) -> tuple[int, int]:
-        """How many passages have a vector, and how many there are; the others are matched by their words only."""
+        """Return how many passages have a vector, and how many there are; the others are matched by their words
+        only.
+        """
         counts = self.store.counts()
         return counts.embedded, counts.chunks
 
     def waiting_notes(self) -> list[str]:
-        """How many passages have no vector yet, and why search is slower than it should be, a line each."""
+        """Return a line on passages without a vector, and a line on why search is slower than it should be, where they
+        apply.
+        """
         return list(filter(None, [waiting_line(*self.embedded_count()), self.store.degraded()]))
 
     def path_labels(self, here: Path | None = None) -> PathLabels:
-        """Short names of the files, which --in understands; `here` is the current folder of a person at a terminal."""
+        """Return short names of the files, which --in understands; `here` is the current folder of a person at a
+        terminal.
+        """
         return PathLabels((root.path for root in self.store.roots()), here)
 
     def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
-        """Those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
+        """Return those of these files, or of all, that are not on the disk as they were indexed, by size and time."""
         files = self.store.files() if sources is None else filter(None, map(self.store.file, sources))
         return {file.path: became for file in files if (became := file.became)}
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
-        """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
+        """Return all files, or those of which `within` leaves something. Raises UsageError if there is none then."""
         wanted = Narrowing.of(within).of_documents
         return self.store.indexed_files(self.store.files_meeting(conditions(self.store, wanted)) if wanted else None)
 
     def stored(self, keys: Collection[str]) -> Stored:
-        """What the index has now of passages that were retrieved before."""
+        """Return what the index has now of passages that were retrieved before."""
         chunks = list(self.store.chunks_by_key(keys).values())
         kept = {passage.key: passage for passage in self.store.passages(chunks)}
         return Stored(self.content(), frozenset(self.store.paths()), kept)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
-        """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
+        """Yield every passage once in an order that the seed decides: the files take turns, each with its next
+        passage.
+        """
         ordered = self.store.in_turns(seed)
         for first in range(0, len(ordered), _READ_AT_ONCE):
             yield from self.store.passages(ordered[first : first + _READ_AT_ONCE])
 
     def verify(self, *, deep: bool = False) -> bool:
-        """Read all files of the index; False if the file of vectors is not whole: the next sync makes it anew.
+        """Read all files of the index; return False if the file of vectors is not whole: the next sync makes it again.
 
         `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1. Raises
         IndexDamaged.
@@ -254,7 +265,9 @@ class Reader:
         return self.store.verify(deep=deep)
 
     def has_forgotten(self) -> bool:
-        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
+        """Return whether no byte of what was removed is left in the files; else the next command that writes erases
+        it.
+        """
         return not self.store.must_forget()
 
     def _check(self) -> None:

@@ -32,26 +32,28 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "dense", "words"]
 
 SPARSE = 1.0
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1; docs/measurements.md has the figures
-of others."""
+"""The weight of BM25 as a share of the highest possible, the cosine having 1; docs/measurements.md has the figures of
+others.
+"""
 
 NAMED = 2.0
 """The least score of a passage of a document that the query names: more than cosine and BM25 come to."""
 
 _DEEP, _DEEP_ENOUGH = 50, 400
-"""How many candidates of each kind are scored at least, four times k if that is more; and how many, after which
-near-duplicates are taken rather than others looked for."""
+"""The least number of candidates of each kind that are scored, four times k if that is more; and the number after which
+near-duplicates are taken rather than others looked for.
+"""
 
-_READ = 20
-"""Passages whose texts are read at once, at least."""
+_TEXTS_AT_ONCE = 20
+"""The least number of passages whose texts are read at once."""
 
 _DEEPEST = 20_000
-"""Candidates among which those are looked for that the query does not leave out."""
+"""Candidates among which passages are looked for that obey the query."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is searched for: the k best passages for a query, with its unit vector (d,).
+    """A search for the k best passages for a query, with its unit vector (d,).
 
     `exclude` are keys of passages. Identical texts come once, from the place that ranks first, and near-duplicates of
     better passages only where there are too few others, unless `repeats`.
@@ -66,30 +68,25 @@ class Request:
     repeats: bool
 
 
-class Searcher:
-    """The search of one index. Any thread may ask."""
+def search(store: Store, settings: IndexSettings, embedder: Embedder, cache: Cache, request: Request) -> list[Document]:
+    """Return the best passages, best first. Raises UsageError if the filter leaves nothing."""
 
-    def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder) -> None:
-        self._store, self._settings, self._embedder = store, settings, embedder
-        self._cache = Cache()
+    def found() -> list[Document]:
+        if store.meta().get("fingerprint") != settings.fingerprint:
+            check_settings(store, settings)
+        return _Search(store, _filter(store, cache, request), request, embedder).passages()
 
-    def search(self, request: Request) -> list[Document]:
-        """The best passages, best first. Raises UsageError if the filter leaves nothing."""
-        cancel.check()
-        return self._store.snapshot(lambda: self._search(request))
+    cancel.check()
+    return store.snapshot(found)
 
-    def _search(self, request: Request) -> list[Document]:
-        if self._store.meta().get("fingerprint") != self._settings.fingerprint:
-            check_settings(self._store, self._settings)
-        return _Search(self._store, self._filter(request), request, self._embedder).passages()
 
-    def _filter(self, request: Request) -> Filter:
-        """What a narrowing means is kept: the searches of a question have the same."""
-        wanted, asked = request.wanted, None
-        if wanted.of_documents or wanted.phrases:
-            key = self._store.generation(), wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
-            asked = self._cache.get("conditions", key, lambda: conditions(self._store, wanted))
-        return Filter(asked, frozenset(request.exclude))
+def _filter(store: Store, cache: Cache, request: Request) -> Filter:
+    """Return the filter of a request. What its narrowing means is kept: the searches of a question have the same."""
+    wanted, asked = request.wanted, None
+    if wanted.of_documents or wanted.phrases:
+        key = store.generation(), wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
+        asked = cache.get("conditions", key, lambda: conditions(store, wanted))
+    return Filter(asked, frozenset(request.exclude))
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,9 @@ class _Search:
     shares: dict[int, float] = field(default_factory=dict)
 
     def passages(self) -> list[Document]:
-        """Where those that are alike, or that do not obey the query, leave too few, more candidates are scored."""
+        """Return the passages found. Where too few are left that differ and obey the query, more candidates are
+        scored.
+        """
         k = self.request.k
         preferred, named = self._preferred()
         deep = max(_DEEP, 4 * k)
@@ -132,7 +131,7 @@ class _Search:
         ]
 
     def _embedded(self, waiting: Sequence[Passage]) -> dict[int, float]:
-        """The cosines of those that are not embedded yet: a search embeds what it brings."""
+        """Return the cosines of passages without a stored vector: a search embeds what it brings."""
         if not waiting:
             return {}
         stored = self.store.headers([passage.id for passage in waiting])
@@ -145,8 +144,8 @@ class _Search:
     # --- candidates
 
     def _scored(self, deep: int) -> tuple[dict[int, float], bool]:
-        """The scores of the `deep` nearest chunks and of those that BM25 ranks first, as far as the mode wants them,
-        and whether there are no others.
+        """Return the scores of the `deep` nearest chunks and of those that BM25 ranks first, as far as the mode wants
+        them, and whether there are no others.
         """
         mode, vector = self.request.mode, self.request.vector
         nearest: list[tuple[int, float]] = []
@@ -163,7 +162,7 @@ class _Search:
         return dict(shares) if self.request.mode == "words" else combined(self._cosines(chunks, vector), shares)
 
     def _cosines(self, chunks: Sequence[int], vector: Vectors) -> dict[int, float]:
-        """The cosines of those of these chunks that have a vector."""
+        """Return the cosines of those of these chunks that have a vector."""
         known = self.cosines if vector is self.request.vector else {}
         if missing := [chunk for chunk in chunks if chunk not in known]:
             known.update(self.store.cosines(vector, missing))
@@ -172,11 +171,11 @@ class _Search:
     # --- documents that the query names
 
     def _preferred(self) -> tuple[dict[int, float], dict[int, str]]:
-        """The scores of the passages of documents that the query names, and the words that name them. They come first,
-        of several documents in turn, and nothing is left out: a document that was recognised wrongly must not hide the
-        answer.
+        """Return the scores of the passages of documents that the query names, and the words that name them.
 
-        What a document says of something is looked for by the words for that alone.
+        They come first, of several documents in turn, and nothing is left out: a document that was recognised wrongly
+        must not hide the answer. Where a question asks what a document says of a topic, the words of the topic alone
+        are looked for.
         """
         documents, form = named_documents(self.store, self.request.query)
         query, vector = self.request.query, self.request.vector
@@ -194,7 +193,7 @@ class _Search:
         return preferred, said
 
     def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> dict[int, float]:
-        """The chunks of a document with their scores."""
+        """Return the chunks of a document with their scores."""
         chunks = self.store.passing(self.filter, chunks)
         shares = dict.fromkeys(chunks, 0.0)
         if chunks and self.request.mode != "dense":
@@ -206,14 +205,14 @@ class _Search:
     # --- passages
 
     def _taken(self, ranked: Sequence[int]) -> tuple[list[Passage], bool]:
-        """The first k passages that hold what is wanted, with different texts, and whether there was no need of
+        """Return the first k passages that hold what is wanted, with different texts, and whether there was no need of
         near-duplicates of better ones: where the others are fewer than k, the first of these come after them.
         """
         k, repeats, wanted = self.request.k, self.request.repeats, self.request.wanted
         taken: list[Passage] = []
         duplicates: list[Passage] = []
         distinct, seen = Distinct(), set[str]()
-        step = max(_READ, 2 * k)
+        step = max(_TEXTS_AT_ONCE, 2 * k)
         for first in range(0, len(ranked), step):
             for passage in self.store.passages(ranked[first : first + step]):
                 text = passage.key if repeats else " ".join(passage.text.split())
@@ -227,7 +226,8 @@ class _Search:
 
 
 def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[int, float]:
-    """The score of each passage: its cosine plus SPARSE times its `shares`, BM25 as a share of the highest possible.
+    """Return the score of each passage: its cosine plus SPARSE times its `shares`, BM25 as a share of the highest
+    possible.
 
     A convex combination in the sense of Bruch, Gai and Ingber, An Analysis of Fusion Functions for Hybrid Retrieval,
     TOIS 42, 2023, section 4; BM25 is not divided by the best of the query but by its limit, so that a long question
@@ -248,7 +248,9 @@ def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[
 
 
 def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
-    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
+    """Return a passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and
+    `rank_score`.
+    """
     from langchain_core.documents import Document
 
     told = ("source", "title", "author", "date", "modified", "page", "heading", "start", "end")

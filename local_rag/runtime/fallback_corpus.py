@@ -86,7 +86,7 @@ def _of_index(settings: Settings, path: IndexAddress, embedder: Embedder) -> Fal
 
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
-    from local_rag.index.parse.loaders import SHOWN
+    from local_rag.index.parse.loaders import READABLE
     from local_rag.runtime.indexing import sync_progress
     from local_rag.web.search import FallbackCorpus
 
@@ -106,7 +106,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     if not index.count():
         index.close()
         Index.destroy(index.path)
-        raise UsageError(f"nothing in the fallback corpus {home_path(folder)} can be read", hint=f"it reads {SHOWN}")
+        raise UsageError(f"nothing in the fallback corpus {home_path(folder)} can be read", hint=f"it reads {READABLE}")
     return FallbackCorpus(index, str(folder))
 
 

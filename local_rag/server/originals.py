@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from local_rag.core.documents import ReadLine
 from local_rag.core.errors import NotFound, reason_of
 from local_rag.index.embed.weights import sha256
-from local_rag.index.parse.loaders import LOADERS, TEXTS
+from local_rag.index.parse.loaders import LOADERS, PLAIN_TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
 from local_rag.index.parse.prose import load_code, load_text
@@ -31,7 +31,7 @@ from local_rag.text.rendering import rendered
 if TYPE_CHECKING:
     from local_rag.index.store.values import FileRow
 
-INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
+INLINE_TEXTS = PLAIN_TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
 """Bytes of a text that a browser shows by itself; a longer one is saved."""
 

@@ -80,7 +80,7 @@ def run(options: Namespace, data: Path) -> Report:
     server = index_path(f"{options.server}#bench", data)
     for place in (folder, server):
         if opening.has_index(place):
-            opening.destroy(place)
+            opening.kind_of(place).destroy(place)
     began = time.monotonic()
     _make(folder, made, options.passages)
     seconds = {"folder": time.monotonic() - began}
@@ -105,7 +105,7 @@ def run(options: Namespace, data: Path) -> Report:
 def _make(folder: Path, made: Made, passages: int) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     settings = IndexSettings(made.name, made.fingerprint, made.dimension, 250, 0)
-    with closing(opening.created(folder, settings)) as store, store.locked():
+    with closing(opening.kind_of(folder).create(folder, settings)) as store, store.locked():
         for first in range(0, passages, 1000):
             vectors, texts = made.batch(1000)
             with store.writing():

@@ -24,20 +24,22 @@ from local_rag.index.embed.encoders import BLOBS
 from local_rag.text.display import format_bytes
 
 Precision = Literal["f32", "bf16", "int8"]
-"""bf16 and int8 are for passages only."""
+"""The precision of a converted model; bf16 and int8 are for passages only."""
 
 RECORD = "record.json"
 FORMAT = 3
-SECONDS = 600.0
+CONVERSION_SECONDS = 600.0
 ROOM = 4
-"""Times the size of a model's weights that a conversion needs on the disk: two precisions, and what is compiled."""
-_DAY = 86_400.0
-"""Seconds after which a draft is nobody's any more, and a model that could not be converted is tried again."""
+"""Free space that a conversion needs on the disk, as a multiple of a model's weights: two precisions, and the compiled
+model.
+"""
+_RETRY_SECONDS = 86_400.0
+"""Seconds after which a draft is taken for abandoned, and a model that could not be converted is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A converted model that is whole, or `why` there is none.
+    """A converted model that is whole, or the reason `why` there is none.
 
     `near` says how near it is to the original, `passages` is the quickest precision that is near enough.
     """
@@ -48,15 +50,15 @@ class Conversion:
     why: str = ""
 
     def model(self, precision: Precision) -> Path:
-        """The file that OpenVINO loads."""
+        """Return the file that OpenVINO loads."""
         return self.folder / ("int8.xml" if precision == "int8" else "model.xml")
 
 
 def find(folder: Path) -> Conversion | None:
-    """The conversion in a folder; None for nothing, or for what is not whole or of another version."""
+    """Return the conversion in a folder; None for nothing, or for what is not whole or of another version."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        late = record.get("why") and time.time() - (folder / RECORD).stat().st_mtime > _DAY
+        late = record.get("why") and time.time() - (folder / RECORD).stat().st_mtime > _RETRY_SECONDS
         if late or (record.pop("format"), record.pop("openvino")) != (FORMAT, version()):
             return None
         for name, digest in record.pop("sha256").items():
@@ -81,17 +83,17 @@ def convert(folder: Path, converter: str, model: Path, window: int) -> Conversio
         if shutil.disk_usage(folder.parent).free < size:  # no reason to remember
             return Conversion(folder, why=f"it needs {format_bytes(size)} in {folder.parent}")
         for left in folder.parent.glob("*.*"):  # by a process that was killed
-            if time.time() - left.stat().st_mtime > _DAY:
+            if time.time() - left.stat().st_mtime > _RETRY_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent, ignore_cleanup_errors=True) as to:
             draft = Path(to)
             # a session of its own: a Ctrl-C is for the question that waits, and it comes again
             command = child_process.command(converter, str(model), str(window), to)
-            done = child_process.run(command, b"", SECONDS, child_process.environment(), own_session=True)
+            done = child_process.run(command, b"", CONVERSION_SECONDS, child_process.environment(), own_session=True)
             try:
                 reply: dict[str, Any] = json.loads(done.output.splitlines()[-1])
             except (ValueError, IndexError):
-                late = f"it took longer than {SECONDS:.0f} s"
+                late = f"it took longer than {CONVERSION_SECONDS:.0f} s"
                 reply = {"why": late if done.code is None else f"the converter ended with exit code {done.code}"}
             shutil.rmtree(draft / BLOBS, ignore_errors=True)  # OpenVINO finds them in their first place only
             files = {file.name: weights.sha256(file) for file in draft.iterdir()}
@@ -106,7 +108,7 @@ def convert(folder: Path, converter: str, model: Path, window: int) -> Conversio
 
 
 def served_by(known: Conversion | None) -> tuple[str, str]:
-    """What computes an embedder here, or what will, and why; and what to do about it, if anything."""
+    """Return what computes an embedder here, or will compute it, and why; and what to do about it, if anything."""
     library = "sentence-transformers"
     if known and not known.why:
         return f"OpenVINO {version()}, {known.near}", ""
@@ -118,7 +120,7 @@ def served_by(known: Conversion | None) -> tuple[str, str]:
 
 
 def version() -> str:
-    """The version of OpenVINO, empty if it is not installed."""
+    """Return the version of OpenVINO, "" if it is not installed."""
     try:
         return importlib.metadata.version("openvino")
     except importlib.metadata.PackageNotFoundError:

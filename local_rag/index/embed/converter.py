@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 SAME = 0.9999
 """The least agreement (cosine) of a converted model in float32 with the original, on any text."""
-NEAR = 0.999
-"""The same for bfloat16."""
+NEAR_BF16 = 0.999
+"""The least agreement in bfloat16."""
 NEAR_INT8 = 0.99
-"""The same for eight bits, on passages that the ranges were not observed on."""
+"""The least agreement in eight bits, on passages that the ranges were not observed on."""
 FASTER = 1.3
-"""How many times the passages of float32 eight bits must make per second of the processor."""
+"""The least ratio of the passages per second of the processor in eight bits to those in float32."""
 SHARE = 0.7
-"""How much of the difference between channels the weights take over: docs/measurements.md."""
-_LEAST = 1e-5
-"""Range of a channel that is always 0."""
+"""The share of the difference between channels that the weights take over: docs/measurements.md."""
+_NARROWEST = 1e-5
+"""The least range of a channel, for one that is always 0."""
 
 PASSAGES = Path(__file__).with_name("calibration.txt")
-"""Passages of documents of our own, short and long, between empty lines; a few in other languages."""
+"""The file of passages of documents of our own, short and long, between empty lines; a few in other languages."""
 
 TEXTS = (
     "",
@@ -63,14 +63,14 @@ TEXTS = (
     "One long passage that goes on beyond the window of the model, so that it must be cut off. " * 60,
     "supercalifragilisticexpialidocious" * 8,
 )
-"""Short and long, beyond the window, several scripts, code, figures, nothing at all."""
+"""Texts to compare with: short and long, beyond the window, several scripts, code, figures, nothing at all."""
 
 
 def run(convert: Callable[..., dict[str, Any]]) -> None:
-    """The whole life of a converting process.
+    """Run the whole life of a converting process.
 
     `convert` gets MODEL (a path), WINDOW (tokens) and FOLDER (a path), writes model.xml and model.bin, and returns the
-    fields of `Conversion`. What it raises travels as `why`.
+    fields of `Conversion`. What it raises is returned as `why`.
     """
     process.prepare_own_process()
     replies = reply_stream()
@@ -100,7 +100,7 @@ def convert(model: Path, window: int, folder: Path) -> dict[str, Any]:
     near = f"cosine {cosine:.6f} to sentence-transformers"
     bf16 = "BF16" in encoders.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     passages, cosine = "bf16", least_cosine(draft, "bf16", expected) if bf16 else 0.0
-    if not cosine >= NEAR:
+    if not cosine >= NEAR_BF16:
         passages, cosine = "int8", in_eight_bits(draft)
     if not cosine:
         return {"near": near}
@@ -120,20 +120,23 @@ def write_openvino(module: Any, example: Any, folder: Path) -> None:
 
 
 def least_cosine(conversion: Conversion, precision: Precision, expected: Vectors) -> float:
-    """The least cosine to `expected`, the vectors of `TEXTS`: each text alone, and all in batches of three."""
+    """Return the least cosine to `expected`, the vectors of `TEXTS`: of each text alone, and of all in batches of
+    three.
+    """
     encoder = encoders.OpenVinoEncoder(conversion, precision)
     batches = ([TEXTS[first : first + size] for first in range(0, len(TEXTS), size)] for size in (1, 3))
     return min(_cosine(encoder.encode(each), expected) for each in batches)
 
 
 def _cosine(rows: Vectors, expected: Vectors) -> float:
-    """The least of all rows; 0 if one is no number."""
+    """Return the least cosine of all rows; 0 if one is no number."""
     norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(expected, axis=1)
     return float(np.nan_to_num((rows * expected).sum(axis=1) / np.maximum(norms, 1e-12)).min())
 
 
 def in_eight_bits(conversion: Conversion) -> float:
-    """Write the model in eight bits as well, and how near it is (cosine); 0 where it is not near and quick enough.
+    """Write the model in eight bits as well, and return how near it is (cosine); 0 where it is not near and quick
+    enough.
 
     Ranges are observed on three of four passages of `PASSAGES`, the others are compared with float32.
     """
@@ -153,12 +156,12 @@ def in_eight_bits(conversion: Conversion) -> float:
 
 
 def _seconds(encoder: encoders.OpenVinoEncoder, texts: list[str]) -> float:
-    """What encoding takes of the processor."""
+    """Return the seconds of the processor that encoding takes."""
     return min(timeit.repeat(lambda: encoder.encode([texts]), repeat=3, number=1, timer=time.process_time))
 
 
 def quantize(model: Path, feeds: Iterable[Mapping[str, Any]], target: Path) -> bool:
-    """Write `model` (model.xml in float32) as `target`, its linear layers in eight bits; False if it has none.
+    """Write `model` (model.xml in float32) as `target`, its linear layers in eight bits; return False if it has none.
 
     `feeds` are the inputs by name, (1, tokens) each, on which the ranges are observed.
     """
@@ -193,18 +196,18 @@ def _quantize(ops: Any, layers: list[Any], smallest: Vectors, largest: Vectors) 
     weights = [_weight(layer) for layer in layers]
     most = np.maximum(np.abs(largest), np.abs(smallest)).max(axis=0)
     heaviest = np.abs(np.concatenate(weights)).max(axis=0)
-    smooth = np.maximum(most, _LEAST) ** SHARE / np.maximum(heaviest, _LEAST) ** (1 - SHARE)
+    smooth = np.maximum(most, _NARROWEST) ** SHARE / np.maximum(heaviest, _NARROWEST) ** (1 - SHARE)
     divided = ops.multiply(layers[0].input_value(0), ops.constant((1 / smooth).astype(np.float32)))
     # the mean over texts: what one text has beyond it is cut off, and all others get finer steps
     low = min(0.0, float((smallest / smooth).min(axis=1).mean()))
     high = max(0.0, float((largest / smooth).max(axis=1).mean()))
-    step = max(high - low, _LEAST) / 255
+    step = max(high - low, _NARROWEST) / 255
     low = -round(-low / step) * step  # 0 is a step
     ends = [ops.constant(np.float32(end)) for end in (low, low + 255 * step)]
     rounded = ops.fake_quantize(divided, *ends, *ends, 256)
     for layer, weight in zip(layers, weights, strict=True):
         smoothed = weight * smooth
-        steps = np.maximum(np.abs(smoothed).max(axis=1, keepdims=True), _LEAST) / 127  # one per output channel
+        steps = np.maximum(np.abs(smoothed).max(axis=1, keepdims=True), _NARROWEST) / 127  # one per output channel
         codes = ops.convert(ops.constant(np.round(smoothed / steps).astype(np.int8)), "f32")
         factor = ops.multiply(codes, ops.constant(steps.astype(np.float32)))
         product = ops.matmul(rounded, factor, False, True)
@@ -213,7 +216,7 @@ def _quantize(ops: Any, layers: list[Any], smallest: Vectors, largest: Vectors) 
 
 
 def _weight(layer: Any) -> Vectors:
-    """(outputs, inputs)."""
+    """Return the weights of a layer as (outputs, inputs)."""
     weight: Vectors = layer.input_value(1).get_node().data
     return weight if layer.get_attributes()["transpose_b"] else weight.T
 

@@ -1,4 +1,4 @@
-"""Text -> unit vectors with a model of sentence-transformers, from weights that lie on this machine."""
+"""An embedder of text: unit vectors with a model of sentence-transformers, from weights that lie on this machine."""
 
 from __future__ import annotations
 
@@ -65,12 +65,14 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def window(self) -> int:
-        """The longest text in tokens, after the special tokens and the prefix have had their place."""
+        """Return the longest text in tokens, after the special tokens and the prefix have had their place."""
         return self.spec.window - len(self.token_ends(self.spec.document_prefix))
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hex digits of weights, dimension, window and prefixes. Raises ModelMissing if it needs the weights."""
+        """Return 16 hex digits of weights, dimension, window and prefixes. Raises ModelMissing if it needs the
+        weights.
+        """
         spec = self.spec
         digest = spec.sha256 or weights.remembered_sha256(weights.folder(spec) / weights.WEIGHTS, self._memory)
         parts = [digest, spec.dimension, spec.window, spec.query_prefix, spec.document_prefix]
@@ -78,29 +80,32 @@ class SentenceTransformerEmbedder:
 
     @property
     def conversion_folder(self) -> Path | None:
-        """Named by the fingerprint and a digest of the small files: pooling and tokenizer are converted, too."""
+        """Return the folder of the converted model, None without a cache.
+
+        It is named by the fingerprint and a digest of the small files, for pooling and tokenizer are converted, too.
+        """
         key = f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
         return self._cache / FOLDER / key if self._cache else None
 
     @cached_property
     def conversion(self) -> Conversion | None:
-        """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""
+        """Return the converted model, or why there can be none; None before the first load. Raises ModelMissing."""
         folder = self.conversion_folder
         return conversion.find(folder) if folder else None
 
     @property
     def ready(self) -> bool:
-        """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
+        """Return whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
         return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
 
     @property
     def loads_first(self) -> bool:
-        """Whether the next load converts the model, which happens once."""
+        """Return whether the next load converts the model, which happens once."""
         return bool(self._cache) and self.conversion is None
 
     @property
     def served_by(self) -> tuple[str, str]:
-        """What computes the vectors here, or what will, and why; and what to do about it, if anything.
+        """Return what computes the vectors here, or will compute them, and why; and what to do about it, if anything.
 
         Raises ModelMissing.
         """
@@ -115,21 +120,26 @@ class SentenceTransformerEmbedder:
             _ = self._encoder
 
     def verify(self) -> str:
-        """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
+        """Read the weights once, and say that they are right. Raises ModelMissing, and ModelChanged for another
+        SHA-256.
+        """
         weights.verify(self.spec, weights.sha256)
         return "weights as published"
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows. Raises as `load` does, and Stopped between two batches."""
+        """Return the vectors of passages, (n, d) float32, unit rows. Raises as `load` does, and Stopped between two
+        batches.
+        """
         return self._embed([self.spec.document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
+        """Return the vectors of queries, (n, d) float32, unit rows."""
         prefix = self.spec.query_prefix
         return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """Where each token ends, in code points, special tokens excluded; the weights are not needed. Raises Stopped.
+        """Return the end of each token, in code points, special tokens excluded; the weights are not needed. Raises
+        Stopped.
 
         An array: a list of a book's tokens takes twenty times the memory of the book.
         """
@@ -200,7 +210,9 @@ class SentenceTransformerEmbedder:
 
 
 def once_per_question(owner: Embedder, texts: Sequence[str], embed: Callable[[list[str]], Vectors]) -> Vectors:
-    """The vectors of texts, (n, d) float32. They are kept for the question: one is embedded by several nodes."""
+    """Return the vectors of texts, (n, d) float32, and keep them for the question: several nodes embed the same
+    text.
+    """
     import numpy as np
 
     known: dict[str, Vectors] = cancel.current().memory.setdefault((owner, "vectors"), {})
@@ -210,7 +222,7 @@ def once_per_question(owner: Embedder, texts: Sequence[str], embed: Callable[[li
 
 
 def unit_rows(rows: Vectors) -> Vectors:
-    """The rows, each of length 1; one of zeros stays."""
+    """Return the rows, each scaled to length 1; a row of zeros stays."""
     import numpy as np
 
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12)))

@@ -1,4 +1,4 @@
-"""What computes a model: OpenVINO where it was converted, else PyTorch."""
+"""Encoders that compute a model: OpenVINO where it was converted, else PyTorch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from local_rag.index.embed.conversion import Conversion, Precision
 
 _INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask"}
-"""The inputs of a converted embedder, and what a tokenizer calls them."""
+"""The inputs of a converted embedder, and a tokenizer's names for them."""
 
 _LOADING = Lock()
-"""OpenVINO sets the locale of the process to "C" while it loads a model, and back to what it was: two threads at once
-would leave it there, and every file that is then opened without an encoding would be read as ASCII.
+"""A lock, for OpenVINO sets the locale of the process to "C" while it loads a model, and back to what it was: two
+threads at once would leave it there, and every file that is then opened without an encoding would be read as ASCII.
 """
 
 _COMPILED: WeakValueDictionary[tuple[Path, Precision], Any] = WeakValueDictionary()
@@ -39,11 +39,12 @@ TOKENIZER = "tokenizer.json"
 BLOBS = "compiled"
 """The folder beside a converted model in which OpenVINO keeps it as compiled for this processor: .1 s less to load.
 
-OpenVINO notices one that is cut off or of another processor; it is no more protected than the program itself."""
+OpenVINO notices one that is cut off or of another processor; it is no more protected than the program itself.
+"""
 
 
 class OpenVinoEncoder:
-    """A converted embedder on the processor. For one thread at a time."""
+    """A converted embedder on the processor, for one thread at a time."""
 
     def __init__(self, conversion: Conversion, precision: Precision) -> None:
         self._tokenizer = tokenizer(conversion.folder / TOKENIZER, "cut and padded")
@@ -52,7 +53,9 @@ class OpenVinoEncoder:
         self._queue.set_callback(_keep_row)
 
     def encode(self, batches: Iterable[Sequence[str]]) -> Vectors:
-        """(n, d) float32 of the texts of all batches; the next one is tokenized while one is computed."""
+        """Return the vectors (n, d) float32 of the texts of all batches; the next one is tokenized while one is
+        computed.
+        """
         import numpy as np
 
         rows: dict[int, Vectors] = {}
@@ -64,7 +67,7 @@ class OpenVinoEncoder:
         return np.concatenate([rows[number] for number in range(len(rows))])
 
     def tokens(self, texts: Sequence[str]) -> dict[str, Any]:
-        """The inputs of the model by name: (n, tokens) each."""
+        """Return the inputs of the model by name: (n, tokens) each."""
         import numpy as np
 
         encodings = self._tokenizer.encode_batch(list(texts))
@@ -78,14 +81,15 @@ def _keep_row(request: Any, place: tuple[dict[int, Vectors], int]) -> None:
 
 
 def import_openvino() -> Any:
-    """The package openvino, which must not report to its maker while it is imported."""
+    """Import the package openvino, which must not report to its maker meanwhile."""
     with process.hidden(process.TELEMETRY):
         import openvino
     return openvino
 
 
 def compiled(model: Path, precision: Precision, folder: Path | None = None) -> Any:
-    """OpenVINO's CompiledModel, which all who compute with it share; in float32 it is kept on disk for the next time.
+    """Return OpenVINO's CompiledModel, which all who compute with it share; in float32 it is kept on disk for the next
+    time.
 
     It is kept in `folder`, by default beside the model.
 
@@ -108,7 +112,7 @@ def compiled(model: Path, precision: Precision, folder: Path | None = None) -> A
 
 
 def _kept(core: Any, model: Path, properties: dict[str, str], folder: Path) -> Any:
-    """The model as it is kept in a folder; the first one is made apart and moved there whole.
+    """Return the model as it is kept in a folder; the first one is made apart and moved there whole.
 
     OpenVINO writes it in place, and another process that reads half of one crashes.
     """
@@ -124,7 +128,7 @@ def _kept(core: Any, model: Path, properties: dict[str, str], folder: Path) -> A
 
 @lru_cache(maxsize=8)
 def tokenizer(file: Path, use: str) -> Tokenizer:
-    """The tokenizer of a file, read once in a process for all who set its options alike, which `use` names.
+    """Return the tokenizer of a file, read once in a process for all who set its options alike, which `use` names.
 
     Reading one takes .05 s. It may be used by any thread. Raises what the library raises for a file that is none.
     """
@@ -134,7 +138,8 @@ def tokenizer(file: Path, use: str) -> Tokenizer:
 
 
 def device(wanted: DeviceName) -> str:
-    """Where passages are embedded: "cpu", or the accelerator ("cuda", "mps") that is wanted and that PyTorch finds.
+    """Return where passages are embedded: "cpu", or the accelerator ("cuda", "mps") that is wanted and that PyTorch
+    finds.
 
     Raises ConfigError for one that is not there. "auto" imports PyTorch only if it was built for an accelerator.
     """
@@ -153,10 +158,10 @@ def device(wanted: DeviceName) -> str:
 
 
 class TorchEncoder:
-    """sentence-transformers, for embedders that cannot be converted and for accelerators of PyTorch.
+    """A sentence-transformer, for embedders that cannot be converted and for accelerators of PyTorch.
 
-    It is loaded from disk alone; `window` is in tokens, special ones excluded. Loading would draw a bar and log advice;
-    nobody who asks a question can act on either.
+    It is loaded from disk alone; `window` is in tokens, special ones excluded. Loading would draw a bar and log advice,
+    and nobody who asks a question can act on either.
     """
 
     def __init__(self, folder: Path, window: int, device: str = "cpu") -> None:
@@ -171,7 +176,7 @@ class TorchEncoder:
         self.model.max_seq_length = window + self.model.tokenizer.num_special_tokens_to_add()
 
     def encode(self, batches: Iterable[Sequence[str]]) -> Vectors:
-        """(n, d) float32 of the texts of all batches."""
+        """Return the vectors (n, d) float32 of the texts of all batches."""
         import numpy as np
 
         return np.concatenate([self.model.encode(list(texts), show_progress_bar=False) for texts in batches])

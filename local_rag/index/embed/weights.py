@@ -1,4 +1,4 @@
-"""Where the weights of a model lie on this machine, and which ones they are."""
+"""The weights of a model on this machine: where they lie, and whether they are the right ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PART = 1 << 20
 
 
 def folder(spec: EmbedderSpec) -> Path:
-    """The folder of an embedder of models.yaml, looked for on this machine only.
+    """Return the folder of an embedder of models.yaml, looked for on this machine only.
 
-    Raises ModelMissing with the command that brings it.
+    Raises ModelMissing with the command that installs it.
     """
     path = _in_cache(spec.model) if spec.model else named_folder(spec)
     if path is None or not (path / WEIGHTS).is_file():
@@ -40,7 +40,7 @@ def folder(spec: EmbedderSpec) -> Path:
 
 
 def is_there(spec: EmbedderSpec) -> bool:
-    """Whether the weights are on this machine."""
+    """Return whether the weights are on this machine."""
     try:
         return bool(folder(spec))
     except ModelMissing:
@@ -48,7 +48,7 @@ def is_there(spec: EmbedderSpec) -> bool:
 
 
 def verify(spec: EmbedderSpec, digest: Callable[[Path], str]) -> None:
-    """Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256 than `digest` gives of the file."""
+    """Raise ModelMissing, and ModelChanged if models.yaml names another SHA-256 than `digest` gives of the file."""
     file = folder(spec) / WEIGHTS
     if spec.sha256 and (actual := digest(file)) != spec.sha256:
         raise ModelChanged(
@@ -59,7 +59,7 @@ def verify(spec: EmbedderSpec, digest: Callable[[Path], str]) -> None:
 
 
 def named_folder(spec: EmbedderSpec | EvaluatorSpec) -> Path | None:
-    """The folder that a package or a path names, whether it is there or not; None for a package that is not there."""
+    """Return the folder that a package or a path names, whether it exists or not; None for a package that does not."""
     if not spec.package:
         return Path(spec.path)
     try:
@@ -72,7 +72,9 @@ def named_folder(spec: EmbedderSpec | EvaluatorSpec) -> Path | None:
 
 
 def _in_cache(name: str) -> Path | None:
-    """Hugging Face's cache keeps the files of a name in a folder per commit; `main` says which one is in force."""
+    """Return the folder of a model's name in Hugging Face's cache, which has one per commit; `main` says which is in
+    force.
+    """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -84,7 +86,7 @@ def _in_cache(name: str) -> Path | None:
 
 
 def sha256(file: Path) -> str:
-    """SHA-256 of a file in hex. Raises OSError, and Stopped between two parts of it."""
+    """Return the SHA-256 of a file in hex. Raises OSError, and Stopped between two parts of it."""
     digest = hashlib.sha256()
     with file.open("rb", buffering=0) as stream:
         while part := stream.read(_PART):
@@ -94,7 +96,7 @@ def sha256(file: Path) -> str:
 
 
 def remembered_sha256(file: Path, memory: Path | None) -> str:
-    """SHA-256 of a file, read from `memory` (a JSON file) while size and time of change stay the same.
+    """Return the SHA-256 of a file, read from `memory` (a JSON file) while size and time of change stay the same.
 
     A memory that cannot be read or written only costs time.
     """
@@ -116,7 +118,7 @@ def remembered_sha256(file: Path, memory: Path | None) -> str:
 
 
 def layout(folder: Path) -> str:
-    """8 hex digits of what lies beside the weights and decides about vectors: configuration, pooling, tokenizer.
+    """Return 8 hex digits of the files beside the weights that decide about vectors: configuration, pooling, tokenizer.
 
     Further weights (of a Dense module) count by size and time of change.
     """

@@ -17,12 +17,14 @@ from local_rag.index.parse.parsed_file import ParsedFile, document, joined
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import read
 
-_SECONDS = 10.0
-"""After which the days of further events are not listed: a rule that never comes true takes seconds to follow."""
+_RULE_SECONDS = 10.0
+"""Seconds after which the days of further events are not listed: following a rule that never comes true takes
+seconds.
+"""
 
 _LATE = "the days of some events that repeat were not listed: their rules took too long"
 
-_LONGEST = 50_000
+_MOST_DAYS = 50_000
 """Days of an event that are looked at, the earliest first."""
 
 _LISTED_DAYS = 800
@@ -49,7 +51,7 @@ _LINES = {
 
 
 def load_ics(path: Path) -> ParsedFile:
-    """A calendar: each event, task or note by its title, with when, where, who and what."""
+    """Read a calendar: each event, task or note by its title, with when, where, who and what."""
     from icalendar import Calendar, Component
 
     Component.ignore_exceptions = True  # a malformed property does not make the calendar unreadable
@@ -58,7 +60,7 @@ def load_ics(path: Path) -> ParsedFile:
     moved = defaultdict[str, list[Any]](list)
     for entry in entries:
         moved[str(entry.get("UID"))] += _moments(entry, "RECURRENCE-ID")
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + _RULE_SECONDS
     blocks = ((*_details(entry), *_dates(entry, moved[str(entry.get("UID"))], until)) for entry in entries)
     text, headings = joined((1, lines[0], "\n".join(lines)) for lines in blocks)
     name = next((str(calendar["X-WR-CALNAME"]) for calendar in calendars if "X-WR-CALNAME" in calendar), "")
@@ -72,7 +74,7 @@ def _summary(entry: Any) -> str:
 
 
 def _details(entry: Any) -> Iterator[str]:
-    """The title of an event, lines "Name: value", and its description."""
+    """Yield the title of an event, lines "Name: value", and its description."""
     yield _summary(entry)
     lines = {"Due" if entry.name == "VTODO" else "When": _when(entry)}
     lines["Instead of"] = ", ".join(map(_day, _moments(entry, "RECURRENCE-ID")))
@@ -84,7 +86,7 @@ def _details(entry: Any) -> Iterator[str]:
 
 
 def _repeats(rule: Any) -> str:
-    """A rule (RFC 5545, section 3.3.10) in words: "every 2 weeks on Monday, until 2026-06-30"."""
+    """Return a rule (RFC 5545, section 3.3.10) in words: "every 2 weeks on Monday, until 2026-06-30"."""
     said = {name: values if isinstance(values, list) else [values] for name, values in rule.items()}
     unit, times = _UNITS.get(str(said.get("FREQ", [""])[0]), ""), said.get("INTERVAL", [1])[0]
     words = [f"every {unit}" if times == 1 else f"every {times} {unit}s"]
@@ -98,23 +100,25 @@ def _repeats(rule: Any) -> str:
 
 
 def _weekday(day: str) -> str:
-    """A day such as TU, 2TU or -1FR."""
+    """Return a day such as TU, 2TU or -1FR in words."""
     order, name = day[:-2].lstrip("+"), _WEEKDAYS.get(day[-2:], day)
     return f"the {_ORDER.get(order, f'{order}.')} {name}" if order else name
 
 
 def _moments(entry: Any, name: str) -> list[Any]:
-    """The moments of a property, of a period its start; none that is malformed."""
+    """Return the moments of a property, of a period its start; none that is malformed."""
     found = entry.get(name, [])
     known = [getattr(each, "__dict__", {}) for each in (found if isinstance(found, list) else [found])]
     dates = [vars(one).get("dt") for each in known for one in each.get("dts", ())]
     moments = [each[0] if isinstance(each, tuple) else each for each in [*dates, *(each.get("dt") for each in known)]]
-    return [each for each in moments if isinstance(each, date)][:_LONGEST]
+    return [each for each in moments if isinstance(each, date)][:_MOST_DAYS]
 
 
 def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
-    """A line for each day on which an event takes place, in the year behind and the year ahead; where it does in
-    neither, in its first year. What was moved has an entry of its own.
+    """Yield a line for each day on which an event takes place, in the year behind and the year ahead, or in its first
+    year where it does in neither.
+
+    What was moved has an entry of its own.
     """
     from dateutil.rrule import rrulestr
 
@@ -126,7 +130,7 @@ def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
         year = timedelta(days=366)
         last = max(now, start) + year
         days = {start, *(_local(each, zone) for each in _moments(entry, "RDATE"))}
-        rule, count = dict(entry.get("RRULE") or {}), _LONGEST
+        rule, count = dict(entry.get("RRULE") or {}), _MOST_DAYS
         if rule and rule["FREQ"][0] in _LISTED and start.year >= _OLDEST:
             count = min([count, *rule.pop("COUNT", ())])
             until = min([last, *(_local(each, zone) for each in rule.pop("UNTIL", ()))])
@@ -142,19 +146,19 @@ def _dates(entry: Any, moved: list[Any], deadline: float) -> Iterator[str]:
 
 
 def _local(moment: Any, zone: tzinfo | None) -> datetime:
-    """A moment as a clock of the event shows it."""
+    """Return a moment as a clock of the event shows it."""
     if not isinstance(moment, datetime):
         return datetime.combine(moment, datetime.min.time())
     return (moment.astimezone(zone) if zone and moment.tzinfo else moment).replace(tzinfo=None)
 
 
 def _day(day: date) -> str:
-    """A day as people ask for it: "Tuesday 17 March 2026"."""
+    """Return a day as people ask for it: "Tuesday 17 March 2026"."""
     return f"{day:%A} {day.day} {day:%B} {day.year}"
 
 
 def _when(entry: Any) -> str:
-    """From when to when; the end of whole days is the day after them (RFC 5545, section 3.6.1)."""
+    """Return beginning and end in words; the end of whole days is the day after them (RFC 5545, section 3.6.1)."""
     moments = []
     for name in ("start", "end"):
         with suppress(AttributeError, ValueError):
@@ -165,7 +169,7 @@ def _when(entry: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a person reads it: "2023-03-31 09:30 Europe/Berlin", "Ada <ada@example.org>"."""
+    """Return a value as a person reads it: "2023-03-31 09:30 Europe/Berlin", "Ada <ada@example.org>"."""
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
     if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""Web pages: their main text with title and headings; pages that a browser saved, and where they are from."""
+"""Pages of the web: their main text with title and headings, and the URL of pages that a browser saved."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ of 69 news pages whole, most of them wrongly; counting own words takes 4.
 """
 
 GAP_SHARE = 0.03
-"""A gap between two lines of the main text, or after its title, is filled up to this share of the words kept; any gap
-up to 10 words.
+"""Share of the words kept up to which a gap between two lines of the main text, or after its title, is filled; a gap of
+up to 10 words always is.
 
 Measured with 4-grams: on three long technical posts recall rises from .78, .86, .78 to .87, .91, .95, on 69 news pages
 from .977 to .986, for a precision of .866 instead of .878.
@@ -41,35 +41,37 @@ MAX_PARTS = 30_000
 """Parts of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
 
 _LONG_ADDRESS = 2000
-"""Characters of a URL; what is longer is none that a person could read."""
+"""Characters of a URL; no person could read a longer one."""
 
 _LONG_SCRIPT = 200_000
 """Characters of JSON-LD that are parsed."""
 
-_ELEMENTS = 2000
+_META_ELEMENTS = 2000
 """<meta> elements that are looked at."""
 
 _GRAM = 3
 _SCRIPT = re.compile(r"<(script|style|noscript|template)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 _SAVED = re.compile(r"<!--\s*(?:saved from url=\(\d+\)|Page saved with SingleFile\s+url:\s*)(\S+)", re.IGNORECASE)
-"""What Chromium and SingleFile write above a page that they save."""
+"""The comment that Chromium and SingleFile write above a page that they save."""
 
 _LABEL = re.compile(r"^-?(\d+|[a-zA-Z]|[ivxlcIVXLC]+)\. ")
-"""Before an item of a list: trafilatura does not count them."""
+"""The label before an item of a list: trafilatura does not count it."""
 
 _VOCABULARY = re.compile(r"^(?:citation|og|article|dc|dcterms)[_:.]", re.IGNORECASE)
-"""Before the names of <meta> elements: Google Scholar's, Open Graph's, Dublin Core's."""
+"""Prefixes of the names of <meta> elements: Google Scholar's, Open Graph's, Dublin Core's."""
 
 
 def load_html(path: Path) -> ParsedFile:
-    """The main text of a page, or all of its visible text where the main text is too little of it."""
+    """Read the main text of a page, or all of its visible text where the main text is too little of it."""
     data = path.read_bytes()
     return ParsedFile((html_document(clean(decode(data, declared_charset(data)))),))
 
 
 def load_mhtml(path: Path) -> ParsedFile:
-    """The page of an MHTML file (RFC 2557); its pictures and styles are left out. Raises FileSkipped without any."""
+    """Read the page of an MHTML file (RFC 2557) without its pictures and styles. Raises FileSkipped where there is
+    none.
+    """
     message = message_of(path.read_bytes())
     source = html_source(message)
     if not source:
@@ -79,10 +81,11 @@ def load_mhtml(path: Path) -> ParsedFile:
 
 
 def html_document(source: str) -> LoadedDocument:
-    """A page as a document: title, headings, and its main text, or all visible text where that is too little of it.
+    """Return a page as a document: title, headings, and its main text, or all visible text where that is too little of
+    it.
 
-    Its `url` is what the browser that saved it wrote above it, else what it calls its own. A page may call itself what
-    it likes: the address is shown, and nothing is ever fetched from it.
+    Its `url` is the one that the browser that saved it wrote above it, else the one that the page gives itself. A page
+    may give any: the URL is shown, and nothing is ever fetched from it.
     """
     tree = parse_html(source)
     if tree is None:
@@ -102,18 +105,19 @@ def html_document(source: str) -> LoadedDocument:
 
 
 def _address(url: str) -> str:
-    """One spelling of an absolute http(s) URL, empty for anything else."""
+    """Return one spelling of an absolute http(s) URL, "" for anything else."""
     url = normal(url) if len(url) <= _LONG_ADDRESS else ""
     return url if is_page(url) and url.isprintable() and not re.search(r"\s", url) else ""
 
 
 def _properties(tree: Any, text: str) -> Properties:
-    """What a page says of itself: by its <title>, its <meta> elements, its JSON-LD; each completes those before it.
+    """Return the properties of a page from its <title>, its <meta> elements, its JSON-LD; each completes those before
+    it.
 
-    Author and date also by lines at the head of its text, as the books of Project Gutenberg have them.
+    Author and date also come from lines at the head of its text, as the books of Project Gutenberg have them.
     """
     known: dict[str, list[str]] = {}
-    for meta in itertools.islice(tree.iter("meta"), _ELEMENTS):
+    for meta in itertools.islice(tree.iter("meta"), _META_ELEMENTS):
         name = meta.get("name") or meta.get("property") or meta.get("itemprop") or ""
         known.setdefault(_VOCABULARY.sub("", name).lower(), []).append(meta.get("content") or "")
     sources = [stated(tree.findtext(".//title") or ""), from_mapping(known), _linked_data(tree)]
@@ -125,7 +129,7 @@ def _properties(tree: Any, text: str) -> Properties:
 
 
 def _linked_data(tree: Any) -> Properties:
-    """Those of the first article in JSON-LD (https://schema.org/Article)."""
+    """Return the properties of the first article in JSON-LD (https://schema.org/Article)."""
     articles: list[dict[str, Any]] = []
 
     def keep(found: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +143,8 @@ def _linked_data(tree: Any) -> Properties:
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:
-    """The visible lines that trafilatura counts to the main text, small gaps filled; None where they are too few.
+    """Return the visible lines that trafilatura counts to the main text, small gaps filled; None where they are too
+    few.
 
     Its own text is not used: it lacks captions, code and parts of tables.
     """
@@ -170,7 +175,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
 
 def _bare(source: str) -> str:
-    """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of 2,048 elements."""
+    """Return a page without tags, for pages that libxml2 gives up on: it stops at a depth of 2,048 elements."""
     return clean(html.unescape(_TAG.sub(" ", _SCRIPT.sub(" ", source)))).strip()
 
 

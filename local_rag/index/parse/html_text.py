@@ -28,7 +28,7 @@ _LIST = frozenset("ul ol dl".split())
 _LINE = frozenset("li dt dd tr td th br option summary thead tbody tfoot".split())
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MOST_SPANNED = 100
-"""Columns and rows that one cell spans, at most."""
+"""The most columns or rows that one cell spans."""
 
 _LONG_ROW = 2000
 """Characters above which a row is no row but a part of a page that is laid out as a table."""
@@ -39,7 +39,7 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\bline-through
 
 
 def parse_html(source: str) -> Any:
-    """The tree of a page, its marks written as text; None where nothing is left of it. Nothing is fetched."""
+    """Return the tree of a page, its marks written as text; None where nothing is left of it. Nothing is fetched."""
     from lxml import etree
 
     tree = _tree(source, etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True))
@@ -49,7 +49,9 @@ def parse_html(source: str) -> Any:
 
 
 def parse_xml(data: bytes) -> Any:
-    """The tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no XML."""
+    """Return the tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no
+    XML.
+    """
     from lxml import etree
 
     source = _ENTITY.sub(lambda match: html5.get(match[1], ""), decode(data, declared_charset(data)))
@@ -69,7 +71,7 @@ def _tree(source: str, parser: Any) -> Any:
 class TextBuilder:
     """Text as it grows: white space collapsed, blocks on lines of their own.
 
-    `bare` holds for each row of a table, by where it starts, its cells without their headers.
+    `bare` holds for each row of a table, by its start, its cells without their headers.
     """
 
     parts: list[str] = field(default_factory=list)
@@ -77,7 +79,7 @@ class TextBuilder:
     bare: dict[int, str] = field(default_factory=dict)
     length: int = 0
     lead: str = ""
-    """Stands before what is added next, if anything is."""
+    """The text before the next part that is added, if any is."""
 
     _breaks: int = 0
     _space: bool = False
@@ -91,7 +93,7 @@ class TextBuilder:
         return [Span(*match.span()) for match in re.finditer(r"[^\n]+", self.text)]
 
     def picked(self, lines: Iterable[Span]) -> tuple[str, list[Heading]]:
-        """Some lines, neighbours as far apart as they were, with the headings among them."""
+        """Return some lines, neighbours as far apart as they were, with the headings among them."""
         text, headings, picked, end = self.text, list[Heading](), "", 0
         starts = {heading.start: heading for heading in self.headings}
         for line in lines:
@@ -103,7 +105,7 @@ class TextBuilder:
         return picked, headings
 
     def add(self, raw: str, verbatim: bool = False) -> None:
-        """Text as it stands in the tree; `verbatim` keeps its lines."""
+        """Add text as it stands in the tree; `verbatim` keeps its lines."""
         raw = clean(raw)  # an entity can be any character
         text = raw.strip("\n") if verbatim else " ".join(raw.split())
         self._space = self._space or raw[:1].isspace()
@@ -112,21 +114,21 @@ class TextBuilder:
             self._space = raw[-1].isspace()
 
     def add_row(self, row: str, bare: str) -> None:
-        """A row of a table on a line of its own, and what it is without its headers."""
+        """Add a row of a table on a line of its own, and remember it without its headers."""
         if row:
             self.block(1)
             self._put(row)
             self.bare[self.length - len(row)] = bare
 
     def block(self, breaks: int) -> None:
-        """A new line (1) or a new paragraph (2) before what is added next."""
+        """Begin a new line (1) or a new paragraph (2) before the next part that is added."""
         self._breaks = max(self._breaks, breaks)
 
     def open_heading(self) -> None:
         self._opened = self.length, len(self.parts), self.lead
 
     def close_heading(self, level: int) -> None:
-        """What was added since it was opened is a heading."""
+        """Make a heading of all that was added since it was opened."""
         start, part, lead = self._opened
         if added := self.parts[part:]:
             self.headings.append(Heading(start + len(added[0]), level, "".join(added[1:]).removeprefix(lead)))
@@ -144,12 +146,12 @@ class TextBuilder:
 
 
 def html_text_of(source: str) -> tuple[str, list[Heading]]:
-    """The text of a page and its headings."""
+    """Return the text of a page and its headings."""
     return text_of(parse_html(source))
 
 
 def text_of(tree: Any, skip: frozenset[str] = DROPPED) -> tuple[str, list[Heading]]:
-    """The text of a tree, None for an empty one, and its headings."""
+    """Return the text of a tree, None for an empty one, and its headings."""
     builder = TextBuilder()
     if tree is not None:
         add_tree(tree, builder, skip)
@@ -157,7 +159,7 @@ def text_of(tree: Any, skip: frozenset[str] = DROPPED) -> tuple[str, list[Headin
 
 
 def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) -> None:
-    """Add the visible text of an lxml tree of whatever depth; recursive for the cells of a table alone."""
+    """Add the visible text of an lxml tree of whatever depth; only the cells of a table need recursion."""
     from lxml import etree
 
     verbatim = 0
@@ -184,7 +186,9 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
 
 
 def _separate(builder: TextBuilder, node: Any, step: int) -> None:
-    """What the beginning (+1) or the end (-1) of an element does; a list inside a list stays in its paragraph."""
+    """Begin the lines, headings and labels of an element at its beginning (+1) or its end (-1); a list inside a list
+    stays in its paragraph.
+    """
     tag, parent = tag_of(node), node.getparent()
     if step < 0 and tag in HEADINGS:
         builder.close_heading(HEADINGS[tag])
@@ -201,7 +205,7 @@ def _separate(builder: TextBuilder, node: Any, step: int) -> None:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether the rows of a table, or one row, read as a line each.
+    """Return whether the rows of a table, or one row, read as a line each.
 
     A page that is laid out as a table has headings, tables or articles in its cells.
     """
@@ -212,7 +216,7 @@ def _is_data(table: Any) -> bool:
 
 
 def _add_table(table: Any, builder: TextBuilder, skip: frozenset[str]) -> None:
-    """The rows of a table, or one row, each a line; a caption stands above them."""
+    """Add the rows of a table, or one row, each as a line; a caption stands above them."""
     if (caption := table.find("{*}caption")) is not None:
         builder.add(_spoken(caption, skip))
     rows = [[cell for cell in row if tag_of(cell) in ("td", "th")] for row in table.iter("{*}tr")]
@@ -223,7 +227,7 @@ def _add_table(table: Any, builder: TextBuilder, skip: frozenset[str]) -> None:
 
 
 def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[str]]:
-    """The texts of rows, as many as there are columns: that of a cell that spans rows stands in each."""
+    """Yield the texts of rows, as many as there are columns: that of a cell that spans rows stands in each."""
     below: dict[int, tuple[str, int]] = {}
     cells = list[str]()
     for row in rows:
@@ -246,28 +250,28 @@ def _grid(rows: Iterable[Iterable[Any]], skip: frozenset[str]) -> Iterator[list[
 
 
 def _spoken(cell: Any, skip: frozenset[str]) -> str:
-    """The text of a cell in one line."""
+    """Return the text of a cell in one line."""
     return " ".join(text_of(cell, skip)[0].split())
 
 
 def _span(cell: Any, name: str) -> int:
-    """Columns or rows that a cell spans."""
+    """Return the number of columns or rows that a cell spans."""
     value = cell.get(name, "")
     return max(1, min(int(value), _MOST_SPANNED)) if value.isascii() and value.isdecimal() else 1
 
 
 def tag_of(node: Any) -> str:
-    """The name of an element in small letters, without its namespace; empty for a comment."""
+    """Return the name of an element in small letters, without its namespace; "" for a comment."""
     return node.tag.rpartition("}")[2].lower() if isinstance(node.tag, str) else ""
 
 
 def attribute(node: Any, name: str) -> str:
-    """An attribute by its name, of whatever vocabulary."""
+    """Return an attribute by its name, of whatever vocabulary; "" where there is none."""
     return next((value for key, value in node.attrib.items() if key.rpartition("}")[2] == name), "")
 
 
 def value(node: Any, path: str) -> str:
-    """The attribute `val` of the element at the end of a path of names; empty where there is none."""
+    """Return the attribute `val` of the element at the end of a path of names; "" where there is none."""
     found = node.find("/".join(f"{{*}}{name}" for name in path.split("/")))
     return "" if found is None else attribute(found, "val")
 

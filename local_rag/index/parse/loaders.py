@@ -1,4 +1,4 @@
-"""Suffix -> loader: a path becomes documents with title, headings and pages, in parts where it holds other files."""
+"""Loaders by suffix: a path becomes documents with title, headings and pages, in parts where it holds other files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from local_rag.text.display import joined, printable, shorten
 from local_rag.text.names import name_date
 
 Loader = Callable[[Path], ParsedFile | Iterator[Piece]]
-"""Reads a file; one that holds other files comes in pieces, which `parts` puts together."""
+"""A function that reads a file; one that holds other files comes in pieces, which `parts` puts together."""
 
 CODE = frozenset(
     """.py .pyi .pyx .js .mjs .cjs .jsx .ts .tsx .vue .svelte .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx
@@ -60,10 +60,10 @@ CODE = frozenset(
 )
 """Suffixes of source code, configuration and other texts that are read as they are."""
 
-TEXTS = frozenset(".txt .text .org .adoc .asciidoc .textile .mediawiki".split())
-"""Suffixes of texts that may say at their head what they are."""
+PLAIN_TEXTS = frozenset(".txt .text .org .adoc .asciidoc .textile .mediawiki".split())
+"""Suffixes of texts that may have title, author and date at their head."""
 
-NAMES = frozenset(
+KNOWN_NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile rakefile gemfile procfile brewfile justfile
     readme license licence copying changelog changes authors contributors contributing install news notice todo
     cmakelists.txt""".split()
@@ -82,22 +82,22 @@ CONVERTED = MappingProxyType(
 )
 """Suffixes of files that no loader reads, and the command that converts them, without the name of the file."""
 
-SHOWN = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics \
-.json .jsonl and source code"""
+READABLE = """.md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip \
+.ics .json .jsonl and source code"""
 
 DEPTH = 3
-"""Files inside of files inside of files: what lies deeper is not read."""
+"""The levels of files inside of files that are read."""
 
-_CHARACTERS, _SECONDS = 1_000_000, 5.0
-"""Text, or time, after which a part of a mailbox or a zip file ends."""
+_CHARACTERS, _PIECE_SECONDS = 1_000_000, 5.0
+"""Characters of text, or seconds, after which a part of a mailbox or a zip file ends."""
 
-_LONG_NAME = 200
+_LONG_FILE_NAME = 200
 _LONG_WARNING = 400
 _NO_LOADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def load_unknown(path: Path) -> ParsedFile:
-    """A file that no loader is for, if it is text."""
+    """Read a file that has no loader, if it is text."""
     try:
         return load_text(path)
     except FileSkipped as skipped:
@@ -105,11 +105,11 @@ def load_unknown(path: Path) -> ParsedFile:
             raise
         command = CONVERTED.get(path.suffix.lower())
         hint = f"convert it: {command} {shlex.quote(path.name)}" if command else ""
-        raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {SHOWN}"), hint=hint) from skipped
+        raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {READABLE}"), hint=hint) from skipped
 
 
 def no_loader(path: Path) -> str:
-    """The reason why a file without a loader is not read."""
+    """Return the reason why a file without a loader is not read."""
     return f"no loader for {path.suffix.lower()} files" if path.suffix else "no loader for this kind of file"
 
 
@@ -136,7 +136,7 @@ _SUFFIXES: dict[Loader, str] = {
     load_json: ".json",
     load_notebook: ".ipynb",
     load_jsonl: ".jsonl .ndjson",
-    load_text: " ".join(TEXTS),
+    load_text: " ".join(PLAIN_TEXTS),
     load_unknown: " ".join(CONVERTED),
     load_image: " ".join(IMAGES),
     load_code: " ".join(CODE),
@@ -147,13 +147,13 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
 
 
 def loader(path: Path) -> Loader | None:
-    """The loader of a file by its suffix or its well-known name, None where nobody reads it."""
-    return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
+    """Return the loader of a file by its suffix or its well-known name, None where there is none."""
+    return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in KNOWN_NAMES else None)
 
 
 VERSIONS: dict[Loader, int] = {}
-"""Version of each loader, 1 for those that are not named. Raise it where a loader reads the same file in another way:
-the next sync reads what an older version read once more, and what came out the same keeps its vectors.
+"""The version of each loader, 1 for those that are not named. Raise it where a loader reads the same file in another
+way: the next sync reads what an older version read once more, and what came out the same keeps its vectors.
 """
 
 HOLDERS = (".zip", ".eml", ".msg", ".mbox", ".pdf")
@@ -161,14 +161,16 @@ HOLDERS = (".zip", ".eml", ".msg", ".mbox", ".pdf")
 
 
 def version_mark(path: Path) -> str:
-    """What stands behind the SHA-256 of a file that a later version of a loader has read; "" for the first."""
+    """Return the mark behind the SHA-256 of a file that a later version of a loader has read; "" for the first
+    version.
+    """
     loaders = VERSIONS if path.suffix.lower() in HOLDERS else filter(None, [loader(path)])
     later = sum(VERSIONS.get(each, 1) - 1 for each in loaders)
     return f"v{later + 1}" if later else ""
 
 
 def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
-    """Loaders of one's own, by suffix, as `module:function`: the worker process imports them by that name.
+    """Return loaders of one's own, by suffix, as `module:function`: the worker process imports them by that name.
 
     Raises UsageError for what is no suffix, and for a function that another process cannot import.
     """
@@ -188,9 +190,9 @@ def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
 
 @cache
 def parser_version() -> str:
-    """Which parser this is: what it could not read yesterday it cannot read today, unless it is another one.
+    """Return 16 hex digits of the versions of this package, of Python and of the libraries.
 
-    16 hex digits of the versions of this package, of Python and of the libraries.
+    A file that one parser could not read is tried again only by another one.
     """
     versions = [__version__, sys.version]
     for library in _LIBRARIES:
@@ -201,7 +203,7 @@ def parser_version() -> str:
 
 _LIBRARIES = """charset-normalizer icalendar lxml markdown-it-py pypdfium2 python-calamine python-dateutil python-oxmsg
     python-pptx striprtf trafilatura""".split()
-"""What the loaders read with."""
+"""Libraries that the loaders read with."""
 
 
 @contextmanager
@@ -225,7 +227,7 @@ def told() -> Iterator[None]:
 
 
 def load(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> ParsedFile:
-    """All parts of a file as one."""
+    """Return all parts of a file as one."""
     found = list(parts(path, own, depth))
     return ParsedFile(
         tuple(document for part in found for document in part.documents),
@@ -236,7 +238,8 @@ def load(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Pa
 
 
 def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> Iterator[ParsedFile]:
-    """The parts of a file, one but for what holds other files; `own` loaders, as `names_of` gives them, are stronger.
+    """Yield the parts of a file, one but for what holds other files; `own` loaders, as `names_of` returns them, are
+    stronger.
 
     A file without a known suffix is read as text if it is text. Documents without a date of their own have that of a
     letter, or of the file's name. Raises FileSkipped with the reason when nothing can be read, and what the libraries
@@ -255,9 +258,9 @@ def parts(path: Path, own: Mapping[str, str] = _NO_LOADERS, depth: int = 0) -> I
 
 
 def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: int) -> Iterator[ParsedFile]:
-    """The pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
+    """Yield the pieces of a file that holds others in parts; only a mailbox may hold more text than any other file."""
     documents, members, unread = list[LoadedDocument](), list[Member](), list[str]()
-    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _SECONDS
+    names, total, end, until = Counter[str](), 0, _CHARACTERS, time.monotonic() + _PIECE_SECONDS
     holder = LoadedDocument("")
     for piece in pieces:
         if total > MAX_CHARACTERS and (depth or path.suffix.lower() != ".mbox"):
@@ -266,7 +269,7 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
         if total and (total > end or time.monotonic() > until):
             yield ParsedFile(tuple(documents), (), tuple(members))
             documents, members = [], []
-            end, until = total + _CHARACTERS, time.monotonic() + _SECONDS
+            end, until = total + _CHARACTERS, time.monotonic() + _PIECE_SECONDS
         if isinstance(piece, ParsedFile):
             total += sum(len(document.text) for document in piece.documents) + len(piece.scans)
             if piece.documents or piece.scans:
@@ -295,7 +298,7 @@ def _joined(pieces: Iterator[Piece], path: Path, own: Mapping[str, str], depth: 
 
 
 def _members(inside: Inside, name: str, own: Mapping[str, str], depth: int) -> list[Member]:
-    """What a file inside of a file holds, and what lies inside of that. Raises as `parts` does."""
+    """Return what a file inside of a file holds, and the files inside of that. Raises as `parts` does."""
     file = Path(re.sub(r"[^\w. -]", "_", name.rpartition("/")[2])[-100:])
     if file.suffix.lower() not in own and not loader(file):
         raise FileSkipped(no_loader(file))
@@ -315,7 +318,10 @@ def _members(inside: Inside, name: str, own: Mapping[str, str], depth: int) -> l
 
 
 def _attached(member: Member, mail: LoadedDocument) -> Member:
-    """What a mail holds: its sender stands behind the authors, and its date for none; a mail inside has its own."""
+    """Return a file inside of a mail with the sender behind its authors, and the mail's date where it has none.
+
+    A mail inside of a mail has its own.
+    """
     if not mail.author or Path(member.name.partition(MEMBER)[0]).suffix.lower() in (".eml", ".msg"):
         return member
     documents = (
@@ -326,16 +332,16 @@ def _attached(member: Member, mail: LoadedDocument) -> Member:
 
 
 def _distinct(name: str, names: Counter[str]) -> str:
-    """The name of a file inside of a file, without ways out of it; a second one of that name is "name (2)"."""
+    """Return the name of a file inside of a file, without ways out of it; a second one of that name is "name (2)"."""
     steps = (" ".join(clean(step).split()) for step in re.split(r"[/\\]", name[:10_000]))
-    name = "/".join(step for step in steps if step not in ("", ".", ".."))[-_LONG_NAME:] or "unnamed"
+    name = "/".join(step for step in steps if step not in ("", ".", ".."))[-_LONG_FILE_NAME:] or "unnamed"
     names[name] += 1
     stem, dot, suffix = name.rpartition(".")
     return name if names[name] == 1 else f"{stem or suffix} ({names[name]}){dot}{suffix if stem else ''}"
 
 
 def _load_by_name(name: str, path: Path) -> ParsedFile:
-    """The documents of a file by somebody's own loader, made safe to store; headings stay where no text changed."""
+    """Read a file with somebody's own loader, made safe to store; headings stay where no text changed."""
     module, _, function = name.partition(":")
     file: ParsedFile = attrgetter(function)(import_module(module))(path)
     return replace(file, documents=tuple(map(_cleaned, file.documents)))

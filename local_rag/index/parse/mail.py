@@ -24,20 +24,22 @@ from local_rag.index.parse.parsed_file import Inside, Piece, clean, document, jo
 from local_rag.index.parse.properties import LONG_AUTHOR, iso_date, iso_time, stated
 from local_rag.text.encoding import declared_charset, decode, known_encoding
 
-LONGEST = 100_000_000
-"""Bytes of a message of a mailbox; what lies behind them is not read."""
+LONGEST_MESSAGE = 100_000_000
+"""Bytes of a message of a mailbox that are read."""
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _ENVELOPE = re.compile(rb"From .*\d\d:\d\d(:\d\d)?( [+-]\d{4}| [A-Z]{2,5})* \d{4}( [+-]\d{4})?\s*$")
 _NO_DATE = re.compile(rb"From \S+\s*$")
 _HEADER = re.compile(rb"[!-9;-~]+:")
-"""What stands between two messages of a mailbox; a line of a text may begin with "From " as well (RFC 4155)."""
+"""The beginning of a header, by which an envelope without a date is told from a line of a text: that may begin with
+"From " as well (RFC 4155).
+"""
 
 _ESCAPED = re.compile(rb">+From ")
 _ENCODED = re.compile(r"=\?([^?*\s]{1,40})\?")
 _QUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
-_DEEP = 20
-"""Quotes in quotes of a page that are told apart."""
+_DEEPEST_QUOTE = 20
+"""Levels of quotes in quotes that are distinguished in a page."""
 
 _MARK = re.compile(r"(?:> ?)+")
 _FORWARDED = re.compile(
@@ -52,7 +54,7 @@ _WROTE = re.compile(
     r"|(?:schrieb|skrev|schreef) ([^:]{2,60}?) ?:"
     r"|([^\W\d][^,:\d]{1,60}?) (?:wrote|writes|said|a écrit|escribió|ha scritto|escreveu)\b"
 )
-"""Who wrote what is quoted below: "On 3 March 2026 Kit Marlow wrote:" in some languages."""
+"""The name of who wrote what is quoted below: "On 3 March 2026 Kit Marlow wrote:" in some languages."""
 
 _LONG_HEADER = 2000
 """Characters of a header that are looked at: the standard library takes quadratic time for a long one."""
@@ -65,7 +67,7 @@ class _Policy(EmailPolicy):
     """
 
     charset = ""
-    """What headers are written in that say nothing of it: what the text of the message is."""
+    """The character set of headers that name none: that of the text of the message."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         value = _ENCODED.sub(_known, value[:_LONG_HEADER])
@@ -79,12 +81,12 @@ class _Policy(EmailPolicy):
 
 
 def _known(word: re.Match[str]) -> str:
-    """The beginning of an encoded word (RFC 2047), with the name that Python has for its character set."""
+    """Return the beginning of an encoded word (RFC 2047), with the name that Python has for its character set."""
     return f"=?{known_encoding(word[1]) or word[1]}?"
 
 
 def message_of(data: bytes) -> EmailMessage:
-    """A message as the standard library reads it. Raises FileSkipped for an empty file."""
+    """Return a message as the standard library reads it. Raises FileSkipped for an empty file."""
     if not data.strip():
         raise FileSkipped("is empty")
     policy: Any = _Policy()
@@ -95,7 +97,7 @@ def message_of(data: bytes) -> EmailMessage:
 
 
 def load_eml(path: Path) -> Iterator[Piece]:
-    """A message and its attachments. Raises FileSkipped for a file without any header of a mail."""
+    """Read a message and its attachments. Raises FileSkipped for a file without any header of a mail."""
     message = message_of(path.read_bytes())
     if not message.keys():
         raise FileSkipped("is damaged (no header of a mail in it)")
@@ -103,7 +105,7 @@ def load_eml(path: Path) -> Iterator[Piece]:
 
 
 def load_mbox(path: Path) -> Iterator[Piece]:
-    """The messages of a mailbox one by one, each with its attachments; none is in memory when the next is read.
+    """Read the messages of a mailbox one by one, each with its attachments; none is in memory when the next is read.
 
     Raises FileSkipped where no line begins with "From ".
     """
@@ -124,14 +126,14 @@ def _messages(path: Path) -> Iterator[bytes]:
                 if message is not None:
                     yield bytes(message)
                 message = bytearray()
-            elif message is not None and len(message) < LONGEST:
+            elif message is not None and len(message) < LONGEST_MESSAGE:
                 message += line[1:] if _ESCAPED.match(line) else line
     if message is not None:
         yield bytes(message)
 
 
 def load_msg(path: Path) -> Iterator[Piece]:
-    """A mail of Outlook and its attachments; mails that are attached as such are named, not read."""
+    """Read a mail of Outlook and its attachments; mails that are attached as such are named, not read."""
     from oxmsg import Message
 
     source = Message.load(str(path))
@@ -149,7 +151,7 @@ def load_msg(path: Path) -> Iterator[Piece]:
 
 
 def _pieces(message: EmailMessage) -> Iterator[Piece]:
-    """A message and what is attached to it; of a mail that was forwarded as a whole, that mail."""
+    """Yield a message and what is attached to it; of a mail that was forwarded as a whole, that mail."""
     said, inside = dict[int, dict[str, list[str]]](), list[Inside]()
     for place, (part, kind, name, choice) in enumerate(_leaves(message)):
         if kind in ("text/plain", "text/html") and name is None:
@@ -169,8 +171,10 @@ def _pieces(message: EmailMessage) -> Iterator[Piece]:
 
 
 def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | None, int]]:
-    """The parts that have no parts, or are messages themselves, with type and, if they are attached, name; a number
-    that is the same for those of which a reader shows one, else 0.
+    """Yield the parts that have no parts, or are messages themselves, with type, name and a number.
+
+    The name is None for a part that is not attached. The number is the same for parts of which a reader shows one, else
+    0.
     """
     waiting = [(message, 0)]
     while waiting:
@@ -186,7 +190,7 @@ def _leaves(message: EmailMessage) -> Iterator[tuple[EmailMessage, str, str | No
 
 
 def _opened(part: EmailMessage) -> IO[bytes]:
-    """What is attached, as the file that it was."""
+    """Return what is attached, as the file that it was."""
     if part.is_multipart():
         return BytesIO(cast(EmailMessage, part.get_payload(0)).as_bytes())
     return BytesIO(cast(bytes, part.get_payload(decode=True)))
@@ -201,7 +205,7 @@ def _text(part: EmailMessage) -> str:
 
 
 def _fuller(plain: str, page: str) -> str:
-    """The text of a mail that comes in two forms: the plain one, unless it lacks most of what the page says."""
+    """Return the text of a mail that comes in two forms: the plain one, unless it lacks most of what the page says."""
     shown = _with_marks(html_text_of(_QUOTE.sub("<p>\\1\ue000</p>", page))[0]) if page.strip() else ""
     said, more = (set(re.findall(r"\w+", text.lower())) for text in (plain, shown))
     if 2 * len(more & said) >= len(more):
@@ -210,19 +214,21 @@ def _fuller(plain: str, page: str) -> str:
 
 
 def _with_marks(text: str) -> str:
-    """The text of a page, its quotes marked as in plain mails."""
+    """Return the text of a page, its quotes marked as in plain mails."""
     lines, depth = list[str](), 0
     for line in text.split("\n"):
         if line.endswith("\ue000"):
             depth += -1 if line.startswith("/") else 1
         else:
-            lines.append("> " * min(depth, _DEEP) + line)
+            lines.append("> " * min(depth, _DEEPEST_QUOTE) + line)
     return "\n".join(lines)
 
 
 def _voices(body: str, sender: str, subject: str) -> Iterator[tuple[int, str, str]]:
-    """What each person says in a mail, as `joined` takes it: what is quoted, by ">" or below a header, is a statement
-    of the person quoted. The first block of the sender has no heading.
+    """Yield what each person says in a mail, as `joined` takes it.
+
+    What is quoted, by ">" or below a header, is a statement of the person quoted. The first block of the sender has no
+    heading.
     """
     starts = [0, *(match.start() for match in _FORWARDED.finditer(body))]
     for start, end in pairwise([*starts, len(body)]):
@@ -250,7 +256,9 @@ def _quoted(name: str, subject: str) -> str:
 
 
 def _document(headers: EmailMessage | Mapping[str, Any], body: str) -> LoadedDocument:
-    """A mail with its headers above its text; its author is the sender with the address, its title the subject."""
+    """Return a mail with its headers above its text; its author is the sender with the address, its title the
+    subject.
+    """
     named = {name: header(headers, name) for name in (*_SHOWN, "Sender", "Keywords")}
     named |= {name: named[name].replace('"', "") for name in ("From", "To", "Cc")}
     try:
@@ -266,11 +274,11 @@ def _document(headers: EmailMessage | Mapping[str, Any], body: str) -> LoadedDoc
 
 
 def header(headers: EmailMessage | Mapping[str, Any], name: str) -> str:
-    """One header on one line, empty where there is none."""
+    """Return one header on one line, "" where there is none."""
     return " ".join(clean(str(headers.get(name) or "")).split())
 
 
 def html_source(message: EmailMessage) -> str:
-    """The first HTML among the parts of a message, nothing where there is none."""
+    """Return the first HTML among the parts of a message, "" where there is none."""
     pages = (_text(part) for part, kind, name, _ in _leaves(message) if kind == "text/html" and name is None)
     return next(filter(None, pages), "")

@@ -16,7 +16,7 @@ _PAGE_WORDS = frozenset("page seite p s of von de sur".split())
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _NUMERIC = re.compile(r"(?!\[)[^\W\d_]{0,2}[\d+\-−=(][^[]*|[ni]")
-"""What is written as such characters; [1] needs none, "th" and "TM" have none."""
+"""A text that is written as such characters; [1] needs none, "th" and "TM" have none."""
 
 _FRACTION = re.compile(r"(\d?)([⁰¹²³⁴-⁹]{1,4})[/⁄∕]([₀-₉]+|\d{1,3}(?!\d))")
 _WHOLE = re.compile(r"-?\d{1,9}")
@@ -27,37 +27,37 @@ _ROMAN = tuple(
 
 
 def raised(text: str) -> str:
-    """A superscript: 10³ is not 103. A text without a number stays as it is: 4th, Word™."""
+    """Return a text as a superscript: 10³ is not 103. A text without a number stays as it is: 4th, Word™."""
     return text.translate(_RAISED) if _NUMERIC.fullmatch(text.strip()) else text
 
 
 def lowered(text: str) -> str:
-    """A subscript: H₂O."""
+    """Return a text as a subscript: H₂O."""
     return text.translate(_LOWERED) if _NUMERIC.fullmatch(text.strip()) else text
 
 
 def is_fraction(above: str, line: str, below: str) -> bool:
-    """Whether three neighbours are one: ¹, / and ₂."""
+    """Return whether three neighbours are a fraction: ¹, / and ₂."""
     return line in ("/", "⁄", "∕") and bool(_FRACTION.fullmatch(above + line + below))
 
 
 def fractions(text: str) -> str:
-    """The text with fractions that were set with superscripts in one line: 1¹/₂ is 1 1/2."""
+    """Return the text with fractions that were set with superscripts in one line: 1¹/₂ is 1 1/2."""
     return _FRACTION.sub(lambda m: f"{m[1]}{' ' * bool(m[1])}{plain(m[2])}/{plain(m[3])}", text)
 
 
 def plain(marked: str) -> str:
-    """The digits of a superscript or a subscript, as many as it has."""
+    """Return the digits of a superscript or a subscript as plain digits."""
     return normalize("NFKC", marked)
 
 
 def numbers_a_page(line: str) -> bool:
-    """Whether a header or a footer has nothing but the number of the page: "Page 1 of 3"."""
+    """Return whether a header or a footer has nothing but the number of the page: "Page 1 of 3"."""
     return {*re.findall(r"[^\W\d]+", line.lower())} <= _PAGE_WORDS and len(re.findall(r"\d+", line)) < 3
 
 
 def numbered(number: int, kind: str) -> str:
-    """A number as an item of a list has it: `kind` is that of <ol>, "1", "a", "A", "i" or "I"."""
+    """Return a number as an item of a list has it: `kind` is that of <ol>, "1", "a", "A", "i" or "I"."""
     shown = str(number)
     if kind in ("i", "I") and 0 < number < 5000:
         shown = ""
@@ -84,7 +84,7 @@ class Level(NamedTuple):
 
 
 def counted(counts: dict[int, int], levels: Mapping[int, Level], at: int) -> str:
-    """The label of the next item at a level; those below begin anew."""
+    """Return the label of the next item at a level, and count it; the levels below begin again."""
     for below in [number for number in counts if number > at]:
         del counts[below]
     for level in range(at + 1):

@@ -14,10 +14,10 @@ BUILT_IN = dict(zip(map(str, _NUMBERS), _CODES.replace("\n", "").split("|"), str
 """Formats that a file names by their number alone (section 18.8.30)."""
 
 EPOCH, EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
-_DIGITS = 21
+_MOST_DIGITS = 21
 """Digits before the point of a number that is written out."""
 
-_LONG = 200
+_LONGEST_FORMAT = 200
 """Characters of a format that are read."""
 
 _NOT_SHOWN = re.compile(r"_.|\*.|\[(?!\$|[hms]+\]|[<>=])[^\]]*\]|\[\$-[^\]]*\]", re.IGNORECASE)
@@ -31,12 +31,13 @@ _TIMES = dict(
         strict=True,
     )
 )
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 @lru_cache(maxsize=10_000)
 def formatted(text: str, code: str = "", epoch: datetime = EPOCH) -> str:
-    """A stored number as it is shown; what is no number, or has a format that is not known here, as it is stored.
+    """Return a stored number as it is shown; what is no number, or has a format that is not known here, as it is
+    stored.
 
     A date in figures is ISO 8601 unless its format has dots: the order of 3/4/26 follows the reader's Excel.
     """
@@ -44,15 +45,15 @@ def formatted(text: str, code: str = "", epoch: datetime = EPOCH) -> str:
         number = Decimal(text)
         if "." in text or "E" in text:
             number = Decimal(f"{float(text):.15g}")  # as many digits as Excel has
-        shown = _shown(number, code[:_LONG], epoch) if code else ""
-        return shown or (f"{number.normalize():f}" if abs(number.adjusted()) < _DIGITS else text)
+        shown = _shown(number, code[:_LONGEST_FORMAT], epoch) if code else ""
+        return shown or (f"{number.normalize():f}" if abs(number.adjusted()) < _MOST_DIGITS else text)
     except (DecimalException, ValueError, OverflowError):
         return text
 
 
 @lru_cache(maxsize=1000)
 def _sections(code: str) -> tuple[list[str], dict[int, str]]:
-    """The sections of a format, with a character for each of its literals."""
+    """Return the sections of a format, and its literals by the characters that stand for them."""
     literals = dict[int, str]()
 
     def keep(match: re.Match[str]) -> str:
@@ -76,7 +77,7 @@ def _shown(number: Decimal, code: str, epoch: datetime) -> str:
 
 
 def _figures(number: Decimal, section: str) -> str:
-    """A number in the places of its format: "#,##0.0,," groups digits, has one decimal and counts millions."""
+    """Return a number in the places of its format: "#,##0.0,," groups digits, has one decimal and counts millions."""
     if (match := _PLACES.search(section)) is None:
         return ""
     before, after = section[: match.start()], section[match.end() :]
@@ -97,7 +98,7 @@ def _figures(number: Decimal, section: str) -> str:
 
 
 def _moment(number: Decimal, section: str, epoch: datetime) -> str:
-    """A date, a time of day or a span of time."""
+    """Return a date, a time of day or a span of time in its format."""
     seconds = int((number * 86_400).quantize(Decimal(1), ROUND_HALF_UP))
     moment = epoch + timedelta(seconds=seconds)
     parts = list(_TIME.finditer(section))
@@ -112,7 +113,7 @@ def _moment(number: Decimal, section: str, epoch: datetime) -> str:
     for part, letter in zip(parts, letters, strict=True):
         word = part[0].upper() if letter == "a" else part[0].lower()
         if part[1]:
-            text = str(abs(seconds) // _SECONDS[letter.replace("n", "m")]).zfill(len(word) - 2)
+            text = str(abs(seconds) // _UNIT_SECONDS[letter.replace("n", "m")]).zfill(len(word) - 2)
         else:
             usual = _TIMES.get(word) or _TIMES.get(word * 2, "")
             sign = "%M" if letter == "n" else "%I" if letter == "h" and "a" in letters else usual

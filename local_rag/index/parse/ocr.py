@@ -1,4 +1,4 @@
-"""Pages that are pictures: images as files of one page, and what OCR reads on a page, line by line, with their places.
+"""Pages that are pictures: images as files of one page, and the lines that OCR reads on a page, with their places.
 
 rapidocr reads by itself, tesseract where languages are named or it alone is installed. All of it runs in the worker.
 """
@@ -30,39 +30,41 @@ from local_rag.text.names import name_date
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DPI = 200
-"""Of a page that is read: the text of books and letters is 20 to 30 pixels high then."""
+OCR_DPI = 200
+"""Dots per inch of a page that is read: the text of books and letters is 20 to 30 pixels high then."""
 
-SECONDS = 120.0
-"""That a page may take; the densest of those tried takes 5 on two cores."""
+PAGE_SECONDS = 120.0
+"""Seconds that a page may take; the densest of those tried takes 5 on two cores."""
 
-MEMORY = 8 << 30
+OCR_MEMORY = 8 << 30
 """Bytes of address space that reading may take: the first page maps 2.7 GB, any other 0.2 more; 1.5 are used."""
 
 PAGES = 16
 """Pages after which a fresh worker reads on: OpenVINO keeps what it has prepared for each size of a line."""
 
-_LONG = 0.25
-"""Share of the width of its text that a line of a column has at least; the cells of most tables are shorter."""
+_LONG_LINE = 0.25
+"""The least share of the width of its text that a line of a column has; the cells of most tables are shorter."""
 
 _COLUMN = 3
-"""Such lines on both sides of a gap that make columns of them."""
+"""Long lines on both sides of a gap that make columns of them."""
 
 
 def missing(languages: Sequence[str] = ()) -> str:
-    """The command that installs what reads pages, in these languages if some are named; empty where it is here."""
+    """Return the command that installs what reads pages, in these languages if some are named; "" where it is
+    installed.
+    """
     if shutil.which("tesseract") or (find_spec("rapidocr") and not languages):
         return ""
     return "apt install tesseract-ocr" if languages else "pip install 'local-rag[ocr]'"
 
 
 def to_read(command: str) -> str:
-    """What to type so that a command that indexes reads pictures, too."""
+    """Return what to type so that a command that indexes reads pictures, too."""
     return "   then   ".join(filter(None, [missing(), f"{command} --ocr"]))
 
 
 def load_image(path: Path) -> ParsedFile:
-    """An image: one page, which waits for OCR. Raises FileSkipped for what is none, or is too large."""
+    """Read an image: one page, which waits for OCR. Raises FileSkipped for what is none, or is too large."""
     with opened_image(path) as image:
         pictures = getattr(image, "n_frames", 1)
     more = (f"only the first of its {pictures} pictures is read",) if pictures > 1 else ()
@@ -70,7 +72,7 @@ def load_image(path: Path) -> ParsedFile:
 
 
 READERS = dict.fromkeys(IMAGES, load_image)
-"""Of images, by suffix: they are taken into an index only by who asks for OCR."""
+"""Loaders of images, by suffix: images are indexed only where OCR is asked for."""
 
 
 class _Line(NamedTuple):
@@ -89,8 +91,11 @@ class _Line(NamedTuple):
 
 
 def read_page(path: Path, number: int, languages: Sequence[str]) -> LoadedDocument:
-    """What OCR reads on a page, counted from 1, of a PDF or an image. Raises FileSkipped, and what the libraries do."""
-    picture, _ = drawn(path, number, DPI)
+    """Return the text that OCR reads on a page, counted from 1, of a PDF or an image.
+
+    Raises FileSkipped, and what the libraries raise.
+    """
+    picture, _ = drawn(path, number, OCR_DPI)
     found = _by_tesseract(picture, languages) if languages or not find_spec("rapidocr") else _by_rapidocr(picture)
     text, lines = _written(found, picture.size)
     return LoadedDocument(text, title=path.name, page=number, date=iso_date(name_date(path.name)), lines=lines)
@@ -122,10 +127,10 @@ def _by_rapidocr(picture: Image) -> list[_Line]:
 
 @cache
 def _rapidocr() -> Any:
-    """The reader with the models of its package, by their paths: by their names it would download others."""
+    """Return the reader with the models of its package, by their paths: by their names it would download others."""
     import rapidocr
 
-    child_process.limit_memory(MEMORY)
+    child_process.limit_memory(OCR_MEMORY)
     models = Path(rapidocr.__file__).parent / "models"
     options: dict[str, Any] = {"Global.log_level": "critical", "Global.max_side_len": 2400}
     for part, model in zip(("Det", "Cls", "Rec"), _MODELS, strict=True):
@@ -134,15 +139,17 @@ def _rapidocr() -> Any:
 
 
 _MODELS = "PP-OCRv6_det_small ch_ppocr_mobile_v2.0_cls_mobile PP-OCRv6_rec_small".split()
-"""They find lines, turn those that stand on their head, and read them."""
+"""The models that find lines, turn those that stand on their head, and read them."""
 
 
 def _by_tesseract(picture: Image, languages: Sequence[str]) -> list[_Line]:
-    """By its table of lines (level 4) and their words (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html)."""
+    """Return the lines in tesseract's table of lines (level 4) and their words
+    (https://tesseract-ocr.github.io/tessdoc/Command-Line-Usage.html).
+    """
     png = io.BytesIO()
-    picture.save(png, "PNG", dpi=(DPI, DPI))
+    picture.save(png, "PNG", dpi=(OCR_DPI, OCR_DPI))
     command = ["tesseract", "-", "-", "-l", "+".join(languages or ("eng",)), "tsv"]
-    done = child_process.run(command, png.getvalue(), SECONDS, os.environ)
+    done = child_process.run(command, png.getvalue(), PAGE_SECONDS, os.environ)
     if done.code != 0:
         said = done.errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise FileSkipped(f"is not read by tesseract: {said[-1]}", passing=True)
@@ -166,7 +173,7 @@ def _plain(text: str) -> str:
 
 
 def _written(found: Sequence[_Line], size: tuple[int, int]) -> tuple[str, tuple[ReadLine, ...]]:
-    """The text of a page in paragraphs, and its lines in the order of reading."""
+    """Return the text of a page in paragraphs, and its lines in the order of reading."""
     rows = _rows(found)
     plain = [" ".join(line.text for line in row) for row in rows]
     full = full_line(list(map(len, plain)))
@@ -186,7 +193,7 @@ def _written(found: Sequence[_Line], size: tuple[int, int]) -> tuple[str, tuple[
 
 
 def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """The rows of a page, each from left to right: column by column between the lines that cross the gap."""
+    """Return the rows of a page, each from left to right: column by column between the lines that cross the gap."""
     gap, rows, band = _gap(lines), list[list[_Line]](), list[_Line]()
     if gap is None:
         for line in sorted(lines, key=lambda line: line.top + line.bottom):
@@ -209,9 +216,11 @@ def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 
 def _gap(lines: Sequence[_Line]) -> float | None:
-    """Where the gap between two columns begins: the most of their long lines that can be are on either side of it."""
+    """Return where the gap between two columns begins: as many as can be of their long lines are on either side of
+    it.
+    """
     width = max((line.right for line in lines), default=0.0) - min((line.left for line in lines), default=0.0)
-    long = [line for line in lines if line.right - line.left >= _LONG * width]
+    long = [line for line in lines if line.right - line.left >= _LONG_LINE * width]
 
     def beside(gap: float) -> int:
         before, behind = sum(line.right <= gap for line in long), sum(line.left > gap for line in long)

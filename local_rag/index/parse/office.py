@@ -17,7 +17,7 @@ from local_rag.index.parse.parsed_file import ParsedFile, Piece, Properties, cle
 from local_rag.index.parse.tables import rows
 
 _FILE = re.compile(r"\S+\.(png|jpe?g|gif|bmp|tiff?|svg|[ew]mf)", re.IGNORECASE)
-"""What PowerPoint writes in the place of a picture's description."""
+"""The text that PowerPoint writes in place of a picture's description."""
 
 _KINDS = {"arabic": "1", "alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 _NUMBERED = re.compile(f"({'|'.join(_KINDS)})")
@@ -29,11 +29,13 @@ _RTF = re.compile(r"\\(?P<word>[a-z]+)(?P<number>-?\d+)? ?|\\'..|\\[^a-z]|[{}]|[
 _LEVELS = {"super": 1, "sub": -1, "nosupersub": 0, "plain": 0}
 _ASIDE = {"footnote": (" [Note: ", "]"), "annotation": (" [Comment: ", "]"), "pntext": ("", "")}
 _ASIDE |= {f"{name.lower()}{at}": (f"{name}: ", r"\par ") for name in ("Header", "Footer") for at in ("", *"lrf")}
-"""Destinations of RTF that a reader sees, and what stands before and behind their text here."""
+"""Destinations of RTF that a reader sees, and the texts before and behind theirs here."""
 
 
 def deck(slides: Iterable[tuple[str, Iterable[str]]], properties: Properties) -> Iterator[LoadedDocument]:
-    """Slides, each with its title, "" where it has none, and the blocks of its text, as pages of one document."""
+    """Yield slides, each given with its title, "" where it has none, and the blocks of its text, as pages of one
+    document.
+    """
     first = ""
     for number, (title, blocks) in enumerate(slides, 1):
         title = " ".join(title.split())
@@ -44,7 +46,7 @@ def deck(slides: Iterable[tuple[str, Iterable[str]]], properties: Properties) ->
 
 
 def load_pptx(path: Path) -> Iterator[Piece]:
-    """Slides, shows and templates of PowerPoint: texts, tables, charts, notes, and what stands for a picture."""
+    """Read slides, shows and templates of PowerPoint: texts, tables, charts, notes, and what stands for a picture."""
     import pptx.package
 
     with measured(path) as archive:
@@ -57,7 +59,7 @@ def load_pptx(path: Path) -> Iterator[Piece]:
 
 
 def _slide(package: Package, page: Any) -> tuple[str, list[str]]:
-    """The title of a slide and the blocks below it."""
+    """Return the title of a slide and the blocks below it."""
     title, name = page.shapes.title, page.part.partname.lstrip("/")
     blocks = [
         block for shape in page.shapes if title is None or shape != title for block in _blocks(package, name, shape)
@@ -81,7 +83,7 @@ def _blocks(package: Package, slide: str, shape: Any) -> Iterator[str]:
 
 
 def _filled(table: Any) -> Iterator[list[str]]:
-    """The rows of a table; what is merged over rows stands in each of them."""
+    """Yield the rows of a table; what is merged over rows stands in each of them."""
     below = dict[int, tuple[str, int]]()
     for number, row in enumerate(table.rows):
         texts = ["" if cell.is_spanned else _text(cell.text_frame) for cell in row.cells]
@@ -94,7 +96,9 @@ def _filled(table: Any) -> Iterator[list[str]]:
 
 
 def _text(frame: Any) -> str:
-    """The paragraphs of a shape, a line each, with their numbers and marks (DrawingML, part 1, section 21.1.2)."""
+    """Return the paragraphs of a shape, a line each, with their numbers and marks (DrawingML, part 1, section
+    21.1.2).
+    """
     from lxml.etree import tostring
 
     if frame is None:
@@ -119,7 +123,7 @@ def _text(frame: Any) -> str:
 
 
 def load_rtf(path: Path) -> ParsedFile:
-    """RTF: its text and its tables; pictures are left out."""
+    """Read RTF: its text and its tables; pictures are left out."""
     from striprtf.striprtf import rtf_to_text
 
     source = path.read_bytes().decode("cp1252", "replace")
@@ -136,8 +140,10 @@ def load_rtf(path: Path) -> ParsedFile:
 
 
 def _marked(source: str) -> str:
-    """RTF without what is struck out or deleted, with superscripts and subscripts as characters, and with the notes,
-    comments, headers and numbers of lists that striprtf leaves out.
+    """Return RTF with the marks that striprtf would lose written as text.
+
+    What is struck out or deleted is gone, superscripts and subscripts are characters, and the notes, comments, headers
+    and numbers of lists that striprtf leaves out are text.
     """
     parts, stack = list[str](), list[tuple[int, bool, str]]()
     level, is_struck, closing, notes = 0, False, "", 0

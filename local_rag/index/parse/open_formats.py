@@ -19,7 +19,7 @@ from local_rag.index.parse.properties import dublin_core
 
 _LEFT_OUT = frozenset("tracked-changes table-of-content note-citation forms notes del creator date".split())
 _BOXES = ("{*}frame", "{*}note", "{*}custom-shape", "{*}g", "{*}annotation")
-"""What stands inside of a paragraph and is read after it."""
+"""Elements inside of a paragraph that are read after it."""
 
 _HTML = {
     "list": "ul",
@@ -33,20 +33,22 @@ _HTML = {
     "annotation": "div",
     "s": "span",
 }
-"""What an element is called in HTML, where it is not called the same."""
+"""The elements of HTML that stand for elements of OpenDocument with another name."""
 
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
+"""Methods that are not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older
+way).
+"""
 
 
 def load_odt(path: Path) -> ParsedFile:
-    """A text: headings with their levels, paragraphs, lists, tables, notes and what stands for a picture."""
+    """Read a text: headings with their levels, paragraphs, lists, tables, notes and what stands for a picture."""
     body, properties = _opened(path)
     return ParsedFile((headed(*text_of(body, _LEFT_OUT), properties),))
 
 
 def load_odp(path: Path) -> Iterator[Piece]:
-    """Slides: each is a page, with its notes at the end."""
+    """Read slides: each is a page, with its notes at the end."""
     body, properties = _opened(path)
     yield from deck(map(_slide, body.iter("{*}page")), properties)
 
@@ -59,7 +61,7 @@ def _slide(page: Any) -> tuple[str, list[str]]:
 
 
 def _opened(path: Path) -> tuple[Any, Properties]:
-    """The body of the content, its elements called as in HTML, and the properties."""
+    """Return the body of the content, its elements named as in HTML, and the properties."""
     with measured(path) as archive:
         content, properties = xml_of(archive, "content.xml"), properties_of(archive)
         styles = xml_of(archive, "styles.xml")
@@ -98,7 +100,7 @@ def _rename(body: Any, marks: Mapping[str, str]) -> None:
 
 
 def _marks(trees: Iterable[Any]) -> dict[str, str]:
-    """What a style does to a text, as an element of HTML: sup, sub or del."""
+    """Return by the names of styles what they do to a text, as an element of HTML: sup, sub or del."""
     marks: dict[str, str] = {}
     for properties in (each for tree in trees for each in tree.iter("{*}text-properties")):
         position = attribute(properties, "text-position").split(" ")[0]
@@ -147,7 +149,7 @@ def _level(level: Any) -> Level:
 
 
 def _add_headers(body: Any, styles: Any) -> None:
-    """Headers and footers around the text."""
+    """Add headers and footers around the text."""
     texts = body.find("{*}text")
     for kind, at in (("header", 0), ("footer", -1)):
         for said in dict.fromkeys(" ".join("".join(each.itertext()).split()) for each in styles.iter(f"{{*}}{kind}")):
@@ -158,7 +160,7 @@ def _add_headers(body: Any, styles: Any) -> None:
 
 
 def _move_behind_paragraph(box: Any) -> None:
-    """A picture or a note does not tear the sentence that it stands in."""
+    """Move a picture or a note behind the paragraph that it stands in, so that it does not tear a sentence."""
     paragraph, first = next(box.iterancestors("{*}p", "{*}h"), None), next(box.iter("{*}p"), None)
     if paragraph is not None:
         stub = box.makeelement("span")
@@ -172,7 +174,7 @@ def _move_behind_paragraph(box: Any) -> None:
 
 
 def load_epub(path: Path) -> ParsedFile:
-    """A book as one document, in the order of its spine; there are no pages. Raises FileSkipped under DRM.
+    """Read a book as one document, in the order of its spine; there are no pages. Raises FileSkipped under DRM.
 
     A chapter without a heading of its own gets its label from the table of contents
     (https://www.w3.org/TR/epub-33/#sec-package-doc).
@@ -203,7 +205,7 @@ def load_epub(path: Path) -> ParsedFile:
 
 
 def _labels(archive: zipfile.ZipFile, contents: Iterable[str]) -> dict[str, str]:
-    """Chapter -> its first label in the tables of contents, EPUB 3's nav and EPUB 2's NCX."""
+    """Return the first label of each chapter in the tables of contents, EPUB 3's nav and EPUB 2's NCX."""
     labels: dict[str, str] = {}
     for name in contents:
         tree = xml_of(archive, name)

@@ -21,7 +21,7 @@ _POINTS = 100_000
 
 
 def xml_of(archive: zipfile.ZipFile, name: str) -> Any:
-    """The tree of a part of a zip file; None where there is no such part, or where it is no XML."""
+    """Return the tree of a part of a zip file; None where there is no such part, or where it is no XML."""
     try:
         return parse_xml(archive.read(name))
     except (KeyError, FileSkipped):
@@ -29,7 +29,9 @@ def xml_of(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def properties_of(archive: zipfile.ZipFile) -> Properties:
-    """Those of Word, Excel and PowerPoint (ECMA-376, part 2, section 11), or of OpenDocument."""
+    """Return the properties of a file of Word, Excel or PowerPoint (ECMA-376, part 2, section 11), or of
+    OpenDocument.
+    """
     core = xml_of(archive, "docProps/core.xml")
     return dublin_core(xml_of(archive, "meta.xml") if core is None else core)
 
@@ -44,7 +46,7 @@ class Package:
         return xml_of(self.archive, name)
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """Kind and name of the parts that a part names, by the id that it uses for them; "" is the package."""
+        """Return kind and name of the parts that a part names, by the id that it uses for them; "" is the package."""
         folder, _, name = part.rpartition("/")
         tree = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
         return {
@@ -57,11 +59,11 @@ class Package:
         }
 
     def named(self, part: str, kind: str) -> Iterator[str]:
-        """The parts of a kind that a part names."""
+        """Yield the parts of a kind that a part names."""
         yield from dict.fromkeys(name for found, name in self.related(part).values() if found == kind)
 
     def embedded(self, part: str) -> Iterator[Piece]:
-        """The files inside of a part, such as the workbook behind a table on a slide."""
+        """Yield the files inside of a part, such as the workbook behind a table on a slide."""
         for name in (*self.named(part, "package"), *self.named(part, "oleObject")):
             data = self.archive.read(name) if name in self.archive.namelist() else b""
             yield Inside(posixpath.basename(name), partial(io.BytesIO, data))
@@ -69,7 +71,7 @@ class Package:
         self.unread.clear()
 
     def drawn(self, part: str, drawing: Any) -> Iterator[str]:
-        """What a chart or a diagram of SmartArt shows, in lines."""
+        """Yield in lines what a chart or a diagram of SmartArt shows."""
         for node in drawing.iter("{*}chart", "{*}relIds"):
             _, name = self.related(part).get(attribute(node, "id") or attribute(node, "dm"), ("", ""))
             tree = self.xml(name)
@@ -83,7 +85,7 @@ class Package:
 
 
 def chart(tree: Any) -> list[str]:
-    """The title of a chart and its values as a table (DrawingML, part 1, section 21.2)."""
+    """Return the title of a chart and its values as a table (DrawingML, part 1, section 21.2)."""
     names, columns = [""], list[dict[int, str]]()
     labels = dict[int, str]()
     for series in tree.iter("{*}ser"):
@@ -98,7 +100,9 @@ def chart(tree: Any) -> list[str]:
 
 
 def _points(series: Any, *tags: str) -> dict[int, str]:
-    """The stored values of a series, as the chart shows them, by their number; labels of several levels joined."""
+    """Return the stored values of a series, as the chart shows them, by their number; labels of several levels
+    joined.
+    """
     points = dict[int, str]()
     for cache in (each for tag in tags for each in series.iterfind(f"{{*}}{tag}//*") if each.find("{*}pt") is not None):
         code = (cache.findtext("{*}formatCode") or "").replace("General", "")

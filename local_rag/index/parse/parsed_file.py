@@ -1,4 +1,4 @@
-"""What a loader makes of one file; and zip files, measured before anything in them is parsed."""
+"""The result of a loader for one file; and zip files, measured before anything in them is parsed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from local_rag.core.errors import FileSkipped
 from local_rag.text.display import printable, shorten
 
 MAX_CHARACTERS = 50_000_000
-"""Of one file. The largest book of Project Gutenberg has 6 million; what is above this is a dump, not a document."""
+"""The most characters of one file. The largest book of Project Gutenberg has 6 million; a larger text is a dump."""
 
 MAX_BYTES = 500_000_000
-"""Of one file, and of all that lies inside of a zip file."""
+"""The most bytes of one file, and of all files inside of a zip file."""
 
 MAX_UNZIPPED = 200_000_000
 MAX_RATIO = 200
-"""Unzipped to zipped. Deflate reaches 1032:1 on zeros, text 3 to 10, so what is above this is no document."""
+"""The highest ratio of unzipped to zipped. Deflate reaches 1032:1 on zeros, text 3 to 10: a higher one is no
+document.
+"""
 
 HARMLESS = 5_000_000
 """Bytes up to which the ratio does not matter: small files of repetitive XML are real and cannot hurt."""
 
 MAX_MEMBERS = 10_000
 
-_LOOKED_AT = 10_000
+_LONGEST_PROPERTY = 10_000
 """Characters of a title or another property that are looked at."""
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
@@ -50,7 +52,7 @@ class Member:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """The documents of one file and what lies inside of it; `warnings` name what of the file was not read.
+    """The documents of one file and the files inside of it; `warnings` name what of the file was not read.
 
     `scans` are the pages, from 1, that are pictures and wait for OCR.
     """
@@ -63,7 +65,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What a file says of itself: title, author, date (ISO 8601) and subject, empty where it says nothing."""
+    """The properties that a file names: title, author, date (ISO 8601) and subject, "" for those it does not."""
 
     title: str = ""
     author: str = ""
@@ -83,17 +85,19 @@ class Inside:
 
 
 Piece = LoadedDocument | ParsedFile | Inside | str
-"""What a file that holds others is made of; a str names what was not read."""
+"""A piece of a file that holds others; a str names what was not read."""
 
 
 def clean(text: str) -> str:
-    """Text as it is stored: every line ends with a line feed, nothing invisible, no control character, no surrogate."""
+    """Return text as it is stored: every line ends with a line feed, nothing invisible, no control character, no
+    surrogate.
+    """
     return printable(_INVISIBLE.sub("", _LINE_ENDS.sub("\n", _SURROGATE.sub("\ufffd", text))))
 
 
 def one_line(text: str, width: int) -> str:
-    """A title or another property as it is stored."""
-    return shorten(clean(text[:_LOOKED_AT]), width)
+    """Return a title or another property as it is stored."""
+    return shorten(clean(text[:_LONGEST_PROPERTY]), width)
 
 
 def document(
@@ -104,7 +108,7 @@ def document(
     headings: Sequence[Heading] = (),
     properties: Properties = UNKNOWN,
 ) -> LoadedDocument:
-    """A document of a text that is `clean` already, so that the offsets of its headings stay true.
+    """Return a document of a text that is `clean` already, so that the offsets of its headings stay true.
 
     The title is that of the properties, `title` where they have none.
     """
@@ -114,13 +118,15 @@ def document(
 
 
 def headed(text: str, headings: Sequence[Heading], properties: Properties = UNKNOWN) -> LoadedDocument:
-    """A document whose title is its first heading where its properties have none."""
+    """Return a document whose title is its first heading where its properties have none."""
     first = headings[0].text if headings else ""
     return document(text, first, headings=headings, properties=properties)
 
 
 def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tuple[str, list[Heading]]:
-    """Blocks (level, heading, text) as one clean text, and the headings at which they start; level 0 is without one."""
+    """Return blocks (level, heading, text) as one clean text, and the headings at which they start; level 0 is without
+    one.
+    """
     parts, headings, length = list[str](), list[Heading](), 0
     for level, heading, block in blocks:
         if text := clean(block).strip():
@@ -132,7 +138,9 @@ def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tup
 
 
 def checked(file: ParsedFile) -> ParsedFile:
-    """The same without its blank documents. Raises FileSkipped when there is too much, or nothing, for OCR either."""
+    """Return the file without its blank documents. Raises FileSkipped when there is too much, or nothing, for OCR
+    either.
+    """
     characters = sum(len(document.text) for document in file.documents)
     if characters > MAX_CHARACTERS:
         raise FileSkipped(
@@ -145,7 +153,7 @@ def checked(file: ParsedFile) -> ParsedFile:
 
 
 def load_zip(path: Path) -> Iterator[Inside]:
-    """The files in a zip file, by their names in it. Raises FileSkipped for a bomb, a password and damage."""
+    """Yield the files in a zip file, by their names in it. Raises FileSkipped for a bomb, a password and damage."""
     with _opened(path, MAX_BYTES) as archive:
         for member in archive.infolist():
             if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
@@ -153,14 +161,14 @@ def load_zip(path: Path) -> Iterator[Inside]:
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """The name, in UTF-8 where it is that: not all programs that write it say so (APPNOTE, appendix D)."""
+    """Return the name, in UTF-8 where it is that: not all programs that write it say so (APPNOTE, appendix D)."""
     with suppress(UnicodeError):
         return member.filename if member.flag_bits & 0x800 else member.filename.encode("cp437").decode("utf-8")
     return member.filename
 
 
 def measured(path: Path) -> zipfile.ZipFile:
-    """The opened zip file of an office program, small enough and whole.
+    """Open the zip file of an office program, small enough and whole.
 
     Raises FileSkipped for a bomb, a password and damage.
     """

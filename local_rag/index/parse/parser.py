@@ -1,4 +1,6 @@
-"""Files are parsed in another process: what hangs, crashes or eats memory there is one skipped file here."""
+"""The parser, which reads files in another process: what hangs, crashes or eats memory there is one skipped file
+here.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ from local_rag.index.parse.parsed_file import MAX_BYTES, ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes
 
-SECONDS = 60.0
-"""Per part of a file. The slowest of 497 real documents took under 3 s on two cores."""
+PART_SECONDS = 60.0
+"""Seconds per part of a file. The slowest of 497 real documents took under 3 s on two cores."""
 
 _PARSED, _READ = TypeAdapter(ParsedFile), TypeAdapter(LoadedDocument)
 
@@ -39,8 +41,10 @@ _POLL = 0.05
 class Parser:
     """A worker process, started by the first file. For one thread and one file at a time; close it, or use `with`."""
 
-    def __init__(self, seconds: float = SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`seconds` is the wall clock that one part may take; `loaders` as `loaders.names_of` gives them."""
+    def __init__(self, seconds: float = PART_SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Prepare a parser. `seconds` is the wall clock that one part may take; `loaders` are as `loaders.names_of`
+        returns them.
+        """
         self.seconds = seconds
         self._loaders = dict(loaders)
         self._worker: _Worker | None = None
@@ -59,7 +63,7 @@ class Parser:
             worker.end()
 
     def stop(self) -> None:
-        """From another thread: whatever is being parsed is skipped at once, and so is all that would come after it."""
+        """Skip at once, from another thread, whatever is being parsed, and all that would come after it."""
         self._stopped.set()
         worker = self._worker
         if worker:
@@ -67,11 +71,11 @@ class Parser:
 
     @property
     def pid(self) -> int | None:
-        """The id of the worker process; None before the first file."""
+        """Return the id of the worker process; None before the first file."""
         return self._worker.process.pid if self._worker else None
 
     def parse(self, path: Path) -> Iterator[ParsedFile]:
-        """The parts of a file: most files have one, a mailbox has many. The time limit holds for each part.
+        """Yield the parts of a file: most files have one, a mailbox has many. The time limit holds for each part.
 
         Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
         """
@@ -81,21 +85,25 @@ class Parser:
             part += 1
 
     def read_page(self, path: Path, page: int, languages: Sequence[str] = ()) -> LoadedDocument:
-        """What OCR reads on a page, counted from 1, of a PDF or an image. Raises as `picture` does."""
+        """Return the text that OCR reads on a page, counted from 1, of a PDF or an image. Raises as `picture` does."""
         return _READ.validate_python(self._ask(path, page=page, languages=languages))
 
     def picture(self, path: Path, page: int) -> PagePicture:
-        """A page of a PDF or an image, counted from 1. Raises FileSkipped as `parse` does, and for no such page."""
+        """Return a page of a PDF or an image, counted from 1. Raises FileSkipped as `parse` does, and for no such
+        page.
+        """
         reply = self._ask(path, page=page)
         return PagePicture(**reply | {"png": base64.b64decode(reply["png"])})
 
     def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
-        """Where code points [start, end) of the stored text of a page stand on it. Raises as `picture` does."""
+        """Return where code points [start, end) of the stored text of a page stand on it. Raises as `picture` does."""
         reply = self._ask(path, page=page, text=text, start=start, end=end)
         return PlacedQuote(**reply | {"rectangles": tuple(map(tuple, reply["rectangles"]))})
 
     def _ask(self, path: Path, **more: Any) -> dict[str, Any]:
-        """The reply of the worker. One that fails after other files gets no say: a fresh one tries the file again."""
+        """Return the reply of the worker. One that fails after other files gets no say: a fresh one tries the file
+        again.
+        """
         if not more.get("part"):
             _refuse(path)
         request = {"path": str(path.absolute()), "seconds": self.seconds, **more}
@@ -120,7 +128,7 @@ class Parser:
 
 
 def _refuse(path: Path) -> None:
-    """What needs no parser to be skipped: reading a pipe would wait for ever."""
+    """Raise FileSkipped for what needs no parser to be skipped: reading a pipe would wait for ever."""
     try:
         status = path.stat()
     except OSError as error:
@@ -131,7 +139,9 @@ def _refuse(path: Path) -> None:
 
 
 def refuse_large(path: Path, size: int) -> None:
-    """Raises FileSkipped for a file that is not even looked into; a mailbox is read in parts, whatever its size."""
+    """Raise FileSkipped for a file that is too large to be looked into; a mailbox is read in parts, whatever its
+    size.
+    """
     if size > MAX_BYTES and path.suffix.lower() != ".mbox":
         pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
         raise FileSkipped(
@@ -157,7 +167,7 @@ class _Worker:
         threading.Thread(target=_receive, args=(self.process.stdout, self._replies), daemon=True).start()
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The worker's reply, or one in its place: "exhausted" when it crashed or did not answer in time.
+        """Return the worker's reply, or one in its place: "exhausted" when it crashed or did not answer in time.
 
         Raises Stopped.
         """

@@ -1,6 +1,7 @@
-"""PDF by pdfium; one document per page, lines joined into paragraphs.
+"""PDF read by pdfium; one document per page, lines joined into paragraphs.
 
-Its title is what the file says, else what the first page shows; a page is headed by its first line of its own.
+The title is that in the file's information, else the one that the first page shows; a page is headed by its first line
+that no other page has.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import Inside, ParsedFile, Piece, Properties, clean, document
-from local_rag.index.parse.pdf_forms import MANY, Filled
+from local_rag.index.parse.pdf_forms import MOST_FIELDS, Filled
 from local_rag.index.parse.pdf_text import BREAK, PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
@@ -35,7 +36,9 @@ FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""
 
 _HYPHEN = "\ufffe"
-"""What pdfium writes for a hyphen at the end of a line, with the line break taken out; its other one is \\x02."""
+"""The character that pdfium writes for a hyphen at the end of a line, with the line break taken out; its other one is
+\\x02.
+"""
 
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:{_HYPHEN}|-\n(?=[^\W\d_]))([^\W\d_]+)")
 _WHOLE_WORD = re.compile(rf"[^\W\d_]+(?:-[^\W\d_]+)*(?!{_HYPHEN})")
@@ -44,22 +47,25 @@ _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _ITEM = re.compile(rf"{BULLET}\s")
 
 _LARGER = 1.25
-"""Times the size of most letters of the page from which a line is a title. LaTeX's \\LARGE is 1.44 times a text of 12
-points, a section's heading 1.2; read on 60 PDFs, where 1.1 takes headings of sections for titles."""
+"""The least size of a title, as a multiple of that of most letters of the page. LaTeX's \\LARGE is 1.44 times a text of
+12 points, a section's heading 1.2; read on 60 PDFs, where 1.1 takes headings of sections for titles.
+"""
 
 _TITLE_LINES = 3
 
 _BODY = 200
 """Letters of other sizes that a page has at least: a page of a few words shows no title by its size."""
 
-_LOOKED_AT = 6000
+_TITLE_SAMPLE = 6000
 """Characters of the first page in which a title is sought."""
 
 _FIRST = 4
 """Lines at the head of a page that are looked at."""
 
 _RUNNING = 3
-"""Pages from which a line at their head is that of all of them: the name of a company, a link to the contents."""
+"""Pages from which a line at their head is taken for that of all of them: the name of a company, a link to the
+contents.
+"""
 
 
 _FEW = 30
@@ -70,16 +76,16 @@ _NOISE = 0.3
 
 
 _LARGEST = 100_000_000
-"""Bytes of an attached file."""
+"""The most bytes of an attached file."""
 
 _XFA = "is a form of Adobe's own kind (XFA), which is not read: print it into a PDF"
 
 
 def load_pdf(path: Path) -> Iterator[Piece]:
-    """The pages that have text, numbered from 1, and the files that are attached to them; pages that are pictures wait
-    for OCR, unless nothing is drawn on them.
+    """Read the pages that have text, numbered from 1, and the files that are attached to them.
 
-    Raises FileSkipped for a password and for damage.
+    Pages that are pictures wait for OCR, unless nothing is drawn on them. Raises FileSkipped for a password and for
+    damage.
     """
     import pypdfium2
 
@@ -99,7 +105,7 @@ def load_pdf(path: Path) -> Iterator[Piece]:
 
 
 def _read(file: PdfDocument, filled: Filled) -> ParsedFile:
-    """The pages of a file."""
+    """Read the pages of a file."""
     import pypdfium2
 
     pages = [_raw_page(file, number, filled) for number in range(len(file))]
@@ -114,14 +120,14 @@ def _read(file: PdfDocument, filled: Filled) -> ParsedFile:
         for number, (text, headings) in enumerate(zip(texts, _page_headings(texts), strict=True), 1)
         if text
     )
-    unread = f"{filled.unread:,} fields and notes behind the first {MANY:,} were not read"
+    unread = f"{filled.unread:,} fields and notes behind the first {MOST_FIELDS:,} were not read"
     is_xfa = file.get_formtype() == pypdfium2.raw.FORMTYPE_XFA_FULL
     warnings = [unread] * bool(filled.unread) + [_XFA] * is_xfa
     return ParsedFile(tuple(documents), tuple(warnings), scans=scans)
 
 
 def _opened(attachment: PdfAttachment) -> IO[bytes]:
-    """An attached file. Raises FileSkipped for a large one."""
+    """Return an attached file. Raises FileSkipped for a large one."""
     from pypdfium2 import raw
 
     size = ctypes.c_ulong()
@@ -132,14 +138,14 @@ def _opened(attachment: PdfAttachment) -> IO[bytes]:
 
 
 class _Page(NamedTuple):
-    """The text of a page as pdfium gives it; `is_picture`: it says little or nothing of what is drawn."""
+    """The text of a page as pdfium gives it; on a page that `is_picture` it says little or nothing of what is drawn."""
 
     text: str = ""
     is_picture: bool = True
 
 
 def _raw_page(file: PdfDocument, number: int, filled: Filled) -> _Page:
-    """A page, a damaged one as a picture."""
+    """Read a page, a damaged one as a picture."""
     import pypdfium2
 
     try:
@@ -159,7 +165,9 @@ def _raw_page(file: PdfDocument, number: int, filled: Filled) -> _Page:
 
 
 def _properties(info: Mapping[str, str]) -> Properties:
-    """The document information (ISO 32000-1, 14.3.3); an author called as the program that made the file is none."""
+    """Return the document information (ISO 32000-1, 14.3.3); an author called as the program that made the file is
+    none.
+    """
     title, author, made_by, date, *subjects = (
         info.get(name, "").replace("\0", " ").strip()
         for name in ("Title", "Author", "Creator", "CreationDate", "Subject", "Keywords")
@@ -170,7 +178,9 @@ def _properties(info: Mapping[str, str]) -> Properties:
 
 
 def _page_text(text: str, known: set[str]) -> str:
-    """The paragraphs of a page; `known` are the words, in lower case, that stand unbroken somewhere in the file."""
+    """Return the paragraphs of a page; `known` are the words, in lower case, that stand unbroken somewhere in the
+    file.
+    """
     if _HYPHEN in text or "-\n" in text:
         text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
     blocks = ("\n".join(_paragraphs(block.split("\n"))).strip() for block in text.split(BREAK))
@@ -178,7 +188,9 @@ def _page_text(text: str, known: set[str]) -> str:
 
 
 def _mended(match: re.Match[str], known: set[str]) -> str:
-    """A word cut by a line break: as the file writes it elsewhere, else without the hyphen unless a capital follows."""
+    """Return a word cut by a line break as the file writes it elsewhere, else without the hyphen unless a capital
+    follows.
+    """
     left, right = match.groups()
     joined, compound = left + right, f"{left}-{right}"
     if joined.lower() in known:
@@ -187,7 +199,9 @@ def _mended(match: re.Match[str], known: set[str]) -> str:
 
 
 def _paragraphs(lines: list[str]) -> Iterator[str]:
-    """Lines as they belong together; an empty one after each paragraph that ends with a short line or a heading."""
+    """Yield lines joined as they belong together; an empty one after each paragraph that ends with a short line or a
+    heading.
+    """
     lines = [" ".join(line.split()) for line in lines]
     full = full_line([len(line) for line in lines if line])
     held = ""
@@ -203,7 +217,7 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
 
 
 def full_line(lengths: list[int]) -> float:
-    """Characters of a full line, without limit where the page is no prose but a form, a table or verses."""
+    """Return the characters of a full line, without limit where the page is no prose but a form, a table or verses."""
     lengths = sorted(lengths)
     usual = lengths[int(0.9 * (len(lengths) - 1))] if lengths else 0
     full = FULL_LINE * usual
@@ -212,7 +226,7 @@ def full_line(lengths: list[int]) -> float:
 
 
 def goes_on(line: str, after: str, full: float) -> bool:
-    """Whether a sentence goes on from a line to the next."""
+    """Return whether a sentence goes on from a line to the next."""
     if _ITEM.match(after):
         return False
     open_end = line[-1:] in ",(-–" or (after[0].islower() and line[-1:] not in ".:;!?|")
@@ -220,14 +234,14 @@ def goes_on(line: str, after: str, full: float) -> bool:
 
 
 def _shown_title(page: PdfPage) -> str:
-    """The title that a page shows, nothing where that is not certain.
+    """Return the title that a page shows, "" where that is not certain.
 
     It is certain where only one line, or up to _TITLE_LINES that follow each other, has the largest letters, and it is
     words.
     """
     shown, sizes, lines = PageText(page.get_textpage()), Counter[float](), list[tuple[str, float]]()
     for start, end, *_ in shown.lines:
-        letters = [at for at in range(start, min(end, _LOOKED_AT)) if shown.text[at].isalpha()]
+        letters = [at for at in range(start, min(end, _TITLE_SAMPLE)) if shown.text[at].isalpha()]
         if letters:
             size = round(shown.size(letters[len(letters) // 2]), 1)
             sizes[size] += len(letters)
@@ -242,7 +256,8 @@ def _shown_title(page: PdfPage) -> str:
 
 
 def _page_headings(texts: Sequence[str]) -> Iterator[tuple[Heading, ...]]:
-    """The heading of each page, none where its first line that is no other page's is a sentence or a row of figures.
+    """Yield the heading of each page, none where its first line that is no other page's is a sentence or a row of
+    figures.
 
     A file of fewer than _RUNNING pages has none: its title says as much. Lines that differ only by their numbers, as
     page numbers do, are the same.
@@ -256,7 +271,7 @@ def _page_headings(texts: Sequence[str]) -> Iterator[tuple[Heading, ...]]:
 
 
 def _first_lines(text: str) -> dict[int, str]:
-    """The first lines of a page with letters in them, by where they start."""
+    """Return the first lines of a page with letters in them, by their starts."""
     worded = (line for line in re.finditer(r"[^\n]+", text) if sum(map(str.isalpha, line[0])) > 3)
     return {line.start(): line[0] for line in itertools.islice(worded, _FIRST)}
 

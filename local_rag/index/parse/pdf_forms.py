@@ -1,4 +1,4 @@
-"""What was filled into a page of a PDF and noted on it, and the files that are attached to it."""
+"""Values filled into a page of a PDF, notes on it, and the files that are attached to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from local_rag.index.parse.pdf_text import PageText
 if TYPE_CHECKING:
     from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
 
-MANY = 10_000
+MOST_FIELDS = 10_000
 """Fields and notes of a file that are read."""
 
-_LONG = 100_000
-"""Bytes of what is filled in or noted: pdfium gives UTF-16."""
+_LONGEST_VALUE = 100_000
+"""Bytes of a value or a note that are read: pdfium gives UTF-16."""
 
 _UNSHOWN = 0x02 | 0x20
-"""Flags of what no reader sees: hidden, no view (ISO 32000-1, table 165)."""
+"""Flags of annotations that no reader sees: hidden, no view (ISO 32000-1, table 165)."""
 
 _PASSWORD = 1 << 13
 """The flag of a field that hides what is typed (table 228)."""
@@ -27,7 +27,7 @@ _PASSWORD = 1 << 13
 
 @dataclass
 class Filled:
-    """Reads fields and notes, up to MANY of a file: `unread` counts those behind them."""
+    """A reader of fields and notes, up to MOST_FIELDS of a file: `unread` counts those behind them."""
 
     file: PdfDocument
     unread: int = 0
@@ -38,11 +38,11 @@ class Filled:
         self.file.init_forms()  # does nothing where there is no form
 
     def on(self, page: PdfPage, text: PageText) -> Iterator[str]:
-        """Write what is filled in behind its label in the text; a line for what has none, and for each note."""
+        """Write what is filled in behind its label in the text; yield a line for what has none, and for each note."""
         from pypdfium2 import PdfAttachment, raw
 
         count = raw.FPDFPage_GetAnnotCount(page.raw)
-        taken = min(count, MANY - self._read)
+        taken = min(count, MOST_FIELDS - self._read)
         self._read, self.unread = self._read + taken, self.unread + count - taken
         for number in range(taken):
             note = raw.FPDFPage_GetAnnot(page.raw, number)
@@ -70,7 +70,7 @@ class Filled:
         if is_box:
             value = "☒" if raw.FPDFAnnot_IsChecked(form, note) else "☐"
         elif kind in (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
-            options = range(min(raw.FPDFAnnot_GetOptionCount(form, note), MANY))
+            options = range(min(raw.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS))
             chosen = [number for number in options if raw.FPDFAnnot_IsOptionSelected(form, note, number)]
             labels = [_said(raw.FPDFAnnot_GetOptionLabel, form, note, number) for number in chosen]
             value = ", ".join(labels) or _said(raw.FPDFAnnot_GetFormFieldValue, form, note)
@@ -86,8 +86,8 @@ class Filled:
 
 
 def _said(get: Callable[..., int], *which: Any) -> str:
-    """A text that pdfium writes into a buffer, on one line."""
-    buffer = ctypes.create_string_buffer(min(get(*which, None, 0), _LONG))
+    """Return a text that pdfium writes into a buffer, on one line."""
+    buffer = ctypes.create_string_buffer(min(get(*which, None, 0), _LONGEST_VALUE))
     get(*which, ctypes.cast(buffer, get.argtypes[-2]), len(buffer))  # type: ignore[attr-defined]
     return " ".join(buffer.raw.decode("utf-16-le", "replace").replace("\0", "").split())
 
@@ -96,14 +96,16 @@ def _strike(note: Any, text: PageText) -> None:
     from pypdfium2 import raw
 
     corners = raw.FS_QUADPOINTSF()
-    for number in range(min(raw.FPDFAnnot_CountAttachmentPoints(note), MANY)):
+    for number in range(min(raw.FPDFAnnot_CountAttachmentPoints(note), MOST_FIELDS)):
         raw.FPDFAnnot_GetAttachmentPoints(note, number, ctypes.byref(corners))
         text.strike(min(corners.x1, corners.x3), max(corners.x2, corners.x4), (corners.y1 + corners.y3) / 2)
 
 
 def _write(text: PageText, sides: Any, value: str, *, is_box: bool) -> bool:
-    """Write a value behind the text to the left of its field, else behind the line above; a box before what is to its
-    right if this is nearer. False where nothing is near.
+    """Write a value behind the text to the left of its field, else behind the line above, and a box before the text to
+    its right if this is nearer.
+
+    Return False where nothing is near.
     """
     em, left, right = text.em, list[tuple[float, int]](), list[tuple[float, int]]()
     for line in text.lines_at(sides.bottom - 0.3 * em, sides.top):

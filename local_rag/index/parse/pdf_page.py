@@ -1,4 +1,4 @@
-"""A page as a picture, an image too, and where on that of a PDF a quote of its text stands. Runs in the worker."""
+"""A page as a picture, an image too, and the place of a quote of its text on that of a PDF. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ Rectangle = tuple[float, float, float, float]
 
 DPI = 144
 MAX_PIXELS = 4_000_000
-"""Of a picture: an A3 page at 144 dpi. A larger page is drawn coarser."""
+"""The most pixels of a picture: an A3 page at 144 dpi. A larger page is drawn coarser."""
 
 MAX_SIDE = 8_000
 MAX_IMAGE = 100_000_000
-"""Pixels of an image that is opened: in memory they take 400 MB."""
+"""The most pixels of an image that is opened: in memory they take 400 MB."""
 
 IMAGES = frozenset(".png .jpg .jpeg .tif .tiff .webp .bmp".split())
 """Suffixes of images."""
 
 _FORMATS = "PNG JPEG TIFF WEBP BMP".split()
-"""What Pillow may try an image for, and nothing else."""
+"""The only formats that Pillow may try."""
 
-MAX_CHARACTERS = 200_000
-"""Of a page on which a quote is looked for; a dense page of a newspaper has 30,000."""
+MAX_PAGE_CHARACTERS = 200_000
+"""The most characters of a page on which a quote is looked for; a dense page of a newspaper has 30,000."""
 
 _CONTEXTS = (60, 20, 0)
-"""Letters before and after a quote that tell where it stands: the longest that stand on the page decide."""
+"""Letters before and after a quote by which its place is found: the longest that stand on the page decide."""
 
 _FINE = 1_000_000
 """Steps of a side of the page: pdfium gives places on it as whole numbers."""
@@ -59,7 +59,7 @@ class PagePicture:
 
 @dataclass(frozen=True, slots=True)
 class PlacedQuote:
-    """Where a quote stands on its page, a rectangle per line; empty where that is not certain. Sizes are in pixels."""
+    """The place of a quote on its page, a rectangle per line; none where that is not certain. Sizes are in pixels."""
 
     rectangles: tuple[Rectangle, ...]
     width: int
@@ -76,7 +76,9 @@ def picture(path: Path, number: int) -> PagePicture:
 
 
 def drawn(path: Path, number: int, dpi: float = DPI) -> tuple[Image, int]:
-    """A page of a PDF or an image in RGB, turned as it is shown, and how many pages there are. Raises as `picture`."""
+    """Return a page of a PDF or an image in RGB, turned as it is shown, and how many pages there are. Raises as
+    `picture`.
+    """
     if path.suffix.lower() in IMAGES:
         from PIL import ImageOps
 
@@ -92,7 +94,9 @@ def drawn(path: Path, number: int, dpi: float = DPI) -> tuple[Image, int]:
 
 @contextmanager
 def opened_image(path: Path) -> Iterator[Image]:
-    """An image, of which only the head is read yet. Raises FileSkipped for another kind of file, and a large one."""
+    """Open an image, of which only the head is read yet. Raises FileSkipped for another kind of file, and a large
+    one.
+    """
     from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = MAX_IMAGE // 2  # Pillow refuses what has twice as many, and warns before
@@ -106,7 +110,7 @@ def opened_image(path: Path) -> Iterator[Image]:
 
 
 def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQuote:
-    """Where code points [start, end) of a page's stored text stand on it; letters and digits alone are compared.
+    """Return where code points [start, end) of a page's stored text stand on it; letters and digits alone are compared.
 
     Raises FileSkipped for a file or a page that pdfium cannot open.
     """
@@ -141,11 +145,13 @@ def _scale(size: tuple[float, float], most: float) -> float:
 
 
 def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int]]:
-    """Runs of pdfium's characters of the quote, from the first to the last of each; none where they are not certain."""
+    """Return runs of pdfium's characters of the quote, from the first to the last of each; none where they are not
+    certain.
+    """
     from pypdfium2 import raw
 
     shown = page.get_textpage()
-    count = min(shown.count_chars(), MAX_CHARACTERS)
+    count = min(shown.count_chars(), MAX_PAGE_CHARACTERS)
     read = page_text(page, shown)
     order = list(range(count))
     if len(read.text) == count:
@@ -167,7 +173,7 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int
 
 
 def _letters(characters: Iterable[str]) -> tuple[str, list[int]]:
-    """The letters and digits of a text, and where each of them stands in it."""
+    """Return the letters and digits of a text, and the place of each of them in it."""
     letters, places = list[str](), list[int]()
     for place, character in enumerate(characters):
         for letter in unicodedata.normalize("NFKC", character):
@@ -178,7 +184,7 @@ def _letters(characters: Iterable[str]) -> tuple[str, list[int]]:
 
 
 def _occurrence(letters: str, stored: str, start: int, end: int) -> int | None:
-    """Where the letters stored[start:end] stand in others; None where their context fits several places."""
+    """Return where the letters stored[start:end] stand in others; None where their context fits several places."""
     for context in _CONTEXTS:
         before = min(context, start)
         sought = stored[start - before : end + context]
@@ -188,7 +194,8 @@ def _occurrence(letters: str, stored: str, start: int, end: int) -> int | None:
 
 
 def _rectangles(page: PdfPage, runs: Iterable[Sequence[int]]) -> list[Rectangle]:
-    """The rectangles of some characters, those of a line joined: pdfium begins another where font or spacing changes.
+    """Return the rectangles of some characters, those of a line joined: pdfium begins another where font or spacing
+    changes.
 
     They are turned and cropped as the page says.
     """

@@ -18,28 +18,32 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
 
 BREAK = "\uffff"
-"""Stands where no sentence goes on: between columns."""
+"""The character between columns, where no sentence goes on."""
 
 _DIGITS = re.compile("[0-9]+")
 
 _SHIFT = 0.12
-"""Times the size of the letters that a baseline is above or below that of its line to mean something."""
+"""The least distance of a baseline from that of its line to mean something, as a multiple of the size of its
+letters.
+"""
 
-_LONG = 20
-"""Characters of a raised text to both sides of a digit; what is longer is a line of its own."""
+_LONGEST_RAISED = 20
+"""Characters of a raised text to both sides of a digit; a longer one is a line of its own."""
 
 _GAP = 1.6
-"""Times the size of the letters from a letter to the next from which they stand in two columns, if those below do."""
+"""The least distance between two letters that stand in two columns, if those below do, as a multiple of their size."""
 
 _EVERY = 4
-"""Of the lines of a page, one in so many is looked at for a gap: columns of fewer lines are none."""
+"""One in so many lines of a page is looked at for a gap: columns of fewer lines are none."""
 
 _MOST_DRAWN = 300
-"""Things drawn on a page among which lines through words are looked for: one that draws each letter has more."""
+"""The most things drawn on a page among which lines through words are looked for: a page that draws each letter has
+more.
+"""
 
 
 class Span(NamedTuple):
-    """Characters [start, end) of a line, without blanks at their ends: where the first and the last stand."""
+    """Characters [start, end) of a line, without blanks at their ends, and where the first and the last stand."""
 
     start: int
     end: int
@@ -51,7 +55,7 @@ class Span(NamedTuple):
 class PageText:
     """The characters of a page, as pdfium counts them, and what is written in place of some of them.
 
-    `edits` are by the first character: the end of what is replaced, and by what.
+    `edits` are by the first character: the end of what is replaced, and its replacement.
     """
 
     def __init__(self, shown: PdfTextPage) -> None:
@@ -64,20 +68,20 @@ class PageText:
         self._page, self._to_x, self._to_y = shown.raw, ctypes.byref(self._x), ctypes.byref(self._y)
 
     def origin(self, at: int) -> tuple[float, float]:
-        """Where a character begins on its baseline, in points from the lower left corner."""
+        """Return where a character begins on its baseline, in points from the lower left corner."""
         self._find(self._page, at, self._to_x, self._to_y)
         return self._x.value, self._y.value
 
     def size(self, at: int) -> float:
-        """The size of a character as the page shows it, in points."""
+        """Return the size of a character as the page shows it, in points."""
         matrix = self._raw.FS_MATRIX()
         self._raw.FPDFText_GetMatrix(self._shown, at, matrix)
         return float(self._raw.FPDFText_GetFontSize(self._shown, at)) * math.hypot(matrix.a, matrix.b)
 
     @cached_property
     def lines(self) -> list[Span]:
-        """The upright lines, with those mended that pdfium breaks behind a raised letter; none where its text has other
-        characters than the page.
+        """Return the upright lines, with those mended that pdfium breaks behind a raised letter; none where its text
+        has other characters than the page.
         """
         lines = list[Span]()
         known = len(self.text) == self._shown.count_chars()
@@ -96,11 +100,11 @@ class PageText:
 
     @cached_property
     def em(self) -> float:
-        """The size of most letters, of some lines of the page."""
+        """Return the size of most letters, of some lines of the page."""
         return median([self.size(line.start) for line in self.lines[:: len(self.lines) // 8 + 1]] or [10.0])
 
     def in_order(self) -> list[tuple[str, int, int]]:
-        """The parts of the text as they are read: what stands before each, and its characters [start, end)."""
+        """Return the parts of the text as they are read: the character before each, and its characters [start, end)."""
         parts, at, before = list[tuple[str, int, int]](), 0, ""
         for columns in _columns(self):
             parts.append((before, at, min(column[0].start for column in columns)))
@@ -110,7 +114,7 @@ class PageText:
         return [*parts, (before, at, len(self.text))]
 
     def written(self) -> str:
-        """The text in order, with what the edits say."""
+        """Return the text in order, with its edits."""
         starts, said = sorted(self.edits), list[str]()
         for before, at, end in self.in_order():
             said.append(before)
@@ -127,15 +131,15 @@ class PageText:
         self.edits[at] = end, before + new + behind
 
     def lines_at(self, low: float, high: float) -> list[Span]:
-        """The lines whose baseline lies between two heights."""
+        """Return the lines whose baseline lies between two heights."""
         return [line for line in self.lines if low <= line.y <= high]
 
     def before(self, line: Span, x: float) -> int:
-        """How many characters of the page come before those of a line that begin at x or behind."""
+        """Return how many characters of the page come before those of a line that begin at x or behind."""
         return bisect_left(range(line.end), x, line.start, key=lambda at: self.origin(at)[0])
 
     def strike(self, left: float, right: float, y: float) -> None:
-        """Leave out what a line at this height goes through, if it begins and ends as that does."""
+        """Leave out the text that a line at this height goes through, if it begins and ends as that does."""
         for line in self.lines_at(y - self.em, y):
             start, end = self.before(line, left - 0.3 * self.em), self.before(line, right - 0.15 * self.em)
             if self.text[start:end].strip() and 0.12 < (y - line.y) / self.size(start) < 0.5:
@@ -145,7 +149,7 @@ class PageText:
 
 
 def page_text(page: PdfPage, shown: PdfTextPage) -> PageText:
-    """The text of a page with what its shape says of it."""
+    """Return the text of a page with the edits that its shape asks for."""
     text = PageText(shown)
     _mark_raised(text)
     _strike(page, text)
@@ -169,8 +173,8 @@ def _mark(text: PageText, line: Span, at: int) -> None:
     def stands(near: int) -> bool:
         return not text.text[near].isspace() and abs(text.origin(near)[1] - y) < 0.05 * text.em
 
-    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONG), -1))))
-    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONG)))))
+    start = at - len(list(takewhile(stands, range(at - 1, max(line.start - 1, at - _LONGEST_RAISED), -1))))
+    end = at + 1 + len(list(takewhile(stands, range(at + 1, min(line.end, at + _LONGEST_RAISED)))))
     base = line.start + len(text.text[line.start : start].rstrip()) - 1
     (x, low), size = text.origin(max(base, line.start)), text.size(max(base, line.start))
     shift, least = y - low, (_SHIFT if text.size(at) < 0.9 * size else 2 * _SHIFT) * size
@@ -202,7 +206,7 @@ def _strike(page: PdfPage, text: PageText) -> None:
 
 
 def _columns(text: PageText) -> Iterator[list[list[Span]]]:
-    """The columns of those parts of the page that are drawn line by line across them, as their lines."""
+    """Yield the columns of those parts of the page that are drawn line by line across them, as their lines."""
     rows, at = list[list[Span]](), 0
     for line in text.lines:  # those that stand beside each other are one row
         if rows and abs(line.y - rows[-1][-1].y) < 0.6 * text.em and line.x > rows[-1][-1].last:
@@ -229,7 +233,7 @@ def _is_worded(text: PageText, row: Sequence[Span]) -> bool:
 
 
 def _cells(text: PageText, row: Sequence[Span]) -> list[Span]:
-    """A row cut at its wide gaps."""
+    """Return a row cut at its wide gaps."""
     cells = list[Span]()
     for line in row:
         x, cell = line.x, line
@@ -246,7 +250,9 @@ def _cells(text: PageText, row: Sequence[Span]) -> list[Span]:
 
 
 def _in_columns(text: PageText, starts: Sequence[float], row: Sequence[Span]) -> dict[int, Span]:
-    """The cells of a row by the column in which they begin; nothing where one begins elsewhere or reaches too far."""
+    """Return the cells of a row by the column in which they begin; none where one begins elsewhere or reaches too
+    far.
+    """
     cells = _cells(text, row)
     found = {
         place: cell
@@ -258,7 +264,9 @@ def _in_columns(text: PageText, starts: Sequence[float], row: Sequence[Span]) ->
 
 
 def _are_columns(columns: Sequence[Sequence[str]]) -> bool:
-    """Whether columns are read one after the other: their sentences go on in the next line, or they are addresses."""
+    """Return whether columns are read one after the other: their sentences go on in the next line, or they are
+    addresses.
+    """
     if any(len(column) < _EVERY or len("".join(column)) < 5 * len(column) for column in columns):
         return False
     figures = [[any(map(str.isdigit, cell)) for cell in row] for row in zip(*columns, strict=False)]

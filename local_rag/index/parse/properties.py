@@ -1,4 +1,4 @@
-"""What a file says of itself: title, author, date and subject, without what a program filled in."""
+"""The properties that a file names: title, author, date and subject, without what a program filled in."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from local_rag.text.names import MONTHS, name_words
 LONG_TITLE = 200
 LONG_AUTHOR = 300
 LONG_SUBJECT = 500
-"""Characters of each that are kept."""
+"""Characters of a subject that are kept."""
 
-MANY = 50
+MOST_NAMES = 50
 """Authors or keywords that are looked at."""
 
 _FILE = re.compile(
@@ -49,11 +49,11 @@ _NOBODY = frozenset(
     "not set",
     "pdf creator",
 }
-"""What stands in place of an author's name where nobody gave one."""
+"""Words in place of an author's name where nobody gave one."""
 
 _ELEMENTS = "title initial-creator creator created creation-date date subject keywords keyword".split()
 _TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
-"""When the templates of python-docx and python-pptx were made, which programs leave in what they write with them."""
+"""The dates of the templates of python-docx and python-pptx, which programs leave in what they write with them."""
 
 _ADDRESS = re.compile(r"\s*<[^<>]*>")
 _NAMED_ADDRESS = re.compile(r"\S+@\S+\s*\(([^()]*)\)")
@@ -80,7 +80,7 @@ _DATES = (
 _SUBJECTS = ("subject", "subjects", "description", "summary", "keywords", "keyword", "tags", "categories", "topic")
 
 _OLDEST_YEAR = 1000
-"""A year before it is a number that means something else."""
+"""The first year; an earlier one is a number that means something else."""
 
 _LONG_DATE = 200
 """Characters of a date that are looked at."""
@@ -91,10 +91,13 @@ _LETTER = 3_000
 _DATE_LINE = 6
 """Words of a line that is a date and a place."""
 
-_MONTHS = {"sept": 9} | {
+MONTH_NUMBERS = {"sept": 9} | {
     name: number for number, names in enumerate(MONTHS, 1) for full in names for name in (full, full[:3])
 }
-_MONTH = rf"(?P<name>{'|'.join(sorted(_MONTHS, reverse=True))})(?![^\W\d_])\.?"
+MONTH = "|".join(sorted(MONTH_NUMBERS, reverse=True))
+"""An expression for the name of a month, the longer of two that begin alike first."""
+
+_MONTH = rf"(?P<name>{MONTH})(?![^\W\d_])\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -114,12 +117,14 @@ _WITH_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\dZ")
 
 
 def stated(title: str = "", authors: Iterable[str] = (), date: str = "", subjects: Iterable[str] = ()) -> Properties:
-    """Properties as they stand in a file, made safe to store; what says nothing is left out."""
+    """Return properties as they stand in a file, made safe to store, without those that say nothing."""
     return Properties(_title(title), _authors(authors), iso_date(date), _subject(subjects, title))
 
 
 def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
-    """Properties by their names in front matter, fields or JSON; case, blanks and hyphens in a name do not count."""
+    """Return properties by their names in front matter, fields or JSON; case, blanks and hyphens in a name do not
+    count.
+    """
     known = dict[str, list[str]]()
     for key, value in list(mapping.items())[:200]:
         name = re.sub(r"[\s_.-]", "", key).lower() if isinstance(key, str) and len(key) < 50 else ""
@@ -134,9 +139,11 @@ def from_mapping(mapping: Mapping[Any, Any]) -> Properties:
 
 
 def dublin_core(tree: Any) -> Properties:
-    """Properties in the XML of an office file or a book: Dublin Core's, and those that Office and OpenDocument add."""
+    """Return properties in the XML of an office file or a book: Dublin Core's, and those that Office and OpenDocument
+    add.
+    """
     known: dict[str, list[str]] = {}
-    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MANY):
+    for node in () if tree is None else islice(tree.iter(*(f"{{*}}{name}" for name in _ELEMENTS)), 10 * MOST_NAMES):
         text = " ".join("".join(node.itertext()).split())
         if text not in _TEMPLATES_MADE:
             known.setdefault(node.tag.rpartition("}")[2], []).append(text)
@@ -144,16 +151,18 @@ def dublin_core(tree: Any) -> Properties:
 
 
 def _texts(value: Any) -> list[str]:
-    """What a value of front matter says: a text, a number, a date, a list of these, or of objects with a name."""
+    """Return the texts of a value of front matter: a text, a number, a date, a list of these, or of objects with a
+    name.
+    """
     if isinstance(value, list | tuple):
-        return [text for inner in value[:MANY] if not isinstance(inner, list | tuple) for text in _texts(inner)]
+        return [text for inner in value[:MOST_NAMES] if not isinstance(inner, list | tuple) for text in _texts(inner)]
     if isinstance(value, dict):
         value = value.get("name")
     return [str(value)] if isinstance(value, str | int | float | date) and not isinstance(value, bool) else []
 
 
 def _title(title: str) -> str:
-    """A title, unless it is the name of a file, a number of an archive, or what a program puts there."""
+    """Return a title, "" for the name of a file, a number of an archive, or what a program puts there."""
     title = one_line(title, LONG_TITLE)
     is_name = _FILE.search(title) and " " not in title
     by_program = _BY_PROGRAM.match(title) or _NO_TITLE.fullmatch(title)
@@ -161,17 +170,17 @@ def _title(title: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """Whether a word is in it that a person would say: not in hashes and numbers."""
+    """Return whether a text has a word that a person would say: hashes and numbers have none."""
     return any(character.isalpha() for character in text) and (" " in text or bool(name_words(text + ".txt")))
 
 
 def _authors(authors: Iterable[str]) -> str:
-    names = dict.fromkeys(_name(name) for author in list(authors)[:MANY] for name in author.split(";"))
+    names = dict.fromkeys(_name(name) for author in list(authors)[:MOST_NAMES] for name in author.split(";"))
     return one_line(("; " if any("," in name for name in names) else ", ").join(filter(None, names)), LONG_AUTHOR)
 
 
 def _name(author: str) -> str:
-    """Names without mail addresses, unless there is nothing else."""
+    """Return names without mail addresses, unless there is nothing else."""
     line = one_line(author, LONG_AUTHOR * 4)
     bare = _ADDRESS.sub("", _NAMED_ADDRESS.sub(r"\1", line)).strip(" ,;")
     bare = bare or line.strip("<> ,;")
@@ -180,15 +189,17 @@ def _name(author: str) -> str:
 
 
 def _subject(subjects: Iterable[str], title: str) -> str:
-    """Subject and keywords, each once, without what only repeats the title."""
-    said = (part.strip() for subject in list(subjects)[:MANY] for part in one_line(subject, LONG_SUBJECT).split(";"))
+    """Return subject and keywords, each once, without those that only repeat the title."""
+    said = (
+        part.strip() for subject in list(subjects)[:MOST_NAMES] for part in one_line(subject, LONG_SUBJECT).split(";")
+    )
     parts = {part.casefold(): part for part in said if _says_something(part)}
     nothing = _NOBODY | {"subject", "keywords", title.casefold()}
     return one_line("; ".join(part for key, part in parts.items() if key not in nothing), LONG_SUBJECT)
 
 
 def of_letter(text: str) -> Properties:
-    """Who signed a letter, and the date in a line of its own above the salutation: "Graz, 28 August 2023"."""
+    """Return who signed a letter, and the date in a line of its own above the salutation: "Graz, 28 August 2023"."""
     salutation = SALUTATION.search(text[:_LETTER])
     if not salutation:
         return UNKNOWN
@@ -199,10 +210,10 @@ def of_letter(text: str) -> Properties:
 
 
 def iso_date(text: str) -> str:
-    """The date in a text that is one: "28-Feb-2018" is "2018-02-28", "March 2018" is "2018-03", "c. 1890" is "1890".
+    """Return the date that a text has: "28-Feb-2018" is "2018-02-28", "March 2018" is "2018-03", "c. 1890" is "1890".
 
-    A time is left out, but for one that `iso_time` wrote. Of 3/4/2018 only the year is certain. Empty for what is no
-    date, for years before _OLDEST_YEAR and after next year.
+    A time is left out, but for one that `iso_time` wrote. Of 3/4/2018 only the year is certain. "" stands for no date,
+    for years before _OLDEST_YEAR and after next year.
     """
     text = text[:_LONG_DATE].strip()
     if _WITH_TIME.fullmatch(text):
@@ -211,7 +222,9 @@ def iso_date(text: str) -> str:
 
 
 def iso_time(when: datetime) -> str:
-    """A moment in UTC, to the minute: "2023-03-31T09:30Z"; one without a zone is taken for UTC. Empty as `iso_date`."""
+    """Return a moment in UTC, to the minute: "2023-03-31T09:30Z"; one without a zone is taken for UTC. "" as in
+    `iso_date`.
+    """
     with suppress(OverflowError, ValueError):
         when = when.astimezone(UTC) if when.tzinfo else when
         return iso_date(f"{when:%Y-%m-%dT%H:%M}Z".rjust(17, "0"))
@@ -219,10 +232,10 @@ def iso_time(when: datetime) -> str:
 
 
 def _written(match: re.Match[str]) -> str:
-    """The date, if there is such a day."""
+    """Return the date, "" if there is no such day."""
     known = match.groupdict("")
     year, day, name = known["year"], known.get("day", ""), known.get("name", "")
-    month = str(_MONTHS[name.lower()]) if name else known.get("month", "")
+    month = str(MONTH_NUMBERS[name.lower()]) if name else known.get("month", "")
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:

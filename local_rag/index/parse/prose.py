@@ -1,6 +1,6 @@
 """Plain text, Markdown and reStructuredText: stored as they are, with their title and headings.
 
-What a text says of itself stands at its head: YAML and TOML front matter, and lines such as "Author: …".
+Their properties stand at the head: YAML and TOML front matter, and lines such as "Author: …".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MARKED = re.compile(
     r"|<sup>(?P<sup>[^<]{1,200})</sup>|<sub>(?P<sub>[^<]{1,200})</sub>",
     re.DOTALL | re.IGNORECASE,
 )
-"""In Markdown, what is code, struck out, above the line or below it."""
+"""The parts of Markdown that are code, struck out, above the line or below it."""
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _RST = re.compile(
@@ -52,13 +52,13 @@ _NO_TITLE = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re|copyrig
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
 
 _LONG_FRONT = 20_000
-"""Characters of front matter that is parsed; what is longer is none that a person wrote."""
+"""Characters of front matter that is parsed; no person writes a longer one."""
 
 _HEAD = 6_000
-"""Characters at the head of a text in which it says what it is. The longest head of 43 PEPs has 1,500."""
+"""Characters at the head of a text in which its properties are looked for. The longest head of 43 PEPs has 1,500."""
 
 _BRACKETS = 200
-"""In front matter that is parsed: brackets in brackets take quadratic time."""
+"""The most brackets in front matter that is parsed: brackets in brackets take quadratic time."""
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(
@@ -72,17 +72,18 @@ _KNOWN = frozenset(
 
 
 def read(path: Path) -> str:
-    """The clean text of a text file. Raises FileSkipped for a binary or an empty one."""
+    """Return the clean text of a text file. Raises FileSkipped for a binary or an empty one."""
     return clean(decode(path.read_bytes()))
 
 
 def load_code(path: Path) -> ParsedFile:
-    """Source code, configuration and the like: no title, no headings."""
+    """Read source code, configuration and the like: no title, no headings."""
     return ParsedFile((document(read(path)),))
 
 
 def load_text(path: Path) -> ParsedFile:
-    """Plain text: what the lines at its head say of it ("Title: …"), else its first line where that looks like a title.
+    """Read plain text; its title is that in the lines at its head ("Title: …"), else its first line where that looks
+    like one.
 
     It has no headings.
     """
@@ -91,7 +92,9 @@ def load_text(path: Path) -> ParsedFile:
 
 
 def _first_line(text: str) -> str:
-    """The first line where it is short, stands alone above more text, and is neither a sentence nor of a letter."""
+    """Return the first line where it is short, stands alone above more text, and is neither a sentence nor of a
+    letter.
+    """
     first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
     following = rest.partition("\n")[0].strip()
     title = first.strip(_MARKS)
@@ -101,7 +104,7 @@ def _first_line(text: str) -> str:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line may be a heading: short, of words rather than figures, and no sentence."""
+    """Return whether a line may be a heading: short, of words rather than figures, and no sentence."""
     if not 3 <= len(line) <= _LONG_HEADING or not line[0].isalnum() or line[0].islower() or line[-1] in ",;":
         return False
     long = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
@@ -110,7 +113,7 @@ def is_heading(line: str) -> bool:
 
 
 def load_markdown(path: Path) -> ParsedFile:
-    """Markdown as it is written, but that the rows of its tables carry their headers."""
+    """Read Markdown as it is written, but that the rows of its tables carry their headers."""
     text = read(path)
     properties, begin = front_matter(text)
     text, headings = markdown(text, begin)
@@ -121,8 +124,10 @@ def load_markdown(path: Path) -> ParsedFile:
 
 
 def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
-    """The text with the headers in each row of its tables (https://github.github.com/gfm/#tables-extension-), and its
-    headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings); it is Markdown from `begin` on.
+    """Return the text with the headers in each row of its tables, and its headings of both styles.
+
+    It is Markdown from `begin` on: https://github.github.com/gfm/#tables-extension-,
+    https://spec.commonmark.org/0.31.2/#atx-headings
     """
     from markdown_it import MarkdownIt
 
@@ -134,7 +139,7 @@ def markdown(text: str, begin: int = 0) -> tuple[str, list[Heading]]:
     end = grown = 0
 
     def write(span: tuple[int, int], lines: str) -> None:
-        """Lines in the place of those of a token."""
+        """Write lines in place of those of a token."""
         nonlocal end, grown
         start, last = starts[span[0]], starts[span[1]]
         parts.extend([text[end:start], lines])
@@ -167,8 +172,8 @@ def _plain(heading: str) -> str:
 
 
 def _marked(source: str) -> str:
-    """Markdown without what is struck out (https://github.github.com/gfm/#strikethrough-extension-), its superscripts
-    and subscripts, which are HTML, as characters; code stays as it is.
+    """Return Markdown without what is struck out (https://github.github.com/gfm/#strikethrough-extension-), its
+    superscripts and subscripts, which are HTML, as characters; code stays as it is.
     """
     return fractions(_MARKED.sub(_mark, source)) if "~~" in source or "<" in source else source
 
@@ -180,7 +185,7 @@ def _mark(match: re.Match[str]) -> str:
 
 
 def load_rst(path: Path) -> ParsedFile:
-    """The text of reStructuredText as it is written.
+    """Read the text of reStructuredText as it is written.
 
     A title is underlined at its full width, maybe overlined; levels in the order in which the adornments appear
     (https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections). PEPs have a Title field.
@@ -201,7 +206,8 @@ def _rst_headings(text: str) -> Iterator[Heading]:
 
 
 def front_matter(text: str) -> tuple[Properties, int]:
-    """What the front matter of Markdown says, and the code point at which the text behind it begins; 0 without any.
+    """Return the properties in the front matter of Markdown, and the code point at which the text behind it begins; 0
+    without any.
 
     YAML between "---" (Jekyll, Pandoc) or TOML between "+++" (Hugo); of what does not parse, the lines with a plain
     value are read.
@@ -222,19 +228,21 @@ def front_matter(text: str) -> tuple[Properties, int]:
 
 
 def fields(text: str, *, begin: bool = False) -> Properties:
-    """What the lines at the head of a text say: "Author: …" (PEPs), ":Author: …" (docutils' bibliographic fields,
-    https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields), "#+AUTHOR: …" (Org).
+    """Return the properties in the lines at the head of a text: "Author: …" (PEPs), ":Author: …" (docutils), "#+AUTHOR:
+    …" (Org).
 
-    A line that is indented goes on with the field above it. `begin`: a text without a title among such lines says
-    something of itself only where it begins with them, or with a title above them; anywhere else "Date: …" may be part
-    of what is told.
+    A line that is indented goes on with the field above it. With `begin` a text without a title among such lines has
+    properties only where it begins with them, or with a title above them; anywhere else "Date: …" may be part of what
+    is told. https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields
     """
     properties = _of_lines(text[:_HEAD])
     return properties if properties.title or not begin else _of_lines(_opening(text[:_HEAD]))
 
 
 def _opening(text: str) -> str:
-    """The lines of fields with which a text begins, below a title of at most two lines, without marks of Markdown."""
+    """Return the lines of fields with which a text begins, below a title of at most two lines, without marks of
+    Markdown.
+    """
     known, titles = list[str](), 0
     for line in filter(str.strip, text.splitlines()):
         plain = _EMPHASIS.sub("", line[:LONG_LINE]).strip()
@@ -248,7 +256,7 @@ def _opening(text: str) -> str:
 
 
 def _of_lines(head: str) -> Properties:
-    """The first of each known field, with the indented lines below it."""
+    """Return the first of each known field, with the indented lines below it."""
     known: dict[str, str] = {}
     for match in _FIELD.finditer(head):
         name, text = re.sub(r"[ -]", "_", match["name"].lower()), " ".join((match["text"] or "").split())

@@ -18,7 +18,8 @@ from local_rag.index.parse.prose import markdown, read
 _LONG_NAME = 200
 """Characters of a name that stands before each value of JSON; of a longer one, the innermost parts.
 
-A long key above many values would make a text many times as large as the file."""
+A long key above many values would make a text many times as large as the file.
+"""
 
 _CUE = re.compile(
     r"^[ \t]*(?P<time>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*\n(?P<text>(?:[ \t]*\S.*\n?)*+)", re.MULTILINE
@@ -28,7 +29,7 @@ _MARKUP = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 
 
 def load_json(path: Path) -> ParsedFile:
-    """JSON as readable lines; what is no JSON, or is nested too deeply, is read as the text it is."""
+    """Read JSON as readable lines; what is no JSON, or is nested too deeply, as the text it is."""
     text = read(path)
     try:
         value = json.loads(text)
@@ -38,8 +39,10 @@ def load_json(path: Path) -> ParsedFile:
 
 
 def load_notebook(path: Path) -> ParsedFile:
-    """A Jupyter notebook as Markdown: its cells, code between fences, with the texts that they put out
-    (https://nbformat.readthedocs.io/en/latest/format_description.html). What is no notebook is the text it is.
+    """Read a Jupyter notebook as Markdown: its cells, code between fences, with the texts that they put out
+    (https://nbformat.readthedocs.io/en/latest/format_description.html).
+
+    What is no notebook is read as the text it is.
     """
     text = read(path)
     try:
@@ -63,7 +66,7 @@ def _cell(cell: Any) -> Iterator[str]:
 
 
 def load_jsonl(path: Path) -> ParsedFile:
-    """One JSON value per line, each a paragraph; a broken line is read as the text it is."""
+    """Read one JSON value per line, each a paragraph; a broken line as the text it is."""
     lines = [line for line in read(path).split("\n") if line.strip()]
     for number, line in enumerate(lines):
         with suppress(ValueError, RecursionError):
@@ -76,7 +79,7 @@ def _properties(value: Any) -> Properties:
 
 
 def _records(value: Any) -> Iterator[str]:
-    """Paragraphs: one per element of a list of objects, one per key of an object."""
+    """Yield paragraphs: one per element of a list of objects, one per key of an object."""
     for record, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _record_path(leaf[0])):
         yield _pair(record, "; ".join(_pair(path[len(record) :], text) for path, text in leaves))
 
@@ -97,7 +100,9 @@ def _word(value: Any) -> str:
 
 
 def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """What a record shares: the way to the innermost element of a list, else to the outermost key."""
+    """Return the path that the values of a record share: to the innermost element of a list, else to the outermost
+    key.
+    """
     numbers = [index for index, step in enumerate(path) if isinstance(step, int)]
     return path[: numbers[-1] + 1] if numbers else path[:-1][:1]
 
@@ -108,7 +113,7 @@ def _pair(path: Sequence[str | int], text: str) -> str:
 
 
 def load_subtitles(path: Path) -> ParsedFile:
-    """What is said, a line for each caption, without its markup; a citation names the time of its first one."""
+    """Read what is said, a line for each caption, without its markup; a citation names the time of its first one."""
     text = read(path)
     cues = [(PLACE, cue["time"], _said(cue["text"])) for cue in _CUE.finditer(text)]
     new = [cue for at, cue in enumerate(cues) if not at or cue[2] != cues[at - 1][2]]

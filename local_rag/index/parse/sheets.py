@@ -33,17 +33,18 @@ PLACES = 5_000
 
 _DELIMITERS = ",;\t|"
 _SEP = re.compile(r"sep=(.)\n")
-"""What Excel writes above a table, to tell the delimiter."""
+"""The line that Excel writes above a table to name the delimiter."""
 
-_LOOKED_AT = 100_000
+_DELIMITER_SAMPLE = 100_000
 """Characters in which a delimiter is sought."""
 
 _DEFAULT_NAME = re.compile(r"(sheet|tabelle|feuil(le)?|hoja|planilha|foglio|blad|arkusz) ?\d+", re.IGNORECASE)
 
 
 def load_sheets(path: Path) -> ParsedFile:
-    """A workbook of Excel or OpenDocument: the values of all sheets as they are shown, of hidden ones, too; those of a
-    formula as last computed. Of an old .xls the formats are not known.
+    """Read a workbook of Excel or OpenDocument: the values of all sheets as they are shown, of hidden ones, too.
+
+    The value of a formula is the one last computed. Of an old .xls the formats are not known.
     """
     if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
         return ParsedFile(tuple(_sheet(table, name) for name, table in _old_sheets(path)))
@@ -67,7 +68,7 @@ def _old_sheets(path: Path) -> Iterator[tuple[str, Iterator[list[str]]]]:
 
 
 def _shown(value: object) -> str:
-    """A value as a person reads it; the format of the cell is not known."""
+    """Return a value as a person reads it; the format of the cell is not known."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -78,7 +79,7 @@ def _shown(value: object) -> str:
 
 
 def load_csv(path: Path) -> ParsedFile:
-    """One sheet; a file that is no table is read as the text it is."""
+    """Read one sheet; a file that is no table as the text it is."""
     text = clean(decode(path.read_bytes()))
     csv.field_size_limit(MAX_CHARACTERS)
     named = _SEP.match(text)
@@ -92,16 +93,18 @@ def load_csv(path: Path) -> ParsedFile:
 
 
 def _delimiter(text: str) -> str:
-    """What most rows have most often, as often as each other; a comma before a blank, or beside another delimiter that
-    is in each row as often, is a part of a text or of a number.
+    """Return the mark that most rows have most often, as often as each other.
+
+    A comma before a blank, or beside another delimiter that is in each row as often, is a part of a text or of a
+    number.
     """
-    sample = [f"{line}\n" for line in text[:_LOOKED_AT].split("\n")[:100] if line.strip()]
+    sample = [f"{line}\n" for line in text[:_DELIMITER_SAMPLE].split("\n")[:100] if line.strip()]
 
     def fit(mark: str) -> tuple[bool, float]:
         widths = [len(row) - 1 for row in csv.reader(sample, delimiter=mark, skipinitialspace=True)]
         width = max(widths, key=lambda width: width * widths.count(width), default=0)
         share = widths.count(width) / max(len(widths), 1)
-        plain = 1.1 - text.count(f"{mark} ", 0, _LOOKED_AT) / max(text.count(mark, 0, _LOOKED_AT), 1)
+        plain = 1.1 - text.count(f"{mark} ", 0, _DELIMITER_SAMPLE) / max(text.count(mark, 0, _DELIMITER_SAMPLE), 1)
         return mark != "," and width > 0 and share == 1, width * share * share * plain
 
     try:
@@ -113,7 +116,7 @@ def _delimiter(text: str) -> str:
 def _sheet(
     table: Iterable[Sequence[str]], name: str = "", properties: Properties = UNKNOWN, *, headed: bool = False
 ) -> LoadedDocument:
-    """A sheet headed by its name; a citation names its rows."""
+    """Return a sheet headed by its name; a citation names its rows."""
     name = " ".join(clean(name).split())
     rows = [(number, line) for number, line in enumerate(lines(table, headed=headed), 1) if line]
     step = len(rows) // PLACES + 1

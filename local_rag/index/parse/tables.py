@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 
-_LOOKED_AT = 20
+_HEADER_ROWS = 20
 """Rows in which a header is sought."""
 
 _LONG_HEADER = 100
@@ -16,18 +16,18 @@ _TIME = re.compile(r"(?:FY ?)?(?:1[89]|20|21)\d\d(?:[-/]\d\d(?:[-/]\d\d)?)?")
 
 
 def rows(table: Iterable[Sequence[str]], *, headed: bool = False) -> list[str]:
-    """The rows of a table that are not empty, a line each; see `lines`."""
+    """Return the rows of a table that are not empty, a line each; see `lines`."""
     return [line for line in lines(table, headed=headed) if line]
 
 
 def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[str]:
-    """A line for each row, empty for one without text: its first cell, and every other cell behind its header.
+    """Yield a line for each row, "" for one without text: its first cell, and every other cell behind its header.
 
     The header is a row, with rows above it where cells are merged, that differs from those below it. It and the titles
-    above it are lines without headers. `headed`: a row of words above rows of words is one in two columns, too.
+    above it are lines without headers. With `headed` a row of words above rows of words is one in two columns, too.
     """
     source = ([" ".join(cell.split()) for cell in row] if any(row) else [] for row in table)
-    head = list(islice(source, _LOOKED_AT))
+    head = list(islice(source, _HEADER_ROWS))
     start, end = _header(head, headed)
     names = _names(head[start:end])
     for row in head[:end]:
@@ -38,7 +38,7 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
 
 
 def _header(head: list[list[str]], headed: bool) -> tuple[int, int]:
-    """Where the header starts and ends among the first rows: (0, 0) where there is none."""
+    """Return where the header starts and ends among the first rows: (0, 0) where there is none."""
     filled = [(number, row) for number, row in enumerate(head) if any(row)]
     widths = [sum(map(bool, row)) for _, row in filled]
     usual = max(widths, key=lambda width: (widths.count(width), width), default=0)
@@ -60,13 +60,13 @@ def _may_name(row: list[str]) -> bool:
 
 
 def _is_group(row: list[str], below: list[str]) -> bool:
-    """Whether a row names groups of the columns that the row below it names; a title names all of them."""
+    """Return whether a row names groups of the columns that the row below it names; a title names all of them."""
     several = any(row[2:]) or (any(row[1:]) and bool(row[0]))
     return several and _may_name(row) and any(below[1:]) and (not row[0] or below[0] in ("", row[0]))
 
 
 def _differs(row: list[str], below: list[list[str]], headed: bool) -> bool:
-    """Whether a row that may be a header is unlike the rows below it in some column, or of nothing but words."""
+    """Return whether a row that may be a header is unlike the rows below it in some column, or of nothing but words."""
     names = list(filter(None, row))
     wide = len(names) > 2
     for cell, column in zip(row, zip_longest(*below, fillvalue=""), strict=False):
@@ -83,7 +83,7 @@ def _kind(cell: str) -> str:
 
 
 def _names(header: list[list[str]]) -> list[str]:
-    """The names of the columns, nothing for the first; a group's name goes before those of its columns."""
+    """Return the names of the columns, "" for the first; a group's name goes before those of its columns."""
     names: list[str] = []
     width = max(map(len, header), default=0)
     for row in header:

@@ -1,4 +1,4 @@
-"""Word's texts (DOCX): WordprocessingML (ECMA-376, part 1, section 17), its elements called as in HTML.
+"""Word's texts (DOCX): WordprocessingML (ECMA-376, part 1, section 17), its elements named as in HTML.
 
 What stands beside the body comes into it: numbers of lists, notes, comments, headers, footers, text boxes, charts.
 """
@@ -19,7 +19,7 @@ from local_rag.index.parse.parsed_file import Piece, headed, measured
 
 _LEFT_OUT = frozenset("s del movefrom fallback".split())
 _NOT_THERE = {"sdt": "{*}sdtPr/{*}showingPlcHdr", "tr": "{*}trPr/{*}del"}
-"""What shows that a content control is not filled in, and that a row is deleted."""
+"""The path that shows that a content control is not filled in, and that a row is deleted."""
 
 _HTML = {"tbl": "table", "tc": "td", "cr": "br"} | dict.fromkeys("txbxcontent footnote endnote comment".split(), "div")
 _TEXTS = {"tab": " ", "nobreakhyphen": "\u2011", "rad": "√", "omath": " "}
@@ -28,15 +28,15 @@ _LIFTED = {"superscript": "sup", "subscript": "sub"}
 _GONE = ("strike", "dstrike", "vanish")
 _OFF = ("0", "false")
 _SIGNS = str.maketrans("\uf0fe\uf0fd\uf078\uf0a8\uf06f\uf072\uf0fc\uf0fb\uf0b7\uf0a7\u2061", "☒☒☒☐☐☐✓✗•▪ ")
-"""Characters of Wingdings, and the one between a function and what it is of."""
+"""Characters of Wingdings, and the one between a function and its argument."""
 
 _HEADING = re.compile(r"heading ?([1-6])")
 _INHERITED = 10
-"""Styles that a style is based on, at most."""
+"""The most styles that a style is based on."""
 
 
 def load_docx(path: Path) -> Iterator[Piece]:
-    """A Word file; pictures are left out, and what is hidden, struck out or deleted as a tracked change."""
+    """Read a Word file; pictures are left out, and what is hidden, struck out or deleted as a tracked change."""
     with measured(path) as archive:
         package = Package(archive)
         main = next(package.named("", "officeDocument"), "")
@@ -61,7 +61,7 @@ class _Text:
         self.counts: dict[str, dict[int, int]] = {}
 
     def _all(self, kind: str, tag: str) -> Iterator[Any]:
-        """The elements of that name in the parts of a kind."""
+        """Yield the elements of that name in the parts of a kind."""
         for name in (*self.package.named(self.main, kind),) or (f"word/{kind}.xml",):
             tree = self.package.xml(name)
             yield from () if tree is None else tree.iter(f"{{*}}{tag}")
@@ -86,7 +86,7 @@ class _Text:
         return paragraph
 
     def _add_asides(self) -> None:
-        """Notes, comments, text boxes and drawings, each behind the paragraph that it belongs to, and each once."""
+        """Add notes, comments, text boxes and drawings, each behind the paragraph that it belongs to, and each once."""
         kinds = ("footnote", "endnote", "comment")
         notes = {(kind, attribute(note, "id")): note for kind in kinds for note in self._all(f"{kind}s", kind)}
         count, asides = Counter[str](), list[tuple[Any, Any]]()
@@ -113,7 +113,7 @@ class _Text:
             paragraph.addnext(aside)
 
     def _rename(self, part: Any) -> None:
-        """Call the elements as in HTML; no text stays but what a reader sees."""
+        """Name the elements as in HTML; no text stays but what a reader sees."""
         for node in list(part.iter("*")):
             tag = tag_of(node)
             node.tail = None
@@ -135,7 +135,7 @@ class _Text:
         mark(part)
 
     def _chain(self, style: str) -> Iterator[Any]:
-        """A style and those that it is based on."""
+        """Yield a style and those that it is based on."""
         for _ in range(_INHERITED):
             if (found := self.styles.get(style)) is not None:
                 yield found
@@ -151,7 +151,9 @@ class _Text:
         return _LIFTED.get(lifted, "span")
 
     def _block(self, paragraph: Any) -> str:
-        """A paragraph is a heading, an item of a list or neither, by its own properties and those of its styles."""
+        """Return the element of a paragraph: a heading, an item of a list or neither, by its own properties and those
+        of its styles.
+        """
         style = value(paragraph, "pPr/pStyle")
         sources = [paragraph, *self._chain(style)]
         names = [value(each, "name").lower() for each in sources[1:]]
@@ -168,7 +170,7 @@ class _Text:
         return f"h{level}" if level else "p"
 
     def _label(self, number: str, style: str, sources: list[Any]) -> str:
-        """What stands before an item of a list."""
+        """Return the label before an item of a list."""
         abstract = value(self.lists[number], "abstractNumId")
         counts = self.counts.setdefault(abstract, {})
         if is_new := number not in self.levels:
@@ -184,7 +186,7 @@ class _Text:
 
 
 def _said(node: Any, tag: str) -> str:
-    """What a reader sees of an element by itself."""
+    """Return what a reader sees of an element by itself."""
     if tag == "t":
         return (node.text or "").translate(_SIGNS)
     if tag == "sym":
@@ -198,12 +200,12 @@ def _said(node: Any, tag: str) -> str:
 
 
 def _first(sources: list[Any], path: str) -> str:
-    """The value of a property of a paragraph or a run, else of its nearest style that has it."""
+    """Return the value of a property of a paragraph or a run, else of its nearest style that has it."""
     return next(filter(None, (value(each, path) for each in sources)), "")
 
 
 def _levels(instance: Any, abstract: Any) -> dict[int, Level]:
-    """The levels of a list, by their depth."""
+    """Return the levels of a list, by their depth."""
     levels = dict[int, Level]()
     for each in (*(() if abstract is None else abstract.iter("{*}lvl")), *instance.iter("{*}lvl")):
         kind, template, start = value(each, "numFmt"), value(each, "lvlText"), value(each, "start")

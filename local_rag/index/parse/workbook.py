@@ -18,14 +18,14 @@ from local_rag.index.parse.package import Package
 from local_rag.index.tables.values import NO_VALUE
 
 Row = tuple[int, dict[int, str], list[str]]
-"""Its number, its cells by their columns, and what stands behind them: notes, or that it is hidden."""
+"""The number of a row, its cells by their columns, and what stands behind them: notes, or that it is hidden."""
 
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
 _MOST_REPEATED = 1000
 
 
 class Workbook:
-    """An opened workbook; `warnings` tell what of it has no value, once its sheets are read."""
+    """An opened workbook; `warnings` name the cells without a value, once its sheets are read."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive, self.package = archive, Package(archive)
@@ -34,7 +34,7 @@ class Workbook:
         self._uncounted = 0
 
     def sheets(self) -> Iterator[tuple[str, Iterator[list[str]]]]:
-        """The name of each sheet and its rows, to be read one after the other."""
+        """Yield the name of each sheet and its rows, to be read one after the other."""
         if main := next(self.package.named("", "officeDocument"), ""):
             sheets = self._excel(main)
         else:
@@ -49,7 +49,7 @@ class Workbook:
             raise FileSkipped("is damaged (no sheets inside)")
 
     def _filled(self, rows: Iterable[Row]) -> Iterator[list[str]]:
-        """The cells of each row from the first column on; what is merged over rows stands in each of them."""
+        """Yield the cells of each row from the first column on; what is merged over rows stands in each of them."""
         below, last, width = dict[int, tuple[str, int]](), 0, 0
         for number, cells, more in rows:
             yield from repeat([], number - last - 1)
@@ -65,7 +65,7 @@ class Workbook:
             last = max(number, last)
 
     def _each(self, data: bytes, *tags: str) -> Iterator[Any]:
-        """The elements of a part by their names, each cleared behind its use."""
+        """Yield the elements of a part by their names, each cleared behind its use."""
         from lxml import etree
 
         names = [f"{{*}}{tag}" for tag in tags]
@@ -141,7 +141,7 @@ class Workbook:
             yield name, (row for _, row in rows)
 
     def _open_document_rows(self) -> Iterator[tuple[tuple[Any, str], Row]]:
-        """The rows of all sheets, each with its sheet."""
+        """Yield the rows of all sheets, each with its sheet."""
         last, table, hidden = 0, None, set[str]()
         for node in self._each(self._read("content.xml"), "style", "table-row"):
             if tag_of(node) == "style":
@@ -154,8 +154,8 @@ class Workbook:
             space = node.tag.removesuffix("table-row")
             for cell in node.iterchildren(f"{space}table-cell", f"{space}covered-table-cell"):
                 times = int(cell.get(f"{space}number-columns-repeated", "1"))
-                more += [f"Note: {_lines(each)}" for each in cell.iterchildren("{*}annotation")]
-                text = _lines(cell)
+                more += [f"Note: {_paragraphs(each)}" for each in cell.iterchildren("{*}annotation")]
+                text = _paragraphs(cell)
                 if not text and cell.get(f"{space}formula") and not attribute(cell, "value-type"):
                     text = NO_VALUE
                     self._uncounted += 1
@@ -171,8 +171,8 @@ class Workbook:
             last += times - 1
 
 
-def _lines(node: Any) -> str:
-    """The paragraphs of a cell or a note."""
+def _paragraphs(node: Any) -> str:
+    """Return the paragraphs of a cell or a note."""
     return "\n".join(_line(each) for each in node.iterchildren("{*}p"))
 
 
@@ -192,7 +192,7 @@ def _column(letters: str) -> int:
 
 
 def _said(node: Any) -> str:
-    """The text of a cell or a note, without what is struck out and without how Japanese is pronounced."""
+    """Return the text of a cell or a note, without what is struck out and without how Japanese is pronounced."""
     if len(node) == 1 and not len(node[0]):
         return node[0].text or ""
     parts = list[str]()

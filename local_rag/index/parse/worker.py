@@ -2,9 +2,9 @@
 
 A request is {"path": …, "seconds": …} and what is asked: "part", the number of a part of the file, with "loaders" of
 somebody's own; "page", for a picture of a page; that with "text", "start" and "end", for the place of a quote, or with
-"languages", for what OCR reads on it. A reply has the fields of `ParsedFile`, of which "documents" is null behind the
-last part, those of `PagePicture`, `PlacedQuote` or `LoadedDocument`, or {"skipped": reason} with the fields of
-`FileSkipped`. "exhausted" asks for a fresh worker: this one ran out of memory, and what is left of it cannot be
+"languages", for the text that OCR reads on it. A reply has the fields of `ParsedFile`, of which "documents" is null
+behind the last part, those of `PagePicture`, `PlacedQuote` or `LoadedDocument`, or {"skipped": reason} with the fields
+of `FileSkipped`. "exhausted" asks for a fresh worker: this one ran out of memory, and what is left of it cannot be
 trusted.
 """
 
@@ -26,26 +26,27 @@ from local_rag.index.parse.loaders import parts, told
 from local_rag.index.parse.parsed_file import ParsedFile
 
 MEMORY = 2 << 30
-"""Bytes of address space above what the worker needs to start. Where the system enforces no limit, the time limit is
-all that stops a parser."""
+"""Bytes of address space above those that the worker needs to start. Where the system enforces no limit, only the time
+limit stops a parser.
+"""
 
 IDLE_SECONDS = 30.0
-"""Without a request for twice as long, and between two files, the system ends the process."""
+"""Seconds; the system ends the process without a request for twice as long, and between two files."""
 
 
 class Worker:
-    """Answers requests; holds the file of which more parts may be asked for."""
+    """The part of the process that answers requests; it holds the file of which more parts may be asked for."""
 
     def __init__(self) -> None:
         self._parts: Iterator[ParsedFile] | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Whether no file is read in the middle."""
+        """Return whether no file is read in the middle."""
         return self._parts is None
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to a request, whatever is in the file."""
+        """Return the reply to a request, whatever is in the file."""
         try:
             with told():
                 return self._reply(Path(request["path"]), request)
@@ -88,7 +89,7 @@ def main() -> None:
 
 
 def channel() -> tuple[IO[bytes], IO[bytes]]:
-    """The pipes to the parent, under other numbers than 0 and 1, where native libraries read and print."""
+    """Return the pipes to the parent, under other numbers than 0 and 1, where native libraries read and print."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):

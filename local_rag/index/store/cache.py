@@ -1,4 +1,4 @@
-"""What an index remembers between two searches."""
+"""A cache for what an index computes between two searches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Cache:
     """Values by name, each with the key that it was made for: another key, such as a later generation, makes it stale.
 
-    Any thread may ask; a value is made by one thread at a time.
+    Any thread may ask; one thread at a time makes a value.
     """
 
     def __init__(self) -> None:
@@ -20,6 +20,9 @@ class Cache:
         self._lock = threading.RLock()
 
     def get(self, name: str, key: object, make: Callable[[], T]) -> T:
+        """Return the value of this name for this key; call `make` for it where none is kept or the key is another
+        one.
+        """
         with self._lock:
             if name not in self._known or self._known[name][0] != key:
                 self._known.pop(name, None)  # it may be large, and so may the new one

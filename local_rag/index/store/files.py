@@ -1,4 +1,4 @@
-"""What every store reads and writes of the index as a whole, of its roots and of its files: standard SQL."""
+"""Standard SQL that every store runs about the index as a whole, its roots and its files."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from local_rag.index.store.values import (
 from local_rag.text.display import is_page
 
 VERSION = 8
-"""The schema of both stores. An index of another one is made again."""
+"""The version of the schema of both stores. An index of another version is made again."""
 
 
 class Files(Rows):
-    """The index, its roots, its files, and what was said of them."""
+    """The part of a store that keeps settings, roots, files, and what was reported of them."""
 
     # --- the index as a whole
 
     def meta(self) -> dict[str, str]:
-        """The rows of `meta`, which a snapshot reads once; what the next command renews may be missing."""
+        """Return the rows of `meta`, read once in a snapshot; a row that the next command renews may be missing."""
         kept: dict[str, str] | None = getattr(self._threads, "meta", None)
         known = kept or {"generation": "", "epoch": "", **dict(self._execute("SELECT name, value FROM meta"))}
         if kept is not None:
@@ -39,15 +39,16 @@ class Files(Rows):
         return known
 
     def generation(self) -> str:
-        """What changes with every commit."""
+        """Return the generation, which changes with every commit."""
         return self.meta()["generation"]
 
     def set_meta(self, values: Mapping[str, str]) -> None:
+        """Insert or update rows of `meta`."""
         sql = "INSERT INTO meta VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         self._many(sql, list(values.items()))
 
     def settings(self) -> IndexSettings:
-        """What made the index. Raises IndexDamaged."""
+        """Return the settings that made the index. Raises IndexDamaged."""
 
         def read() -> IndexSettings:
             known = self.meta()
@@ -60,10 +61,11 @@ class Files(Rows):
         return self.snapshot(read)
 
     def set_settings(self, settings: IndexSettings) -> None:
-        """Say what makes the index from now on."""
+        """Replace the settings of the index."""
         self.set_meta({name: str(value) for name, value in asdict(settings).items()})
 
     def counts(self) -> Counts:
+        """Count files, pages, documents and chunks."""
         page = "(path LIKE 'http://%' OR path LIKE 'https://%')"
         (numbers,) = self._execute(
             f"SELECT (SELECT count(*) FROM files WHERE container = '' AND NOT {page}"
@@ -75,19 +77,21 @@ class Files(Rows):
         return Counts(*numbers)
 
     def languages(self) -> dict[str, int]:
-        """How many documents are in each language, by its code, of those whose language is known."""
+        """Count the documents in each language, by its code; documents of an unknown language are left out."""
         sql = "SELECT language, count(*) FROM documents WHERE language != '' GROUP BY language ORDER BY language"
         return dict(self._execute(sql))
 
     def content(self) -> str:
-        """16 hex digits of the keys of all chunks, which name their file, position and text."""
+        """Return 16 hex digits of the keys of all chunks, which depend on their file, position and text."""
         known = sorted(key for (key,) in self._execute("SELECT key FROM chunks"))
         return hashlib.sha256("".join(f"{key}\n" for key in known).encode()).hexdigest()[:16]
 
     # --- roots, and what was said of files
 
     def roots(self, *, forgotten: bool = False) -> list[Root]:
-        """What a person asked to index; or what was forgotten of that, for its excludes."""
+        """Return the roots that a person asked to index; with `forgotten` those that were taken out, kept for their
+        excludes.
+        """
         sql = "SELECT path, excludes, secrets, follow_links FROM roots WHERE forgotten = $1 ORDER BY path"
         rows = self._execute(sql, forgotten)
         return [
@@ -96,6 +100,7 @@ class Files(Rows):
         ]
 
     def set_roots(self, roots: Sequence[Root]) -> None:
+        """Insert roots, or replace those of the same path."""
         self._many("DELETE FROM roots WHERE path = $1", [(root.path,) for root in roots])
         rows = [(root.path, json.dumps(root.excludes), root.secrets, root.follow_links, False) for root in roots]
         self._many("INSERT INTO roots VALUES ($1, $2, $3, $4, $5)", rows)
@@ -107,7 +112,7 @@ class Files(Rows):
         self._execute(f"UPDATE roots SET forgotten = $2 WHERE path {self._in(1)}", paths, True)
 
     def reported(self) -> set[tuple[str, str]]:
-        """What earlier syncs reported as skipped: (path, reason)."""
+        """Return the (path, reason) pairs that earlier syncs reported as skipped."""
         return set(self._execute("SELECT path, reason FROM reported"))
 
     def set_reported(self, warnings: Iterable[tuple[str, str]]) -> None:
@@ -116,10 +121,11 @@ class Files(Rows):
         self._many("INSERT INTO reported VALUES ($1, $2) ON CONFLICT DO NOTHING", list(warnings))
 
     def failures(self) -> dict[str, Failure]:
-        """Path -> why its content could not be read."""
+        """Return the failures by path: why the content of a file could not be read."""
         return {row[0]: Failure(*row) for row in self._execute("SELECT path, sha256, parser, reason FROM failures")}
 
     def set_failure(self, failure: Failure) -> None:
+        """Remember a failure in place of an earlier one of the same file."""
         self.forget_unread([failure.path])
         self._execute("INSERT INTO failures VALUES ($1, $2, $3, $4)", *astuple(failure))
 
@@ -133,19 +139,19 @@ class Files(Rows):
     # --- files and pages
 
     def files(self) -> list[FileRow]:
-        """All files and pages, without what lies inside of a file."""
+        """Return all files and pages, without the files inside of others."""
         return self._file_rows("WHERE container = ''")
 
     def file(self, path: str) -> FileRow | None:
-        """The file or page that is stored under a path."""
+        """Return the file or page that is stored under a path."""
         return next(iter(self._file_rows("WHERE path = $1", path)), None)
 
     def pages(self, urls: Iterable[str]) -> list[FileRow]:
-        """The pages that are stored under one of these URLs, or were indexed through one."""
+        """Return the pages that are stored under one of these URLs, or were indexed through one."""
         return self._file_rows(f"WHERE path {self._in(1)} OR root {self._in(1)}", list(urls))
 
     def scanned(self) -> list[FileRow]:
-        """The files with pages that wait for OCR, those with the fewest first."""
+        """Return the files with pages that wait for OCR, those with the fewest first."""
         return sorted(self._file_rows("WHERE scans != '[]' AND complete"), key=lambda file: len(file.scans))
 
     def _file_rows(self, where: str, *values: object) -> list[FileRow]:
@@ -157,34 +163,34 @@ class Files(Rows):
         ]
 
     def touch(self, file: FileRow) -> None:
-        """A file, and what lies inside of it, was found with this time of change, from this root."""
+        """Update root, size and times of a file, and of the files inside of it."""
         columns = "root = $1, size = $2, mtime_ns = $3, ctime_ns = $4, inode = $5, indexed_at = $6"
         values = (file.root, file.size, file.mtime_ns, file.ctime_ns, file.inode, file.indexed_at, file.path)
         self._execute(f"UPDATE files SET {columns} WHERE path = $7 OR container = $7", *values)
 
     def finish(self, file: FileRow) -> None:
-        """All parts of a file are stored: a later sync does not read it again."""
+        """Mark a file as complete: all of its parts are stored, and a later sync does not read it again."""
         sql = "UPDATE files SET complete = $1, warnings = $2, scans = $3 WHERE path = $4"
         self._execute(sql, True, json.dumps(file.warnings), json.dumps(file.scans), file.path)
 
     def paths(self) -> dict[str, int]:
-        """The paths of all files, and the URLs of pages, in order, each with the id of its row."""
+        """Return the paths of all files and the URLs of pages, in order, each with the id of its row."""
         return dict(self._execute("SELECT path, id FROM files ORDER BY path"))
 
     def named(self) -> list[str]:
-        """All that was asked to be indexed: roots, then the URLs of pages."""
+        """Return everything that a person asked to index: roots, then the URLs of pages."""
         urls = self._execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root")
         return [*(root.path for root in self.roots()), *(url for (url,) in urls if is_page(url))]
 
     def addresses(self, paths: Collection[str]) -> dict[str, str]:
-        """Where these files were saved from, as far as that is known."""
+        """Return the URL that each of these files was saved from, as far as it is known."""
         of_files = (
             f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {self._in(1)}"
         )
         return dict(self._execute(of_files, list(paths)))
 
     def file_names(self) -> list[FileName]:
-        """Every file with what its first document says of itself; no row of a chunk is read."""
+        """Return every file with title and author of its first document; no row of a chunk is read."""
         rows = self._execute(
             "SELECT files.id, path, coalesce(title, ''), coalesce(author, '') FROM files"
             " LEFT JOIN (SELECT min(id) AS first, file FROM documents GROUP BY file) AS f ON f.file = files.id"
@@ -193,7 +199,7 @@ class Files(Rows):
         return [FileName(*row) for row in rows]
 
     def indexed_files(self, files: Collection[int] | None = None) -> list[IndexedFile]:
-        """These files by their ids, or all of them."""
+        """Return the files with these ids, or all files, as a person sees them."""
         chosen = () if files is None else (listed(files),)
         rows = self._execute(
             "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
@@ -210,7 +216,10 @@ class Files(Rows):
         ]
 
     def states(self) -> dict[str, tuple[str, int, int]]:
-        """Of each file its SHA-256, its chunks and those that have their vectors; what holds others comes first."""
+        """Return for each path its SHA-256, its number of chunks, and how many of these have vectors.
+
+        A file that holds others comes before them.
+        """
         rows = self._execute(
             "SELECT path, sha256, count(chunks.id), count(embedded.chunk) FROM files"
             " LEFT JOIN documents ON documents.file = files.id LEFT JOIN chunks ON chunks.document = documents.id"
@@ -219,13 +228,15 @@ class Files(Rows):
         return {path: (sha256, chunks, known) for path, sha256, chunks, known in rows}
 
     def authors(self) -> list[str]:
-        """Who is named as an author of any document."""
+        """Return every author of a document, each once, in order."""
         return [
             row[0] for row in self._execute("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")
         ]
 
     def _row_of(self, file: FileRow, *, is_new: bool) -> tuple[int, int, set[str]]:
-        """The id of a file's row, how many documents are stored of it, and under which titles."""
+        """Return the id of a file's row, how many documents are stored of it, and their titles; insert the row if it is
+        new.
+        """
         if is_new:
             lists = {"warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)}
             return self._insert("files", asdict(file) | lists), 0, set()

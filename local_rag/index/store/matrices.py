@@ -1,4 +1,4 @@
-"""Stored vectors as matrices, and what of a text and its header is searched."""
+"""Stored vectors as matrices, and how the vectors of a text and of its header are joined for the search."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 Stored = tuple[int, bytes, bytes | None]
-"""A chunk with the vector of its text and that of its header, None without one."""
+"""A chunk with the vector of its text and the vector of its header, None without a header."""
 
 
 def blob(vector: Any) -> bytes:
-    """A vector (d,) as it is stored."""
+    """Return a vector (d,) as bytes, the form in which it is stored."""
     stored: bytes = vector.astype("<f4").tobytes()
     return stored
 
 
 def matrix_of(blobs: Sequence[bytes], dimension: int) -> Vectors:
-    """Stored vectors as rows (n, d). Raises UnusableVector for one of another size, or with what is no number."""
+    """Return stored vectors as rows (n, d). Raises UnusableVector for a vector of another size or with a value that is
+    no number.
+    """
     import numpy as np
 
     if any(len(blob) != 4 * dimension for blob in blobs):
@@ -37,7 +39,7 @@ def matrix_of(blobs: Sequence[bytes], dimension: int) -> Vectors:
 
 
 def searched(rows: Sequence[Stored], dimension: int) -> tuple[NDArray[np.int64], Vectors]:
-    """Chunks (n,) and the unit vectors (n, d) by which they are searched."""
+    """Return the ids of chunks (n,) and the unit vectors (n, d) by which they are searched."""
     import numpy as np
 
     nothing = bytes(4 * dimension)
@@ -47,9 +49,9 @@ def searched(rows: Sequence[Stored], dimension: int) -> tuple[NDArray[np.int64],
 
 
 def cosines(rows: Sequence[Stored], query: Vectors) -> list[tuple[int, float]]:
-    """(chunk, cosine), best first.
+    """Return (chunk, cosine), best first.
 
-    Summed in float64, so that each cosine is the same whichever chunks it is computed with.
+    Sums are taken in float64, so that a cosine is the same whichever chunks it is computed with.
     """
     ids, matrix = searched(rows, len(query))
     products = (matrix.astype("f8") @ query.astype("f8")).astype("f4")
@@ -57,8 +59,9 @@ def cosines(rows: Sequence[Stored], query: Vectors) -> list[tuple[int, float]]:
 
 
 def with_headers(texts: Vectors, headers: Vectors) -> Vectors:
-    """What is searched: the vectors (n, d) of texts with those of their headers added, 0 where there is none; unit
-    rows.
+    """Add HEADER_WEIGHT times the vectors of headers to the vectors of texts (n, d), and scale the rows to length 1.
+
+    A row of zeros stands for a text without a header.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""The store of an index, by where that lies: a folder, or a PostgreSQL server, for which the extra is needed."""
+"""The choice of a store by its address, a folder or a PostgreSQL server, and the checks of its settings."""
 
 from __future__ import annotations
 
@@ -14,27 +14,17 @@ from local_rag.index.store.values import IndexSettings
 
 
 def opened(index: IndexAddress) -> Store:
-    """Raises IndexMissing, IndexDamaged, IndexMismatch for another version."""
-    return _kind(index)(index)
-
-
-def created(index: IndexAddress, settings: IndexSettings) -> Store:
-    """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
-    return _kind(index).create(index, settings)
+    """Open the store at an address. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
+    return kind_of(index)(index)
 
 
 def has_index(index: IndexAddress) -> bool:
-    """Whether there is an index."""
-    return _kind(index).is_there(index)
+    """Return whether there is an index."""
+    return kind_of(index).is_there(index)
 
 
-def destroy(index: IndexAddress) -> None:
-    """Delete an index, damaged or not, and nothing else. Raises IndexMissing and IndexBusy."""
-    _kind(index).destroy(index)
-
-
-def _kind(index: IndexAddress) -> type[Store]:
-    """Raises ConfigError for a server without the extra."""
+def kind_of(index: IndexAddress) -> type[Store]:
+    """Return the kind of store that keeps an index at an address. Raises ConfigError for a server without the extra."""
     if isinstance(index, Path):
         return SqliteStore
     try:
@@ -51,7 +41,7 @@ def _kind(index: IndexAddress) -> type[Store]:
 
 
 def check_settings(store: Store, wanted: IndexSettings) -> None:
-    """Raises IndexMismatch unless these settings made the index; the name of the embedder does not matter."""
+    """Raise IndexMismatch unless these settings made the index; the name of the embedder does not matter."""
     made, index = store.settings(), store.address
     if (made.size, made.overlap) != (wanted.size, wanted.overlap):
         which = f"{wanted.size}-{wanted.overlap}" if wanted.overlap else f"{wanted.size}"
@@ -70,7 +60,7 @@ def check_settings(store: Store, wanted: IndexSettings) -> None:
 
 
 def check_sizes(embedder: Embedder, size: int, overlap: int) -> None:
-    """Raises UsageError for passages that the embedder cannot read whole, or that overlap by more than half."""
+    """Raise UsageError for passages that the embedder cannot read whole, or that overlap by more than half."""
     if size > embedder.window:
         raise UsageError(
             f"passages of {size} tokens do not fit '{embedder.name}', which reads {embedder.window}",

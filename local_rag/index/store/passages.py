@@ -1,4 +1,4 @@
-"""What every store reads of documents and of their chunks: standard SQL."""
+"""Standard SQL that every store runs about documents and their chunks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from local_rag.text.chunking import heading_paths
 
 
 class Section(NamedTuple):
-    """Where a heading begins, its path and its level."""
+    """A heading: the code point where it begins, its path of headings, and its level."""
 
     start: int
     path: str
@@ -27,28 +27,30 @@ class Section(NamedTuple):
 
 
 class Passages(Rows):
-    """The documents of an index and their chunks. Ids that are gone are left out of every result."""
+    """The part of a store that reads documents and chunks. Ids that are gone are left out of every result."""
 
     # --- what a filter asks of documents
 
     _day: str
-    """SQL for the date of a document d, which may lack its day or its month; that of its file where it has none (of a
-    page of the web when it was fetched).
+    """SQL for the date of a document d, which may lack its day or its month. A document without a date has that of its
+    file, for a page of the web the date when it was fetched.
     """
 
     def any_document(self, conditions: Conditions) -> bool:
-        """Whether any document meets these conditions, their phrases aside."""
+        """Return whether any document meets these conditions, their phrases aside."""
         where, values = self._where(conditions)
         return bool(self._execute(f"SELECT 1 FROM documents d WHERE {where} LIMIT 1", *values))
 
     def files_meeting(self, conditions: Conditions) -> list[int]:
-        """The ids of the files of which a document meets these conditions, phrases aside."""
+        """Return the ids of the files with a document that meets these conditions, their phrases aside."""
         where, values = self._where(conditions)
         return [row[0] for row in self._execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", *values)]
 
     def _where(self, conditions: Conditions) -> tuple[str, list[object]]:
-        """SQL over `documents` d, and its values. Of a partial date any day counts: its last day is compared with the
-        first border, its first with the last.
+        """Return SQL over `documents` d for these conditions, and its values.
+
+        Of a partial date any day counts: its last day is compared with the first border, its first day with the last
+        border.
         """
         clauses, values = ["true"], list[object]()
         for column, chosen in (("file", conditions.files), ("author", conditions.authors)):
@@ -65,7 +67,7 @@ class Passages(Rows):
     # --- documents
 
     def documents(self, path: str) -> list[StoredDocument]:
-        """The documents of a file in their order."""
+        """Return the documents of a file in their order."""
         rows = self._execute(
             "SELECT text, title, page, headings, url, author, date, subject, lines, documents.id FROM documents"
             " JOIN files ON files.id = file WHERE path = $1 ORDER BY documents.id",
@@ -73,25 +75,27 @@ class Passages(Rows):
         )
         return [
             StoredDocument(
-                text, title, page, _headings(headings), url, author, date, subject, _lines(lines), number, id
+                text, title, page, _headings(headings), url, author, date, subject, _read_lines(lines), number, id
             )
             for number, (text, title, page, headings, url, author, date, subject, lines, id) in enumerate(rows)
         ]
 
     def document_of(self, key: str) -> int:
-        """The id of the document that a chunk is of, 0 where the chunk is gone."""
+        """Return the id of the document that a chunk belongs to, 0 where the chunk is gone."""
         rows = self._execute("SELECT document FROM chunks WHERE key = $1", key)
         return rows[0][0] if rows else 0
 
     def tables(self, keys: Collection[str]) -> dict[str, bytes]:
-        """The tables of the documents that chunks are of, by the keys of these, where there are any."""
+        """Return the tables of the documents that chunks belong to, by the keys of the chunks; a document without one
+        is left out.
+        """
         of = dict(self._execute(f"SELECT key, document FROM chunks WHERE key {self._in(1)}", listed(keys)))
         sql = f"SELECT id, tables FROM documents WHERE id {self._in(1)} AND length(tables) > 0"
         known = dict(self._execute(sql, listed({*of.values()})))
         return {key: known[document] for key, document in of.items() if document in known}
 
     def headed(self, most: int) -> list[tuple[str, str, list[str]]]:
-        """Path, title and headings of some documents that have headings, those that came last first."""
+        """Return path, title and headings of up to `most` documents that have headings, those stored last first."""
         rows = self._execute(
             "SELECT path, title, headings FROM documents JOIN files ON files.id = file WHERE headings != '[]'"
             " ORDER BY documents.id DESC LIMIT $1",
@@ -100,12 +104,12 @@ class Passages(Rows):
         return [(path, title, [heading.text for heading in _headings(headings)]) for path, title, headings in rows]
 
     def titles(self, limit: int) -> list[tuple[str, str]]:
-        """(title, path) of up to `limit` documents, spread evenly over the files, each title of a file once."""
+        """Return (title, path) of up to `limit` documents, spread evenly over the files, each title of a file once."""
         sql = "SELECT documents.title, path FROM documents JOIN files ON files.id = file"
         return self._execute(f"{sql} WHERE documents.id {self._in(1)}", self._sample("names", "rowid", limit))
 
     def title_chunks(self, file: int, title: str) -> list[tuple[int, str]]:
-        """(chunk, heading) of all passages of a file under one title, in the order of the text."""
+        """Return (chunk, heading) of all passages of a file under one title, in the order of the text."""
         return self._execute(
             "SELECT chunks.id, heading FROM documents JOIN chunks ON document = documents.id"
             " WHERE file = $1 AND title = $2 ORDER BY documents.id, start",
@@ -116,7 +120,7 @@ class Passages(Rows):
     # --- chunks
 
     def chunks_by_file(self) -> list[list[int]]:
-        """The chunks of every file that has any, in the order of the files' paths and of the text."""
+        """Return the chunks of every file that has any, in the order of the files' paths and of the text."""
         rows = self._execute(
             "SELECT files.id, chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
             " JOIN files ON files.id = documents.file ORDER BY files.path, chunks.id"
@@ -127,7 +131,7 @@ class Passages(Rows):
         return list(chunks.values())
 
     def in_turns(self, seed: int) -> list[int]:
-        """Every chunk in an order that the seed decides: the files take turns, each with its next one."""
+        """Return every chunk in an order that the seed decides: the files take turns, each with its next chunk."""
         turns = self.chunks_by_file()
         dice = random.Random(seed)
         dice.shuffle(turns)
@@ -136,7 +140,7 @@ class Passages(Rows):
         return [chunk for row in zip_longest(*turns) for chunk in row if chunk is not None]
 
     def sample(self, limit: int) -> list[int]:
-        """Up to `limit` chunks, spread evenly over the index."""
+        """Return up to `limit` chunks, spread evenly over the index."""
         return self._sample("chunks", "id", limit)
 
     def _sample(self, table: str, key: str, limit: int) -> list[int]:
@@ -146,12 +150,12 @@ class Passages(Rows):
         return [row[0] for row in self._execute(sql, max(1, rows // limit), limit)]
 
     def chunks_by_key(self, keys: Collection[str]) -> dict[str, int]:
-        """The ids of the chunks with these keys."""
+        """Return the ids of the chunks with these keys."""
         return dict(self._execute(f"SELECT key, id FROM chunks WHERE key {self._in(1)}", list(keys))) if keys else {}
 
     @consistent
     def passages(self, ids: Sequence[int]) -> list[Passage]:
-        """The chunks with their text, in the order of `ids`. Each document is read once, however long it is."""
+        """Return the chunks with their text, in the order of `ids`. Each document is read once, however long it is."""
         columns = 'document, id, key, start, "end", heading'
         chunks = self._execute(f"SELECT {columns} FROM chunks WHERE id {self._in(1)}", listed(ids))
         rows = self._execute(
@@ -170,12 +174,12 @@ class Passages(Rows):
             by_id[number] = Passage(
                 *(number, key, path, title, page, heading, start, end, text[start:end], author, date, _moment(changed)),
                 sections=tuple((section.start, section.path) for section in sections),
-                lines=tuple(line for line in _lines(lines) if line.start < end and line.end > start),
+                lines=tuple(line for line in _read_lines(lines) if line.start < end and line.end > start),
             )
         return [by_id[number] for number in ids if number in by_id]
 
     def copies(self, digest: bytes) -> list[tuple[int, str]]:
-        """(chunk, path) of every passage whose text has a digest."""
+        """Return (chunk, path) of every passage whose text has this digest."""
         return self._execute(
             "SELECT chunks.id, path FROM chunks JOIN documents ON documents.id = document"
             " JOIN files ON files.id = file WHERE digest = $1 ORDER BY path, chunks.id",
@@ -185,7 +189,9 @@ class Passages(Rows):
     # --- what waits for its vectors
 
     def pending(self) -> list[tuple[int, int]]:
-        """(chunk, length in code points) of what vector search does not see, that of the newest files first."""
+        """Return (chunk, length in code points) of the chunks that vector search does not see, those of the newest
+        files first.
+        """
         return self._execute(
             'SELECT chunks.id, "end" - start FROM chunks JOIN documents ON documents.id = chunks.document'
             " JOIN files ON files.id = documents.file"
@@ -195,7 +201,7 @@ class Passages(Rows):
 
     @consistent
     def to_embed(self, chunks: Collection[int]) -> tuple[dict[int, str], dict[int, str]]:
-        """Texts that lack their vector: by chunk those of these chunks, by their numbers those of their headers."""
+        """Return the texts without a vector: those of these chunks by chunk, and those of their headers by number."""
         lacking = "NOT EXISTS (SELECT 1 FROM vectors WHERE digest = chunks.digest)"
         ids = self._execute(f"SELECT id FROM chunks WHERE id {self._in(1)} AND {lacking}", listed(chunks))
         texts = {passage.id: passage.text for passage in self.passages([row[0] for row in ids])}
@@ -204,29 +210,29 @@ class Passages(Rows):
         return texts, dict(self._execute(sql, listed(chunks)))
 
     def headers(self, ids: Collection[int]) -> dict[int, str]:
-        """The headers of those of these chunks that have one."""
+        """Return the headers of these chunks; a chunk without a header is left out."""
         sql = f"SELECT chunks.id, text FROM chunks JOIN headers ON headers.id = header WHERE chunks.id {self._in(1)}"
         return dict(self._execute(sql, listed(ids)))
 
     def spans(self, path: str) -> list[tuple[int, int, int, int, str]]:
-        """(chunk, document, start, end, heading) of all passages of a file."""
+        """Return (chunk, document, start, end, heading) of all passages of a file."""
         columns = 'chunks.id, document, start, "end", heading'
         sql = f"SELECT {columns} FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
         return self._execute(f"{sql} WHERE path = $1 ORDER BY chunks.id", path)
 
     def vectors(self, digests: Iterable[bytes]) -> list[bytes | None]:
-        """The vectors of the texts with these digests, None where there is none."""
+        """Return the vectors of the texts with these digests, None where there is none."""
         rows = (self._execute("SELECT vector FROM vectors WHERE digest = $1", digest) for digest in digests)
         return [row[0][0] if row else None for row in rows]
 
     def header_vectors(self, texts: Collection[str]) -> dict[str, bytes]:
-        """The vectors of those of these headers that have one."""
+        """Return the vectors of these headers; a header without a vector is left out."""
         sql = f"SELECT text, vector FROM headers WHERE vector IS NOT NULL AND text {self._in(1)}"
         return dict(self._execute(sql, list(texts)))
 
     @consistent
     def changed(self) -> list[str]:
-        """The paths of the files with a passage whose text has another digest."""
+        """Return the paths of the files with a passage whose text no longer has its digest."""
         changed: set[str] = set()
         for number, path in self._execute("SELECT documents.id, path FROM documents JOIN files ON files.id = file"):
             cancel.check()
@@ -237,7 +243,7 @@ class Passages(Rows):
         return sorted(changed)
 
 
-def _lines(stored: str) -> tuple[ReadLine, ...]:
+def _read_lines(stored: str) -> tuple[ReadLine, ...]:
     return tuple(ReadLine(*line) for line in json.loads(stored))
 
 
@@ -251,12 +257,14 @@ def _outline(stored: str) -> list[Section]:
 
 
 def _within(outline: Sequence[Section], start: int, end: int) -> Sequence[Section]:
-    """Those that begin before `end`, from the one in force at `start` on."""
+    """Return the sections that begin before `end`, from the one in force at `start` on."""
     first = bisect_right(outline, start, key=lambda section: section.start)
     last = bisect_right(outline, end - 1, key=lambda section: section.start)
     return outline[max(0, first - 1) : last]
 
 
 def _moment(mtime_ns: int) -> str:
-    """When a file was last changed, to the minute in UTC; empty where it is not known, and for a page of the web."""
+    """Return when a file was last changed, to the minute in UTC; "" where that is not known, and for a page of the
+    web.
+    """
     return f"{datetime.fromtimestamp(mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%MZ}" if mtime_ns > 0 else ""

@@ -1,7 +1,7 @@
-"""The contract of a store: what the index asks of the place where it is kept, whichever that is.
+"""The contract of a store: what the index asks of the place where it is kept.
 
-`Files` and `Passages` have what all stores say alike; what is abstract here each store does in its own way, in a
-package of its own.
+`Files` and `Passages` hold the SQL that all stores share; each store implements the abstract methods here in a package
+of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Store(Files, Passages):
     """
 
     def __init__(self, address: Any) -> None:
-        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
+        """Open an index that exists. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
         self.address: IndexAddress = address
         self._threads = threading.local()
         self._cache = Cache()
@@ -48,12 +48,12 @@ class Store(Files, Passages):
     @classmethod
     @abstractmethod
     def create(cls, address: Any, settings: IndexSettings) -> Self:
-        """Make an empty index, also in the place of an earlier version's, or open the one that is there."""
+        """Make an empty index, also in the place of an earlier version's, or open the one that exists."""
 
     @staticmethod
     @abstractmethod
     def is_there(address: Any) -> bool:
-        """Whether there is an index."""
+        """Return whether there is an index."""
 
     @staticmethod
     @abstractmethod
@@ -82,94 +82,105 @@ class Store(Files, Passages):
 
     @abstractmethod
     def locked(self, roots: Collection[str] = (), *, alone: bool = False) -> AbstractContextManager[None]:
-        """Be the writer of this index. Raises IndexBusy.
+        """Hold the lock of the writer of this index. Raises IndexBusy.
 
-        On a server there may be others, but none of the same `roots`; none at all where this one is `alone`.
+        On a server there may be several writers, but none of the same `roots`, and no other at all where this one is
+        `alone`.
         """
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[None]:
-        """One transaction of this thread: all of it, or nothing. The caller holds the writer's lock."""
+        """Run one transaction of this thread: all of it, or nothing. The caller holds the writer's lock."""
 
     # --- files come and go
 
     @abstractmethod
     def replace(self, file: FileRow, documents: Sequence[NewDocument], *, more: bool = False) -> int:
-        """Store a file in place of what was stored under its path; how many chunks have the vector of their text.
+        """Store a file in place of what was stored under its path, and return how many chunks have the vector of their
+        text.
 
-        `more`: the documents follow those that are stored of the file already. A chunk whose text the index has
-        already, in this file or another, gets the vector of that; the vectors of the others come later.
+        With `more` the documents follow those that are stored of the file already. A chunk whose text the index has
+        already, in this file or another, gets the vector of that text; the vectors of other chunks come later.
         """
 
     @abstractmethod
     def remove(self, paths: Collection[str]) -> None:
-        """Take files out, with everything that was made of them and of what lies inside of them."""
+        """Remove files with everything that was made of them, and of the files inside of them."""
 
     def must_forget(self) -> bool:
-        """Whether something was removed that the files of the store may still hold. Of a server nobody here knows."""
+        """Return whether the files of the store may still hold something that was removed; of a server that is not
+        known.
+        """
         return False
 
     def forget(self) -> None:
-        """Let no byte of the files keep what was removed. The caller holds the writer's lock."""
+        """Erase what was removed from the files of the store. The caller holds the writer's lock."""
 
     # --- vectors
 
     @abstractmethod
     def set_vectors(self, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
-        """Store the vectors (d,) of texts, by chunk, and of headers, by their number; let vector search see `chunks`.
+        """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see
+        `chunks`.
 
         Chunks of equal texts share a vector. Chunks and headers that are gone by now are left out.
         """
 
     @abstractmethod
     def drop_vectors(self, *, unusable: bool) -> None:
-        """Forget all vectors, or those that are none: their chunks are pending then."""
+        """Delete all vectors, or only the unusable ones; their chunks are pending afterwards."""
 
     @abstractmethod
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
-        """(chunk, cosine) of the k chunks nearest to a unit vector (d,) of those that pass, best first."""
+        """Return (chunk, cosine) of the k chunks that pass the filter and are nearest to a unit vector (d,), best
+        first.
+        """
 
     def cosines(self, vector: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        """The cosines of those of these chunks that have their vectors."""
+        """Return the cosines of these chunks; a chunk without a vector is left out."""
         return dict(self._exact(vector, chunks))
 
     _embedded: str
-    """SQL for (chunk, vector of its text, vector of its header) of what vector search sees."""
+    """SQL for (chunk, vector of its text, vector of its header) of the chunks that vector search sees."""
 
     def _exact(self, vector: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-        """(chunk, cosine), best first; chunks that are gone or have no vector are left out."""
+        """Return (chunk, cosine), best first; chunks that are gone or have no vector are left out."""
         rows = self._execute(f"{self._embedded} WHERE chunk {self._in(1)}", listed(chunks)) if chunks else []
         return cosines(rows, vector)
 
     @abstractmethod
     def refresh(self) -> None:
-        """Renew what search needs beside the tables, if it lacks much. The caller holds the writer's lock."""
+        """Renew what search needs beside the tables, if much has changed. The caller holds the writer's lock."""
 
     def degraded(self) -> str:
-        """Why search is slower than it should be, in a line; "" where it is not."""
+        """Return in a line why search is slower than it should be; "" where it is not."""
         return ""
 
     def is_fresh(self) -> bool:
-        """Whether `refresh` has nothing to do about vectors."""
+        """Return whether `refresh` has nothing to do about vectors."""
         return True
 
     # --- words
 
     @abstractmethod
     def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
-        """The k chunks that pass and match the words of a query best, each with BM25 as a share of the highest."""
+        """Return the k chunks that pass and match the words of a query best, each with its BM25 as a share of the
+        highest possible.
+        """
 
     @abstractmethod
     def match_among(self, query: str, chunks: Collection[int]) -> dict[int, float]:
-        """The shares of those of these chunks that hold a word of the query."""
+        """Return the shares of those of these chunks that hold a word of the query."""
 
     @abstractmethod
     def passing(self, filter: Filter, chunks: Sequence[int]) -> list[int]:
-        """Those of these chunks that pass, in their order."""
+        """Return those of these chunks that pass the filter, in their order."""
 
     @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+        """Count the chunks in which each term occurs, as a word or as a stem; a term of several words counts as its
+        rarest word.
+        """
 
     def spelled_like(self, word: str) -> list[str]:
         """Return words of the passages that are spelled nearly like a word; none where no vocabulary is kept."""
@@ -177,34 +188,40 @@ class Store(Files, Passages):
 
     @abstractmethod
     def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
-        """Whether at most this share of the chunks of other files, or one of them, hold a word."""
+        """Return whether a word stands in at most this share of the chunks of other files, or in at most one of
+        them.
+        """
 
     @abstractmethod
     def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
-        """(file, title, words of the file's name, title as it was indexed) of the documents whose name or title has one
-        of these words, those with the rarest first.
+        """Return (file, title, words of the file's name, title as it was indexed) of the documents whose name or title
+        has one of these words, those with the rarest word first.
         """
 
     def restore_words(self) -> None:
-        """Make the full text anew from what is stored."""
+        """Make the full text again from the stored texts."""
 
     @abstractmethod
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
-        """In how many of so many chunks terms occur; of a frequent one about."""
+        """Return the number of chunks, of `chunks` in all, in which each term occurs; for a frequent term an
+        estimate.
+        """
 
     def _words(self, query: str) -> Words:
-        """The words of a query; how frequent they are is known until the next commit."""
+        """Return the words of a query; the frequencies of words are kept until the next commit."""
 
         def frequencies() -> Frequencies:
-            return Frequencies(self._execute("SELECT count(*) FROM chunks")[0][0], [*self.languages()])
+            ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
+            return Frequencies(chunks, [*self.languages()], partial(self._counted, chunks))
 
-        known = self._cache.get("frequencies", self.generation(), frequencies)
-        return Words(query, known, partial(self._counted, known.chunks))
+        return Words(query, self._cache.get("frequencies", self.generation(), frequencies))
 
     # --- whether it is whole
 
     def verify(self, *, deep: bool) -> bool:
-        """Read all of it; False if only what search needs beside the tables was not whole. Raises IndexDamaged."""
+        """Read the whole index; return False if only what search needs beside the tables was not whole. Raises
+        IndexDamaged.
+        """
         if deep and (paths := self.changed()):
             which = index_name(self.address)
             raise IndexDamaged(
@@ -217,4 +234,4 @@ class Store(Files, Passages):
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the bytes on disk."""

@@ -1,4 +1,4 @@
-"""How the tables of a store are asked: statements of SQL in which $1 is the first value, in snapshots."""
+"""Access to the tables of a store: SQL statements in which $1 is the first value, run in snapshots."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ P = ParamSpec("P")
 S = TypeVar("S", bound="Rows")
 
 Run = Callable[..., list[Any]]
-"""Executes a statement with its values, and gives its rows."""
+"""A function that executes a statement with its values and returns its rows."""
 
 
 def consistent(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """All statements of a verb see one snapshot."""
+    """Decorate a method so that all of its statements see one snapshot."""
 
     @wraps(verb)
     def in_snapshot(self: S, /, *arguments: P.args, **options: P.kwargs) -> T:
@@ -27,18 +27,22 @@ def consistent(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
 
 
 def listed(values: Iterable[Any]) -> list[Any]:
-    """Texts, or numbers of Python or NumPy, as a value of SQL."""
+    """Return texts, or numbers of Python or NumPy, as a list that SQL takes as one value."""
     return [value if isinstance(value, str) else int(value) for value in values]
 
 
 class Rows(ABC):
-    """Rows of an index. Any thread may call any method; what writes is called in a transaction of `writing`."""
+    """The rows of an index. Any thread may call any method; methods that write are called in a transaction of
+    `writing`.
+    """
 
     _threads: threading.local
-    """What each thread has: the `meta` of its snapshot, and its connection."""
+    """The values of each thread: the `meta` of its snapshot, and its connection."""
 
     def snapshot(self, work: Callable[[], T]) -> T:
-        """Do some work of this thread that sees one state of the index from its first statement to its last."""
+        """Run some work of this thread in one snapshot: from its first statement to its last it sees one state of the
+        index.
+        """
         if getattr(self._threads, "meta", None) is not None:
             return work()
 
@@ -53,11 +57,11 @@ class Rows(ABC):
 
     @abstractmethod
     def _in_snapshot(self, work: Callable[[], T]) -> T:
-        """Do some work in one snapshot, or in the transaction that this thread is in."""
+        """Run some work in one snapshot, or in the transaction that this thread is in."""
 
     @abstractmethod
     def _execute(self, sql: str, *values: object) -> list[Any]:
-        """The rows of a statement; outside of a snapshot or transaction it is one by itself."""
+        """Return the rows of a statement; outside of a snapshot or transaction it is one by itself."""
 
     @abstractmethod
     def _many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
@@ -66,10 +70,10 @@ class Rows(ABC):
     @staticmethod
     @abstractmethod
     def _in(number: int) -> str:
-        """SQL behind a column: its value is in the list that is the value of this number."""
+        """Return the SQL that stands behind a column to say that its value is in the list with this number."""
 
     def _insert(self, table: str, values: Mapping[str, object]) -> int:
-        """The id of the new row."""
+        """Insert a row and return its id."""
         marks = ", ".join(f"${number}" for number in range(1, len(values) + 1))
         sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks}) RETURNING id"
         return int(self._execute(sql, *values.values())[0][0])

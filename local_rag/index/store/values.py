@@ -1,4 +1,4 @@
-"""The values that a store is given and gives back."""
+"""The values that a store takes and returns."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from local_rag.core.documents import PLACE, FileChange, LoadedDocument, ReadLine
 from local_rag.text.display import shorten
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
-"""In `meta`: passages per second of the last run of each phase."""
+"""Rows of `meta`: the passages per second of the last run of each phase."""
 
 OF_OTHER_KINDS = "kinds of files that are not read: "
-"""What `reported` says of a root begins so where files of it were left out for their suffix; their counts follow."""
+"""The beginning of the reason in `reported` that a root has files of other suffixes; how many of each kind follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What made an index: other vectors or other passages are another index. `size` and `overlap` are in tokens."""
+    """The settings that made an index: other vectors or other passages are another index. `size` and `overlap` are in
+    tokens.
+    """
 
     embedder: str
     fingerprint: str
@@ -30,7 +32,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A file or folder that somebody asked to index, and how it is walked."""
+    """A file or folder that a person asked to index, and the options with which it is walked."""
 
     path: str
     excludes: tuple[str, ...] = ()
@@ -42,8 +44,8 @@ class Root:
 class FileRow:
     """A file as it was when it was indexed, found by walking `root`; `warnings` say what of it could not be read.
 
-    `container` is the path of the file that it lies in, empty for a file on the disk. `scans` are its pages that wait
-    for OCR. Until it is `complete`, with all of its parts, a later sync reads it again.
+    `container` is the path of the file that holds it, "" for a file on the disk. `scans` are its pages that wait for
+    OCR. Until a file is `complete`, with all of its parts, a later sync reads it again.
     """
 
     path: str
@@ -61,8 +63,11 @@ class FileRow:
 
     @property
     def became(self) -> FileChange:
-        """What became of the file on the disk, by size and time; of a page of the web, and where no folder above is
-        here any more (another machine's index, a disk that is not mounted), nothing is known.
+        """Return whether the file on the disk was changed or is gone, by its size and time; "" where it is as it was
+        indexed.
+
+        Nothing is known, which is "" as well, of a page of the web, and where no folder above the file exists: the
+        index is of another machine, or the disk is not mounted.
         """
         if not self.mtime_ns:
             return ""
@@ -75,11 +80,11 @@ class FileRow:
 
 
 NO_TEXT = "no text layer (scanned?)"
-"""How a warning ends that is about pages for OCR."""
+"""The end of a warning about pages that wait for OCR."""
 
 
 def of_scans(scans: Sequence[int]) -> tuple[str, ...]:
-    """The warning that pages wait for OCR; none where there are no such pages."""
+    """Return the warning that pages wait for OCR; none where there are no such pages."""
     listed = shorten(", ".join(map(str, scans)), 60)
     return (f"page{'s' if scans[1:] else ''} {listed}: {NO_TEXT}",) if scans else ()
 
@@ -96,11 +101,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with its text. `key` names it for as long as its file keeps that text in that place.
+    """A chunk with its text. `key` identifies it for as long as its file keeps that text in that place.
 
-    `sections` are where a heading begins within it, as (code point of the document, path), the one that it begins in
-    first. `modified` (ISO 8601, UTC) is when its file was last changed, empty for a page of the web. `lines` are those
-    that OCR has read.
+    `sections` are (code point of the document, path) of the headings in force within it, beginning with the one in
+    which it begins. `modified` (ISO 8601, UTC) is when its file was last changed, "" for a page of the web. `lines` are
+    the lines that OCR has read.
     """
 
     id: int
@@ -121,8 +126,8 @@ class Passage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Conditions:
-    """What a filter asks of documents: to be of one of these `files`, by one of these `authors` (None: any), of a date
-    from `after` on and before `before` ("" for no border); and of chunks, to hold all `phrases` as words.
+    """The conditions of a filter. A document is of one of these `files`, by one of these `authors` (None: any), and of
+    a date from `after` on and before `before` ("" for no border); a chunk holds all `phrases` as words.
     """
 
     files: Collection[int] | None = None
@@ -133,15 +138,15 @@ class Conditions:
 
 
 class Filter(NamedTuple):
-    """Which chunks a search may bring: those that meet the conditions, without those with the keys in `exclude`."""
+    """The chunks that a search may return: those that meet the conditions, without those with the keys in `exclude`."""
 
     conditions: Conditions | None = None
     exclude: frozenset[str] = frozenset()
 
 
 class Counts(NamedTuple):
-    """Files on the disk, pages of the web, documents, chunks, chunks that vector search sees, and documents that say
-    when they are from.
+    """The numbers of files on the disk, pages of the web, documents, chunks, chunks that vector search sees, and
+    documents with a date.
     """
 
     files: int
@@ -153,15 +158,15 @@ class Counts(NamedTuple):
 
 
 class UnusableRow(Exception):
-    """A setting of the index that is missing, or none: the index is damaged."""
+    """A row of the settings is missing or unusable: the index is damaged."""
 
 
 class UnusableVector(Exception):
-    """A vector that is missing, or none: it is made anew from the text."""
+    """A vector is missing or unusable: it is made again from the text."""
 
 
 class FileName(NamedTuple):
-    """A file by its number and path, and what its first document says of itself, empty where it does not."""
+    """A file by its id and path, with title and author of its first document, "" where it has none."""
 
     id: int
     path: str
@@ -171,10 +176,10 @@ class FileName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index as a person sees it, with what its first document says of itself, empty where it does not.
+    """A file of the index as a person sees it, with title, author and date of its first document, "" where it has none.
 
-    `indexed_at` and `modified`, 0 for a page of the web, are in seconds since 1970. Of its `chunks` that many are
-    `embedded`.
+    `indexed_at` and `modified` are in seconds since 1970; `modified` is 0 for a page of the web. `embedded` counts
+    those of its `chunks` that have vectors.
     """
 
     path: str
@@ -192,20 +197,22 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument(LoadedDocument):
-    """A document of a file: `number` counts from 0 in the file."""
+    """A document of a file, with its `number` in the file, from 0 on, and its `id`."""
 
     number: int = 0
     id: int = 0
 
     @property
     def heading_starts(self) -> frozenset[int]:
-        """The code points where a heading begins; places of its kind, such as rows, have no line of their own."""
+        """Return the code points where a heading begins; places of its kind, such as rows, have no line of their
+        own.
+        """
         return frozenset(heading.start for heading in self.headings if heading.level < PLACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What an index has of passages that somebody names: its `content`, its files, and those of them by `key`."""
+    """The content of an index, its files, and those of the passages named by key that it has."""
 
     content: str
     files: frozenset[str]

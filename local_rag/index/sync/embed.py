@@ -1,4 +1,4 @@
-"""The second phase of a sync: every passage that has no vector yet gets one, batch by batch."""
+"""The second phase of a sync: every passage without a vector gets one, batch by batch."""
 
 from __future__ import annotations
 
@@ -12,85 +12,78 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import EMBEDDING_PACE, IndexSettings
-from local_rag.index.sync.report import Pace, Progress
+from local_rag.index.sync.report import Pace, Tell
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 FIRST, SMALLEST, LARGEST = 64, 32, 1024
-"""Passages of the first batch, and of any later one."""
+"""Passages of the first batch, and the least and the most of any later one."""
 
 BATCH_SECONDS = 2.0
-"""What a batch may take, which a kill can lose of the embedding: 32 passages of 250 tokens take 1.8 s on two cores."""
+"""Seconds that a batch may take, which a kill can lose: 32 passages of 250 tokens take 1.8 s on two cores."""
 
 _WINDOW = 512
 """Passages of neighbouring files that are sorted by length: a batch of equal lengths has no padding."""
 
 _REFRESH = 30.0
-"""Seconds between two looks at the file of vectors: what it lacks, every reader reads for itself."""
+"""Seconds between two looks at the file of vectors: every reader reads for itself the vectors that the file lacks."""
 
 
-class Embedding:
-    """One run over the passages without a vector. The caller holds the writer's lock; others may search.
+def embed_pending(store: Store, vectors_of: Callable[[Sequence[str]], Vectors], tell: Tell) -> int:
+    """Embed every passage without a vector, those of the newest files first, and return their number.
 
-    Those of the newest files come first. Each batch is one transaction.
+    The caller holds the writer's lock; others may search. Each batch is one transaction. Raises DiskFull, IndexBusy and
+    Stopped; what is committed stays.
     """
+    waiting = store.pending()
+    try:
+        _embed_all(store, waiting, vectors_of, tell)
+    finally:
+        if not cancel.current().stopped:  # the next search does without
+            store.refresh()
+    return len(waiting)
 
-    def __init__(
-        self,
-        store: Store,
-        vectors_of: Callable[[Sequence[str]], Vectors],
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._store, self._vectors_of, self._progress = store, vectors_of, progress or (lambda told: None)
-        self._rate = 0.0
 
-    def run(self) -> int:
-        """Embed all of them; how many there were. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
-        waiting = self._store.pending()
-        try:
-            self._embed_all(waiting)
-        finally:
-            if not cancel.current().stopped:  # the next search does without
-                self._store.refresh()
-        return len(waiting)
+def _embed_all(
+    store: Store, waiting: list[tuple[int, int]], vectors_of: Callable[[Sequence[str]], Vectors], tell: Tell
+) -> None:
+    """Embed chunks, each given with its length, batch by batch."""
+    pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
+    by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
+    done, work, rate = 0, 0, 0.0
+    while batch := [each for _, each in by_length[done : done + size]]:
+        cancel.check()
+        began = time.monotonic()
+        chunks = [chunk for chunk, _ in batch]
+        embed_batch(store, chunks, vectors_of, rate)
+        done, work = done + len(batch), work + sum(length for _, length in batch)
+        now = time.monotonic()
+        fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
+        size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
+        sources = [passage.source for passage in store.passages(chunks[-1:])]  # it may be gone by now
+        told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
+        rate = told.rate or rate
+        tell(told)
+        if now - refreshed > _REFRESH:
+            store.refresh()
+            refreshed = now
 
-    def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
-        """Embed chunks, each with its length."""
-        pace, size, refreshed = Pace(sum(length for _, length in waiting)), FIRST, time.monotonic()
-        by_length = sorted(enumerate(waiting), key=lambda item: (item[0] // _WINDOW, item[1][1]))
-        done = work = 0
-        while batch := [each for _, each in by_length[done : done + size]]:
-            cancel.check()
-            began = time.monotonic()
-            chunks = [chunk for chunk, _ in batch]
-            self._embed(chunks)
-            done, work = done + len(batch), work + sum(length for _, length in batch)
-            now = time.monotonic()
-            fitting = min(len(batch) * BATCH_SECONDS / max(now - began, 1e-3), LARGEST)
-            size = max(SMALLEST, int(fitting) // 16 * 16)  # as models like it
-            sources = [passage.source for passage in self._store.passages(chunks[-1:])]  # it may be gone by now
-            told = pace.progress(work, done, len(waiting), done, "".join(sources), phase="vectors")
-            self._rate = told.rate or self._rate
-            self._progress(told)
-            if now - refreshed > _REFRESH:
-                self._store.refresh()
-                refreshed = now
 
-    def _embed(self, chunks: list[int]) -> None:
-        """Embed what of these passages and their headers has no vector, each text once."""
-        texts, headers = self._store.to_embed(chunks)
-        distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
-        vectors = dict(zip(distinct, self._vectors_of(distinct), strict=True))
-        of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
-        with self._store.writing():
-            self._store.set_vectors(chunks, of_texts, of_headers)
-            pace = {EMBEDDING_PACE: f"{self._rate:.3g}"} if self._rate else {}
-            self._store.set_meta({"last_sync": str(time.time()), **pace})
+def embed_batch(store: Store, chunks: list[int], vectors_of: Callable[[Sequence[str]], Vectors], rate: float) -> None:
+    """Embed the texts and headers of these passages that have no vector, each text once."""
+    texts, headers = store.to_embed(chunks)
+    distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
+    vectors = dict(zip(distinct, vectors_of(distinct), strict=True))
+    of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
+    with store.writing():
+        store.set_vectors(chunks, of_texts, of_headers)
+        pace = {EMBEDDING_PACE: f"{rate:.3g}"} if rate else {}
+        store.set_meta({"last_sync": str(time.time()), **pace})
 
 
 def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:
-    """Make the full text anew, and drop the vectors that are none; all of them where another embedder made them.
+    """Make the full text again, and drop the unusable vectors; all of them where another embedder made them.
 
     Raises IndexMismatch for a passage that this embedder does not read whole.
     """
@@ -104,7 +97,7 @@ def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, w
 
 
 def _check_passages(store: Store, embedder: Embedder) -> None:
-    """Raises IndexMismatch for a passage that this embedder does not read whole."""
+    """Raise IndexMismatch for a passage that this embedder does not read whole."""
     for chunks in store.chunks_by_file():
         cancel.check()
         for passage in store.passages(chunks):

@@ -1,4 +1,6 @@
-"""What is left out of a folder: what a rule says, secrets, hidden files, and what a program made for itself."""
+"""The rules by which files and folders are left out: patterns, secrets, hidden files, and folders that programs
+made.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,26 @@ from local_rag.text.display import composed
 SECRET = "may hold secrets; index it with --include-secrets"
 
 IGNORE_FILES = (".ragignore", ".gitignore")
-"""The first decides."""
+"""The names of ignore files; where both are in a folder, the first decides."""
 
 MAX_LINES = 2_000
 MAX_LINE = 4096
-"""Lines of an ignore file, and bytes of one of them: no path is longer. That of the Linux kernel has 200 lines."""
+"""The most lines of an ignore file, and the most bytes of one: no path is longer. That of the Linux kernel has 200
+lines.
+"""
 
 MAX_STARS = 3
-"""Of a pattern, `**` counted as one: every way to share a path out among them is tried, in at most a second for 3."""
+"""The most stars of a pattern, `**` counted as one: every way to share a path out among them is tried, in at most a
+second for 3.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A line of .gitignore, relative to a folder (with / behind it), and `origin`, where it comes from.
+    """A line of .gitignore, relative to a folder (with / behind it), and `origin`, the file or option that it comes
+    from.
 
-    `whole`: it is compared with the path from the folder on, else with a name.
+    A `whole` pattern is compared with the path from the folder on, any other with a name.
     """
 
     line: str
@@ -50,7 +57,7 @@ class Pattern:
 
     @classmethod
     def of(cls, line: str, folder: str = "", origin: str = "") -> Pattern | None:
-        """None for a comment, an empty line, and what git takes for a pattern that never matches.
+        """Return the pattern of a line, None for a comment, an empty line, and a pattern that git says never matches.
 
         Raises ValueError for too many stars. https://git-scm.com/docs/gitignore
         """
@@ -70,7 +77,7 @@ class Pattern:
         return cls(line, text == line, name != text, "/" in name, glob, folder, origin) if glob.include else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Whether it has a say about a path itself, in NFC and with / between its names."""
+        """Return whether the pattern matches a path itself, given in NFC and with / between its names."""
         if not path.startswith(self.folder) or (self.only_folders and not is_folder):
             return False
         below = path[len(self.folder) :]
@@ -79,7 +86,7 @@ class Pattern:
 
 
 def _patterns(folder: Path, lines: Sequence[str], origin: str) -> Iterator[Pattern]:
-    """The last line is the first pattern. Raises ValueError."""
+    """Yield the patterns of some lines, the last line first. Raises ValueError."""
     below = composed(f"{folder.as_posix().rstrip('/')}/")
     yield from filter(None, (Pattern.of(line, below, origin) for line in reversed(lines)))
 
@@ -88,7 +95,7 @@ def _patterns(folder: Path, lines: Sequence[str], origin: str) -> Iterator[Patte
 class Rules:
     """The patterns that hold in a folder, each stronger than those after it; of ignore files the innermost come first.
 
-    `excludes` are those of a person: what they say stands above all ignore files. `secrets` are taken if it is set.
+    `excludes` are those of a person, which are stronger than all ignore files. Secrets are indexed if `secrets` is set.
     """
 
     excludes: tuple[Pattern, ...] = ()
@@ -97,19 +104,19 @@ class Rules:
 
     @classmethod
     def of(cls, root: Root, around: Sequence[Root]) -> Rules:
-        """What a person excluded from a root, and from roots around it, the outermost last."""
+        """Return the rules of what a person excluded from a root, and from roots `around` it, the outermost last."""
         found = [
             pattern for each in (root, *around) for pattern in _patterns(Path(each.path), each.excludes, "--exclude")
         ]
         return cls(tuple(found), secrets=root.secrets)
 
     def within(self, folder: Path, names: Container[str]) -> Rules:
-        """The rules in a folder, those of its own ignore files added. Raises OSError if one cannot be used."""
+        """Return the rules in a folder, those of its own ignore files added. Raises OSError if one cannot be used."""
         found = [pattern for name in IGNORE_FILES if name in names for pattern in _read(folder, name)]
         return replace(self, files=(*found, *self.files)) if found else self
 
     def why_ignored(self, path: Path, is_folder: bool) -> str:
-        """The rule that leaves a path out, "" if none does: the first that has a say decides."""
+        """Return the rule that leaves a path out, "" if none does: the first that matches decides."""
         name = composed(path.as_posix())
         for pattern in (*self.excludes, *self.files):
             if pattern.matches(name, is_folder):
@@ -117,18 +124,18 @@ class Rules:
         return ""
 
     def ignore_anywhere(self, path: Path, is_folder: bool) -> bool:
-        """Whether a rule leaves a path out, or a folder above it."""
+        """Return whether a rule leaves out a path or a folder above it."""
         return any(self.why_ignored(folder, True) for folder in path.parents) or bool(self.why_ignored(path, is_folder))
 
     @cached_property
     def stamp(self) -> str:
-        """16 hex digits that change with the rules: where they do, other files inside of a file are taken."""
+        """Return 16 hex digits that change with the rules: where they do, other files inside of a file are indexed."""
         return hashlib.blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def leave_out_inside(self, container: Path, name: str, start: str) -> str | None:
-        """None where a file inside of another is taken, else the warning that is due, "" for none.
+        """Return None where a file inside of another is indexed, else the warning that is due, "" for none.
 
-        The other file counts as a folder. A secret is told by its name, or by how its text starts.
+        The other file counts as a folder. A secret is recognised by its name, or by the start of its text.
         """
         *folders, last = name.replace(MEMBER, "/").split("/")
         path = container
@@ -141,13 +148,13 @@ class Rules:
 
 
 _NUMBER = re.compile(r" \(\d+\)(?=\.|$)")
-"""What tells a file inside of another from one of the same name there."""
+"""The number that distinguishes a file inside of another from one of the same name there."""
 
 
 def _read(folder: Path, name: str) -> list[Pattern]:
-    """The rules of an ignore file, which is distrusted: whoever can write one can block or blind a sync.
+    """Return the patterns of an ignore file, which is distrusted: whoever can write one can block or blind a sync.
 
-    Raises OSError: what it says cannot be known, so nothing below its folder may be taken in.
+    Raises OSError: what it says cannot be known, so nothing below its folder may be indexed.
     """
     try:
         content = read_start(folder / name, MAX_LINES * (MAX_LINE + 1))  # one that is longer has too many, or too long
@@ -163,7 +170,7 @@ def _read(folder: Path, name: str) -> list[Pattern]:
 
 
 def _names(patterns: str) -> re.Pattern[str]:
-    """File names in the syntax of a shell, matched at once."""
+    """Return an expression that matches file names by patterns of a shell."""
     return re.compile("|".join(translate(pattern) for pattern in patterns.split()))
 
 
@@ -182,13 +189,15 @@ _HIDDEN = _names(".* node_modules __pycache__ __MACOSX *~ ~$* #*# *.swp *.swo *.
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether files of that name hold keys or passwords, whatever is in this one."""
+    """Return whether files of that name hold keys or passwords, whatever is in this one."""
     name = name.lower()
     return name not in _TEMPLATES and bool(_SECRETS.match(name))
 
 
 def begins(file: Path, start: re.Pattern[bytes] = _PRIVATE_KEY) -> bool:
-    """Whether a file begins so, else as a private key does; one that cannot be opened is left to the parser."""
+    """Return whether a file begins as `start` says, by default as a private key; one that cannot be opened is left to
+    the parser.
+    """
     try:
         return bool(start.match(read_start(file, 8192)))
     except OSError:
@@ -196,7 +205,9 @@ def begins(file: Path, start: re.Pattern[bytes] = _PRIVATE_KEY) -> bool:
 
 
 def is_hidden(name: str, is_folder: bool) -> bool:
-    """Whether a name is that of a hidden file or folder, of a backup or of packages; a secret is no hidden file."""
+    """Return whether a name is that of a hidden file or folder, of a backup or of packages; a secret is no hidden
+    file.
+    """
     return bool(_HIDDEN.match(name)) and (is_folder or not is_secret_name(name))
 
 
@@ -207,14 +218,17 @@ _MARKERS = {
     "pyvenv.cfg": ("a virtual environment of Python", re.compile(rb"(?:.*\n)*?[ \t]*home[ \t]*=")),
     "index.sqlite": ("an index", re.compile(rb"SQLite format 3\0")),
 }
-"""Name: what its folder is, and how such a file begins: whoever can write one could make a folder vanish by its name.
+"""The kind of a folder that a file of this name marks, and the beginning that the file must have: a mere name must not
+make a folder vanish.
 
 https://bford.info/cachedir/, https://docs.python.org/3/library/site.html, https://sqlite.org/fileformat.html
 """
 
 
 def marked(folder: Path, names: Container[str]) -> str:
-    """What a folder is if one of its files says so, and which one does; "" for any other."""
+    """Return what a folder is if one of its files marks it as made by a program, with the name of that file; "" for any
+    other.
+    """
     for name, (kind, start) in _MARKERS.items():
         if name in names and begins(folder / name, start):
             return f"looks like {kind} ({name})"

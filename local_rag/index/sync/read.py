@@ -1,4 +1,4 @@
-"""Files on the disk: opened safely, recognised as unchanged, and read; what is wrong with one is told, not raised."""
+"""Files on the disk: opened safely, recognised as unchanged, and read; errors of one file are returned, not raised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ File = tuple[FileRow, Sequence[LoadedDocument]]
 
 
 class ReadPart(NamedTuple):
-    """A part of the file at `path`: the file and what lies inside of it. Most files have one, a mailbox has several."""
+    """A part of the file at `path`: the file and the files inside of it. Most files have one part, a mailbox has
+    several.
+    """
 
     path: str
     files: Sequence[File]
@@ -37,9 +39,9 @@ class ReadPart(NamedTuple):
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """Nothing can be had from the file. `passing`: its content is not the cause, so that what was indexed of it stays.
+    """A file that could not be read. With `passing` its content is not the cause, so that what was indexed of it stays.
 
-    `sha256`: that of the content, where another attempt would end in the same way.
+    `sha256` is that of the content, where another attempt would end in the same way.
     """
 
     path: str
@@ -54,14 +56,14 @@ Read = ReadPart | FileRow | UnreadFile
 
 @dataclass(frozen=True)
 class Reader:
-    """What files are read with, and what is known of them: `failures` are what a parser could not read."""
+    """A parser, the files that are `known`, and the `failures` of what a parser could not read before."""
 
     parser: Parser
     known: Mapping[str, FileRow]
     failures: Mapping[str, Failure]
 
     def read(self, files: Mapping[str, Found]) -> Iterator[Read]:
-        """What became of each of the files, in their order. Raises Stopped.
+        """Yield the parts and rows of these files, or why one was not read, in their order. Raises Stopped.
 
         A failure that lies in the content, or lasts as long as it, is remembered with it.
         """
@@ -80,7 +82,7 @@ class Reader:
                 yield UnreadFile(path, reason, passing=error.passing, sha256=content if lasting else "")
 
     def _parts(self, row: FileRow, rules: Rules) -> Iterator[ReadPart | FileRow]:
-        """The parts of a file, if it has changed, and its row. Raises FileSkipped for the first part."""
+        """Yield the parts of a file, if it has changed, and its row. Raises FileSkipped for the first part."""
         old, failure = self.known.get(row.path), self.failures.get(row.path)
         if old is not None and old.complete and old.sha256 == row.sha256:
             yield replace(row, warnings=old.warnings, scans=old.scans)
@@ -101,7 +103,7 @@ class Reader:
 
 
 def _files(row: FileRow, part: ParsedFile, rules: Rules, warnings: list[str]) -> list[File]:
-    """The file and what is taken of what lies inside of it; a document without a title has the file's name."""
+    """Return a file and those inside of it that are indexed; a document without a title gets the file's name."""
     files = [(row, Path(row.path).name, part.documents)]
     for member in part.members:
         start = member.documents[0].text[:2048] if member.documents else ""
@@ -122,7 +124,7 @@ _RACY = 2.0
 
 
 def fingerprinted(path: str, root: str) -> FileRow:
-    """The file with its SHA-256; size and times are read before it, so that a later change shows.
+    """Return a file with its SHA-256; size and times are read before it, so that a later change shows.
 
     Raises OSError, FileSkipped for a file too large to be read at all, and Stopped.
     """
@@ -134,16 +136,17 @@ def fingerprinted(path: str, root: str) -> FileRow:
 
 
 def file_state(status: os.stat_result) -> tuple[int, int, int, int]:
-    """Size, time of the last change of the content, that of the file itself, and its number on the disk.
+    """Return the size, the time of the last change of the content, that of the file itself, and its number on the disk.
 
-    Two files that change places keep their sizes and the times of their contents, but not the other two. On Windows
-    the second time is that of the file's creation; its numbers may have more bits than SQLite stores.
+    Two files that change places keep their sizes and the times of their contents, but not the other two. On Windows the
+    second time is that of the file's creation; its numbers may have more bits than SQLite stores.
     """
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & (2**63 - 1)
 
 
 def looks_unchanged(old: FileRow) -> bool:
-    """Whether a file was read to its end, has the state it had then, and no time in it is too close to prove anything.
+    """Return whether a file was read to its end, has the state it had then, and no time in it is too recent to prove
+    anything.
 
     The same rules as git's for its index: https://git-scm.com/docs/racy-git
     """
@@ -164,13 +167,15 @@ for _name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
 
 
 def read_start(path: Path, limit: int) -> bytes:
-    """The first `limit` bytes of a regular file. Raises OSError, also for a link and for what is no regular file."""
+    """Return the first `limit` bytes of a regular file. Raises OSError, also for a link and for what is no regular
+    file.
+    """
     with open_regular(path) as file:
         return file.read(limit)
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file, open. Raises OSError, also for a link and for what is no regular file."""
+    """Open a regular file. Raises OSError, also for a link and for what is no regular file."""
     _must_be_regular(path.lstat())
     file = os.fdopen(os.open(path, _FLAGS), "rb")
     try:

@@ -1,4 +1,4 @@
-"""What a sync did, while it is doing it."""
+"""The report and the progress of a sync while it runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal
 from local_rag.core.documents import Skipped, SyncReport
 
 SETTLED = 2.0
-"""Seconds after which a pace is worth saying."""
+"""Seconds after which a pace is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one phase of a sync is, with the file in hand.
+    """The progress of one phase of a sync, with the file in hand.
 
     In the phase "text" `done` of `total` files are read, and `chunks` are the passages stored; in the phase "vectors"
     `done` of `total` passages are embedded, in "scans" pages are read by OCR, and `chunks` is the same number. `share`
@@ -35,17 +35,25 @@ class Progress:
     left: float | None = None
 
 
+Tell = Callable[[Progress], None]
+"""A function that is told how far a phase is."""
+
+
+def silent(progress: Progress) -> None:
+    """Tell nobody."""
+
+
 class Pace:
-    """How fast work goes, and how long the rest takes."""
+    """A clock that tells how fast work goes, and how long the rest takes."""
 
     def __init__(self, total: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`total` is the work there is, in any unit; `clock` gives seconds."""
+        """Start the clock. `total` is the work there is, in any unit; `clock` gives seconds."""
         self._total, self._clock = total, clock
         self._started = clock()
         self._first: tuple[float, float, int] | None = None
 
     def progress(self, work: float, done: int, total: int, chunks: int, path: str, **phase: Any) -> Progress:
-        """How far it is, once so much of the work is done: of `total` files or passages `done`, with `chunks`.
+        """Return the progress after `work` units: `done` of `total` files or passages, with `chunks` passages.
 
         The pace is that since the first call: a model is loaded before.
         """
@@ -69,7 +77,7 @@ class Pace:
 
 @dataclass
 class GrowingReport:
-    """The fields of a `SyncReport`, to be filled."""
+    """The fields of a `SyncReport` while they are filled."""
 
     new: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -83,7 +91,7 @@ class GrowingReport:
     started: float = field(default_factory=time.monotonic)
 
     def finished(self, **more: Any) -> SyncReport:
-        """The report as it is told once the text is stored, with its other fields."""
+        """Return the report once the text is stored, with these other fields."""
         told: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in vars(self).items()
         }

@@ -1,4 +1,4 @@
-"""Roots: what a person asked to index, to forget or to keep out, with what was asked before."""
+"""Roots: the paths that a person asked to index, to forget or to keep out, with the options of earlier syncs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local_rag.text.display import composed, is_url, joined, normal
 
 @dataclass(frozen=True, slots=True)
 class WalkOptions:
-    """What a person says of the folders of one sync; None leaves it as it was.
+    """The options that a person gives for the folders of one sync; None leaves an option as it was.
 
     `excludes` are patterns of .gitignore, which stay until `no_excludes` takes them back.
     """
@@ -28,10 +28,10 @@ class WalkOptions:
 
 
 def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) -> list[Root]:
-    """The roots that a person names with these options, or all that are known; what is new of them is stored.
+    """Return the roots that a person names, with these options, or all that are known; what is new of them is stored.
 
-    The options stand on top of what is remembered, also of a root that was forgotten since. The caller holds the
-    writer's lock. Raises UsageError for a path or a pattern that says nothing, and for one to be taken back that is not
+    The options are added to what is remembered, also of a root that was forgotten since. The caller holds the writer's
+    lock. Raises UsageError for a path or a pattern that says nothing, and for one to be taken back that is not
     remembered.
     """
     known = {root.path: root for root in store.roots()}
@@ -63,7 +63,8 @@ def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) ->
 
 
 def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
-    """Forget files, whole folders with their roots, and pages by their URLs; gives what of it was in the index.
+    """Forget files, whole folders with their roots, and pages by their URLs, and return the files of them that were
+    indexed.
 
     The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
     """
@@ -89,7 +90,9 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
 
 
 def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
-    """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
+    """Exclude files and folders from the indexed folders above them, and return the new patterns. The caller holds the
+    lock.
+    """
     before, patterns = {root.path: root for root in store.roots()}, list[str]()
     known = dict(before)
     for path in map(real_path, paths):
@@ -102,18 +105,20 @@ def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
 
 
 def _above(path: Path, roots: Collection[str]) -> list[tuple[str, str]]:
-    """The roots above a path, each with the pattern that keeps it out of it."""
+    """Return the roots above a path, each with the pattern that excludes the path from it."""
     parents = [above for above in path.parents if str(above) in roots]
     return [(str(above), f"/{escaped(path.relative_to(above).as_posix())}") for above in parents]
 
 
 def is_below(path: str, roots: Collection[str]) -> bool:
-    """Whether one of the roots is a path or a folder above it."""
+    """Return whether one of the roots is a path or a folder above it."""
     return any(above in roots for above in (path, *map(str, Path(path).parents)))
 
 
 def real_path(path: Path) -> Path:
-    """The absolute path without links. Raises UsageError for ~ of an unknown user, a NUL and a circle of links."""
+    """Return the absolute path without links. Raises UsageError for ~ of an unknown user, a NUL and a circle of
+    links.
+    """
     try:
         return path.expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -121,7 +126,7 @@ def real_path(path: Path) -> Path:
 
 
 def check_patterns(excludes: Sequence[str]) -> None:
-    """Raises UsageError for a pattern that says nothing, or has too many stars."""
+    """Raise UsageError for a pattern that says nothing, or has too many stars."""
     for pattern in excludes:
         reason = "git takes it for a comment or a broken pattern"
         try:
@@ -134,7 +139,7 @@ def check_patterns(excludes: Sequence[str]) -> None:
 
 
 def _with_options(root: Root, options: WalkOptions) -> Root:
-    """Later patterns decide, so one that is named again moves to the end."""
+    """Return a root with these options. Later patterns decide, so one that is named again moves to the end."""
     again = (*options.no_excludes, *options.excludes)
     excludes = (*(pattern for pattern in root.excludes if pattern not in again), *dict.fromkeys(options.excludes))
     follow = root.follow_links if options.follow_links is None else options.follow_links
@@ -143,7 +148,7 @@ def _with_options(root: Root, options: WalkOptions) -> Root:
 
 
 def escaped(name: str) -> str:
-    """A name as a pattern that matches nothing else."""
+    """Return a name as a pattern that matches nothing else."""
     name = re.sub(r"([\\*?\[])", r"\\\1", name)
     bare = name.rstrip(" ")
     return bare + "\\ " * (len(name) - len(bare))

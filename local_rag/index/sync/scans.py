@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
-from local_rag.core.protocols import Embedder
-from local_rag.index.parse.ocr import PAGES, SECONDS
+from local_rag.index.parse.ocr import PAGE_SECONDS, PAGES
 from local_rag.index.parse.parser import Parser
-from local_rag.index.prepare import chunks_of
+from local_rag.index.prepare import Chunker
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import NO_TEXT, IndexSettings
-from local_rag.index.sync.report import Pace, Progress
+from local_rag.index.store.values import NO_TEXT
+from local_rag.index.sync.report import Pace, Tell
 
 
 def read_scans(
-    store: Store,
-    embedder: Embedder,
-    settings: IndexSettings,
-    report: SyncReport,
-    languages: Sequence[str],
-    progress: Callable[[Progress], None],
+    store: Store, chunks_of: Chunker, report: SyncReport, languages: Sequence[str], tell: Tell
 ) -> SyncReport:
-    """The report of a sync once every page that waits was tried, those of the shortest files first.
+    """Read every page that waits for OCR, those of the shortest files first, and return the report with what came of
+    them.
 
     What is wrong with a page itself is remembered; where time or memory were short it waits for the next run. The
     caller holds the writer's lock. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
@@ -34,16 +29,16 @@ def read_scans(
     files = {file.path: file for file in store.scanned()}
     pages = [(path, page) for path, file in files.items() for page in file.scans]
     pace, failed = Pace(len(pages)), list[Skipped]()
-    with Parser(SECONDS) as parser:
+    with Parser(PAGE_SECONDS) as parser:
         for done, (path, page) in enumerate(pages):
             cancel.check()
-            progress(pace.progress(done, done, len(pages), done, path, phase="scans"))
+            tell(pace.progress(done, done, len(pages), done, path, phase="scans"))
             if done % PAGES == 0:
                 parser.close()
             file, found = files[path], []
             try:
                 document = parser.read_page(Path(path), page, languages)
-                found.append((document, chunks_of(document, embedder, settings)))
+                found.append((document, chunks_of(document)))
             except FileSkipped as error:
                 failed.append(Skipped(path, f"page {page} was not read: it {error}"))
                 if error.passing:

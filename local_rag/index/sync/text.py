@@ -1,43 +1,41 @@
-"""The first phase of a sync: the text of an index is brought up to date with the files it was made from."""
+"""The first phase of a sync: the texts of an index are brought up to date with their files."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
-from local_rag.index.prepare import NewDocument, chunks_of
+from local_rag.index.prepare import Chunker, NewDocument
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root, of_scans
+from local_rag.index.store.values import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, Root, of_scans
 from local_rag.index.sync.read import Read, Reader, ReadPart, UnreadFile, looks_unchanged
-from local_rag.index.sync.report import GrowingReport, Pace, Progress
+from local_rag.index.sync.report import GrowingReport, Pace, Tell
 from local_rag.index.sync.roots import is_below
 from local_rag.index.sync.walk import Found, Walk, walk
 from local_rag.text.display import by_count, kinds_in_words
 
 Cut = tuple[Read, list[list[NewDocument]]]
-"""What was read of a file, and for a part of one the documents of each of its files with their chunks."""
+"""A file as it was read, and for a part of one the documents of each of its files with their chunks."""
 
 BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
 
 _IDLE = 0.2
-"""Seconds without another file after which it ends as well."""
+"""Seconds without another file after which a transaction ends as well."""
 
 _AHEAD = 24
-"""Parts and rows of files that are read while one is stored: now this takes longer, now that."""
+"""Parts and rows of files that are read while one is stored: at times reading takes longer, at times storing."""
 
 LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable, and is read alone: 50 MB of text take a minute."""
@@ -49,32 +47,31 @@ class TextSync:
     def __init__(
         self,
         store: Store,
-        embedder: Embedder,
-        settings: IndexSettings,
-        progress: Callable[[Progress], None] | None,
+        chunks_of: Chunker,
+        tell: Tell,
         *,
         retry: bool = False,
         loaders: Mapping[str, Loader] | None = None,
     ) -> None:
-        """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
+        """Prepare a run. With `retry` what could not be read gets another attempt, even if neither its content nor the
+        parser changed.
 
         `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
         self._loaders = names_of(loaders or {})
-        self._store, self._embedder, self._settings = store, embedder, settings
-        self._progress = progress or (lambda told: None)
+        self._store, self._chunks_of, self._tell = store, chunks_of, tell
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.files()}
         self._failures = store.failures()
         counts = store.counts()
         self._was_stopped = counts.embedded < counts.chunks
-        """Then nobody may have seen the report of the sync before."""
+        """Whether the sync before was stopped, so that nobody may have seen its report."""
         self._unreadable = {} if retry else self._failures
         self._stored = 0
         """Chunks that are stored of the file in hand."""
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
-        """Take in the text of what is new or changed, file by file, then take out what is gone.
+        """Store the text of what is new or changed, file by file, then remove what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
@@ -123,7 +120,7 @@ class TextSync:
                         self._put(file, cut)
 
     def _batches(self, changed: Mapping[str, Found], ahead: int) -> Iterator[list[Cut]]:
-        """What was read of files, in their order: BATCH chunks, or what there is when no other file came for a moment.
+        """Yield what was read of files, in their order: BATCH chunks, or fewer when no other file came for a moment.
 
         Another thread reads, and waits for the parser's process, while this one cuts and writes.
         """
@@ -148,7 +145,7 @@ class TextSync:
                         break
                     waiting.append(read())
                     path = file.path
-                    self._tell(path)
+                    self._tell_of(path)
                     if chunks >= BATCH and isinstance(file, ReadPart):  # with a file's parts comes what became of it
                         yield batch
                         batch, chunks = [], 0
@@ -163,15 +160,14 @@ class TextSync:
                 parser.stop()
                 thread.shutdown(cancel_futures=True)
         if path:
-            self._tell(path)
+            self._tell_of(path)
 
     def _cut(self, part: ReadPart) -> list[list[NewDocument]]:
-        """The documents of each file of a part with their chunks."""
-        cut = partial(chunks_of, embedder=self._embedder, settings=self._settings)
-        return [[(document, cut(document)) for document in documents] for _, documents in part.files]
+        """Return the documents of each file of a part with their chunks."""
+        return [[(document, self._chunks_of(document)) for document in documents] for _, documents in part.files]
 
     def _put(self, file: Read, cut: list[list[NewDocument]]) -> None:
-        """Store a part of a file; or after all parts, or none, what became of the file."""
+        """Store a part of a file; or after all parts, or none, the result of the file."""
         if isinstance(file, ReadPart):
             self._put_part(file, cut)
             return
@@ -207,7 +203,7 @@ class TextSync:
         self._stored += count
 
     def _leave(self, file: UnreadFile) -> None:
-        """What cannot be read must not answer with what it said before, unless its content is not the cause."""
+        """Report a file that cannot be read, and remove what it said before, unless its content is not the cause."""
         kept = file.passing and file.path in self._known and not self._prune
         (self._report.kept if kept else self._report.skipped).append(Skipped(file.path, file.reason))
         if not kept and file.path in self._known:
@@ -220,9 +216,8 @@ class TextSync:
         warned = ((file.path, (*file.warnings, *of_scans(file.scans))) for file in files)
         self._report.skipped += [Skipped(path, warning) for path, warnings in warned for warning in warnings]
 
-    def _tell(self, path: str) -> None:
-        told = self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path)
-        self._progress(told)
+    def _tell_of(self, path: str) -> None:
+        self._tell(self._pace.progress(self._bytes, self._done, len(self._sizes), self._report.chunks, path))
 
     # --- what is gone
 
@@ -248,7 +243,9 @@ class TextSync:
         self._report.skipped += [file for file in unseen if file not in kept]
 
     def _conclude(self, walked: Walk) -> None:
-        """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
+        """Remember when this was, and what was reported of which files, so that the next report begins with what is
+        new.
+        """
         report, before = self._report, self._store.reported()
         others = {root.path for root in self._store.roots()} - self._synced
         reported = {(path, reason) for path, reason in before if is_below(path, others)}

@@ -1,4 +1,4 @@
-"""Walking the indexed roots: which files are read, which are left out and why, and what could not be seen."""
+"""The walk of the indexed roots: the files that are read, those left out and why, and those that could not be seen."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --
 
 
 class Missing(NamedTuple):
-    """Why the files at a path, or below it, are not among those of a walk; `unseen` ones may be there all the same."""
+    """The reason why the files at a path, or below it, are not among those of a walk; `unseen` ones may exist all the
+    same.
+    """
 
     reason: str
     unseen: bool = False
 
 
 class Found(NamedTuple):
-    """A file that can be read: the path of its root, and the rules for what lies inside of it.
+    """A file that can be read: the path of its root, and the rules for the files inside of it.
 
-    `stamp` stands behind the SHA-256 of a file, which has another content with a later version of its loader, and one
-    that holds others with other rules.
+    `stamp` stands behind the SHA-256 of a file: its content counts as another one with a later version of its loader,
+    and that of a file that holds others with other rules.
     """
 
     root: str
@@ -44,7 +46,7 @@ class Found(NamedTuple):
 
 @dataclass
 class Walk:
-    """What walking some roots showed. `files` are real paths.
+    """The result of walking some roots. `files` are real paths.
 
     `skipped` are files that are left out and named, each with the reason. `empty` are roots that are folders without a
     file to index. `ignored` counts the files of each root that nothing reads, by suffix; OCR would read `images`, which
@@ -59,7 +61,9 @@ class Walk:
     images: list[str] = field(default_factory=list)
 
     def why_missing(self, file: FileRow) -> tuple[str, Missing]:
-        """Why a file that was indexed is not there, with the path that this is said of; no reason if it is gone."""
+        """Return why a file that was indexed is missing, with the path of which this is said; the reason is "" if it is
+        gone.
+        """
         for start in (file.path, file.root):
             for path in (start, *map(str, Path(start).parents)):
                 if path in self.missing:
@@ -75,14 +79,14 @@ def walk(
     own: Collection[str] = (),
     walked: Walk | None = None,
 ) -> Walk:
-    """The files below some roots that can be read; a root that is a file is taken whatever its suffix.
+    """Find the files below some roots that can be read; a root that is a file is taken whatever its suffix.
 
-    Left out: what a root's `excludes` (in the syntax of .gitignore, relative to it), those of roots `around` it,
-    .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, and
-    secrets unless the root has them. Files behind links count where they really are; a link out of the root is followed
-    only if the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files
-    above a root have no say. `known` are the indexed files, `own` further suffixes that are read. `walked` has what was
-    found until it is stopped. Raises Stopped.
+    Left out are what a root's `excludes` (in the syntax of .gitignore, relative to it), those of roots `around` it, or
+    .gitignore and .ragignore in the folders themselves match, hidden files, packages, caches, backups, and secrets
+    unless the root has them. Files behind links count where they really are; a link out of the root is followed only if
+    the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files above a
+    root have no say. `known` are the indexed files, `own` further suffixes that are read. `walked` has what was found
+    until it is stopped. Raises Stopped.
     """
     walked = walked or Walk()
     by_path = {root.path: root for root in around}
@@ -93,7 +97,9 @@ def walk(
 
 
 def folders_entered(roots: Iterable[Root], folder: Path) -> set[str]:
-    """The names of the folders in this one that a walk of the roots looks into, without links; none outside of them."""
+    """Return the names of the folders in this one that a walk of the roots enters, without links; none outside of the
+    roots.
+    """
     by_path = {root.path: root for root in roots}
     names = set[str]()
     for path, root in by_path.items():
@@ -107,7 +113,7 @@ def folders_entered(roots: Iterable[Root], folder: Path) -> set[str]:
 
 
 class _Place(NamedTuple):
-    """A file or folder: by the way it was found, where it really is, and the rules that hold there."""
+    """A file or folder: the path by which it was found, its real path, and the rules that hold there."""
 
     path: Path
     real: Path
@@ -143,7 +149,9 @@ class _Search:
         return {entry.name: place for entry, place in self._entries(folder) if entry.is_dir(follow_symlinks=False)}
 
     def _walk_folders(self) -> None:
-        """Depth first; folders behind links wait until the real ones were entered, under whose rules they belong."""
+        """Walk depth first; folders behind links wait until the real ones were entered, under whose rules they
+        belong.
+        """
         waiting, links, entered = [self.first], list[_Place](), set[Path]()
         while waiting or links:
             cancel.check()
@@ -160,7 +168,9 @@ class _Search:
                     self._file(place)
 
     def _entries(self, folder: _Place) -> Iterator[tuple[os.DirEntry[str], _Place]]:
-        """What of a folder may be looked at; nothing of a folder that cannot be read or is somebody's cache."""
+        """Yield the entries of a folder that may be looked at; none of a folder that cannot be read or that a program
+        made.
+        """
         try:
             with os.scandir(folder.path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
@@ -187,11 +197,11 @@ class _Search:
                 self._walked.missing[_printable(place.real)] = Missing(why, unseen=True)
 
     def _leave_out(self, path: Path, reason: str) -> None:
-        """Note it, so that a file that goes is named with the reason."""
+        """Note the reason, so that it is reported when an indexed file goes."""
         self._walked.missing.setdefault(_printable(path), Missing(reason))
 
     def _link(self, path: Path, rules: Rules) -> list[_Place]:
-        """A link to a folder, to be entered later; a link to a file is taken at once.
+        """Return the folder that a link leads to, to be entered later; take the file that a link leads to at once.
 
         A link out of the root is left out and named, unless another root decides about what it leads to.
         """
@@ -217,7 +227,7 @@ class _Search:
         return []
 
     def _is_wanted(self, place: _Place) -> bool:
-        """Whether a file is read; images by an own loader only; what one read stays without it, too."""
+        """Return whether a file is read; images only by an own loader. What one read before stays without it, too."""
         suffix = place.real.suffix.lower()
         own = suffix in self._own or str(place.real) in self._known
         return own or (
@@ -247,7 +257,7 @@ class _Search:
 
 
 def _printable(path: Path | str) -> str:
-    """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
+    """Return a path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -259,9 +269,9 @@ _DATALESS = 0x40000000
 
 
 def _placeholder(entry: os.DirEntry[str]) -> tuple[str, str]:
-    """The cloud that has the content of a file, "" where it is on this disk, and the name of the file itself.
+    """Return the cloud that has the content of a file, "" where it is on this disk, and the name of the file itself.
 
-    To open such a file would fetch it over the network.
+    Opening such a file would fetch it over the network.
     """
     if match := _PLACEHOLDERS.fullmatch(entry.name):
         return ("iCloud", match[1]) if match[1] else ("Nextcloud", match[2])
@@ -271,7 +281,7 @@ def _placeholder(entry: os.DirEntry[str]) -> tuple[str, str]:
 
 
 def _is_link(entry: os.DirEntry[str]) -> bool:
-    """A symbolic link, or a junction of Windows, which Python 3.11 takes for a folder.
+    """Return whether an entry is a symbolic link, or a junction of Windows, which Python 3.11 takes for a folder.
 
     https://learn.microsoft.com/windows/win32/fileio/reparse-point-tags (IO_REPARSE_TAG_MOUNT_POINT)
     """

@@ -13,11 +13,11 @@ BETWEEN = " | "
 _PLACE = re.compile(r"rows? (\d+)")
 
 Line = tuple[int, str]
-"""Where a line begins in the text, and the line."""
+"""The code point where a line begins, and the line."""
 
 
 def tables_of(document: LoadedDocument) -> bytes:
-    """The tables of a document as a store keeps them."""
+    """Return the tables of a document as a store keeps them."""
     return stored([*_found(document)]) if BETWEEN in document.text else b""
 
 
@@ -36,7 +36,9 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
 
 
 def _blocks(text: str) -> Iterator[tuple[list[str], list[Line]]]:
-    """The names of the columns of each table and the lines of its rows; a blank line ends it, a title does not."""
+    """Yield the names of the columns of each table and the lines of its rows; a blank line ends it, a title does
+    not.
+    """
     heads, lines, names = list[list[str]](), list[Line](), list[str]()
     start = 0
     for line in [*text.split("\n"), ""]:
@@ -53,7 +55,7 @@ def _blocks(text: str) -> Iterator[tuple[list[str], list[Line]]]:
 
 
 def _names(heads: Sequence[Sequence[str]], parts: Sequence[str]) -> list[str]:
-    """The names of the columns of the first row below these heads; empty where it is none."""
+    """Return the names of the columns of the first row below these heads; none where the line is no row."""
     for named in ([*heads[-1]], ["", *heads[-1]]) if heads else ():
         if len(named) > 1 and _fits(parts, named) and not (named[0] and parts[0].startswith(f"{named[0]}: ")):
             return named
@@ -65,13 +67,15 @@ def _names(heads: Sequence[Sequence[str]], parts: Sequence[str]) -> list[str]:
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a line is a row below these names: they stand before what is behind its first cell."""
+    """Return whether a line is a row below these names: they stand before what is behind its first cell."""
     heads = tuple(f"{name}: " for name in names[1:] if name)
     return any(part.startswith(heads) for part in parts)
 
 
 def _cells(line: str, heads: Sequence[str]) -> list[str]:
-    """The cells of a row: what begins with the name of a later column is of that, anything else goes on."""
+    """Return the cells of a row: a part that begins with the name of a later column is in that column, any other
+    continues the cell before it.
+    """
     first, *parts = line.split(BETWEEN)
     cells, at = [""] * len(heads), 0
     for part in [first, *parts]:
@@ -86,7 +90,7 @@ def _cells(line: str, heads: Sequence[str]) -> list[str]:
 
 
 def _number(places: Sequence[Heading], start: int, text: str) -> int:
-    """The number of a row as a citation names it; 0 where its file has none."""
+    """Return the number of a row as a citation names it; 0 where its file has none."""
     at = bisect_right(places, start, key=lambda heading: heading.start) - 1
     match = _PLACE.fullmatch(places[at].text.partition("-")[0]) if at >= 0 else None
     return int(match[1]) + text.count("\n", places[at].start, start) if match else 0

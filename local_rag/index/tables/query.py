@@ -36,11 +36,11 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class TableQuery:
-    """Rows that meet all conditions: their columns of `select`, or an aggregate of the first of these.
+    """A query for rows that meet all conditions: their columns of `select`, or an aggregate of the first of these.
 
-    `min` and `max` say by the second where they are.
-    A count without a column counts rows, one of a column its different values; so does `group_by` list them where
-    there is no aggregate. `order` is a column, the largest first where it is `descending`; a `limit` of 0 is none.
+    For `min` and `max` the second column names the rows that have the extreme. A count without a column counts rows,
+    one of a column its different values; without an aggregate `group_by` lists these. `order` is a column, the largest
+    first where it is `descending`; a `limit` of 0 is none.
     """
 
     where: tuple[Condition, ...] = ()
@@ -53,15 +53,15 @@ class TableQuery:
 
 
 def same(first: TableQuery, second: TableQuery) -> bool:
-    """Whether two queries ask for the same, in whatever order and writing."""
+    """Return whether two queries ask for the same, in whatever order and writing."""
     whats = [({*each.select[:1]}, each.aggregate, each.group_by) for each in (first, second)]
     wheres = [{(column, sign, key_of(value)) for column, sign, value in each.where} for each in (first, second)]
     return whats[0] == whats[1] and wheres[0] == wheres[1]
 
 
 class Result(NamedTuple):
-    """What a query gave: its text, the first rows (number, start, end) that it is from of the `matched` ones, and what
-    is wrong with their values.
+    """The result of a query: its text, the first rows (number, start, end) of the `matched` ones that it is from, and
+    the problems of their values.
     """
 
     text: str
@@ -71,13 +71,13 @@ class Result(NamedTuple):
 
 
 def run(table: Table, query: TableQuery, source: str) -> Result:
-    """The result of a query. Raises ValueError, which says what of it does not fit the table, or takes too long."""
+    """Run a query. Raises ValueError, which says what of it does not fit the table, or that it takes too long."""
     return _Run(table, query, source).result()
 
 
 def check(query: TableQuery, question: str, table: Table) -> None:
-    """Raise ValueError, which says what is wrong, for a query that does not fit its table or the question: what models
-    get wrong and code can see.
+    """Raise ValueError, which says what is wrong, for a query that does not fit its table or the question: errors of
+    models that code can see.
     """
     asked = {*words(question)}
     if query.aggregate == "count" and re.match(r"\W*(?:who|which|wer|welche)\b", question, re.IGNORECASE):
@@ -94,6 +94,8 @@ def check(query: TableQuery, question: str, table: Table) -> None:
 
 
 class _Run:
+    """A query that is run on a table: its SQL with the values, and the rows that match, in words."""
+
     def __init__(self, table: Table, query: TableQuery, source: str) -> None:
         self.table, self.query = table, query
         clauses = [_clause(table, condition) for condition in query.where]
@@ -152,7 +154,7 @@ class _Run:
         return Result(text, rows, self.matched, problems)
 
     def _groups(self, group: int, place: int) -> str:
-        """A figure for each value of a column, or these values."""
+        """Return a figure for each value of a column, or these values."""
         figure = self.query.aggregate
         value = "count(*)" if figure in ("", "count") else f"{_FIGURES[figure][0]}(v{place})"
         found = self._get(f"s{group}, {value}", f"AND s{group} <> '' GROUP BY s{group} ORDER BY min(row)")
@@ -163,7 +165,7 @@ class _Run:
         return self._list(f"{self.of_rows}, {of} {self._name(group)}", lines, len(found))
 
     def _rows(self) -> str:
-        """The cells of the rows; of one row in a sentence."""
+        """Return the cells of the rows; of one row in a sentence."""
         places, query = self.chosen or [*range(len(self.table.columns))], self.query
         by = (
             f"v{self.table.position(query.order)} {'DESC' * query.descending} NULLS LAST, row" if query.order else "row"
@@ -187,7 +189,7 @@ class _Run:
         )
 
     def _list(self, said: str, lines: Sequence[str], whole: int) -> str:
-        """A list that says whether it is whole."""
+        """Return a list that says whether it is whole."""
         count = f"all {whole:,}" if len(lines[:SHOWN]) == whole else f"{len(lines[:SHOWN])} of {whole:,} shown"
         return "\n".join([f"{said} ({count}):", *lines[:SHOWN]])
 
@@ -195,7 +197,7 @@ class _Run:
         return self.table.columns[place].name
 
     def _shown(self, figure: str, place: int, number: float | None) -> str:
-        """A computed number with the unit of its column."""
+        """Return a computed number with the unit of its column."""
         column = self.table.columns[place]
         if number is None or figure == "count":
             return "unknown" if number is None else f"{number:,}"
@@ -207,7 +209,7 @@ class _Run:
         return f"{text} {column.unit if column.unit not in column.name else ''}".strip()
 
     def _problems(self, place: int, is_measured: bool) -> list[str]:
-        """What keeps a computation from being sure: values that are none, and several units."""
+        """Return what keeps a computation from being sure: values that are none, and several units."""
         name, kind = self._name(place), self.table.columns[place].kind
         sql = f"sum(s{place} = ''), sum(s{place} = '{NO_VALUE}'), sum(v{place} IS NULL)"
         of = (
@@ -232,7 +234,7 @@ class _Run:
         return found + ([f"{name} has several units: {joined(sorted(units), 'and')}"] if len(units) > 1 else [])
 
     def _currencies(self) -> set[str]:
-        """The currencies of the rows, where a column names them."""
+        """Return the currencies of the rows, where a column names them."""
         for place in self.table.places("text", most=20):
             texts = self.table.texts(place, 20)
             if texts and all(same_unit(text) in CURRENCIES for text in texts):
@@ -241,7 +243,7 @@ class _Run:
 
 
 def _said(table: Table, condition: Condition) -> str:
-    """A condition in words."""
+    """Return a condition in words."""
     column, comparison, value = condition
     if table.columns[table.position(column)].kind == "date":
         return f"{column} {_OF_DATES.get(comparison, comparison)} {value}"
@@ -249,7 +251,7 @@ def _said(table: Table, condition: Condition) -> str:
 
 
 def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
-    """A condition as SQL with its values. Raises ValueError where the value does not fit the column."""
+    """Return a condition as SQL with its values. Raises ValueError where the value does not fit the column."""
     place, comparison, value = table.position(condition.column), condition.comparison, condition.value.strip()
     column = table.columns[place]
     if column.kind == "text" and comparison in ("is", "is not", "holds") and value:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
 from local_rag.text.lexicon import UNITS
-from local_rag.text.names import MONTHS
 from local_rag.text.words import fold, stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
 
 def stems(text: str) -> set[str]:
-    """The stems of the words of a text."""
+    """Return the stems of the words of a text."""
     return {stem(word) for word in words(text)}
 
 
@@ -52,16 +52,16 @@ width wide
 distance far
 age old""".splitlines()
 ]
-"""Words of headers, and the words by which people ask for them."""
+"""Groups of words of headers, and of the words by which people ask for them."""
 
 
 def synonyms(asked: set[str]) -> set[str]:
-    """The stems of what columns may be called that words ask for."""
+    """Return the stems of the names that a column may have which these words ask for."""
     return set[str]().union(*(group for group in _SYNONYMS if group & asked))
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit, and no word behind a number."""
+    """Return whether a text is a unit, and no word behind a number."""
     return bool(text) and (not text.isalpha() or fold(text) in UNITS)
 
 
@@ -85,12 +85,12 @@ YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
 ASKING = frozenset("where when by".split())
 RELATIONS = frozenset("than before after until between over above under below".split())
-"""What sets a value against another; where that is no number and no date the rules do not read it."""
+"""Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
 EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
-"""What turns a condition round, which the rules do not read."""
+"""Words that turn a condition round, which the rules do not read."""
 NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
 """A word before the name of what the rows are: which books, the oldest book."""
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
@@ -98,7 +98,7 @@ ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
 )
-"""How questions begin that no cell, list or figure answers."""
+"""The beginnings of questions that no cell, list or figure answers."""
 
 FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("max", "price", r"\bmost expensive\b|\bdearest\b|\bpriciest\b"),
@@ -125,7 +125,7 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
     ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),
 )
-"""What is asked for, the kind of column or the word for it that this hints at, and how it is asked."""
+"""Aggregates, the kind of column or the word for it that each hints at, and the words that ask for it."""
 
 _SIGNS: dict[Comparison, str] = {
     "at least": "at least|no less than|not less than|since|from|starting|seit|ab",
@@ -140,16 +140,14 @@ COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in ph
 
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
 _AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
-_MONTHS = {word: number for number, names in enumerate(MONTHS, 1) for name in names for word in (name, name[:3])}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _DATE = (
-    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{_MONTH})\b\.?(?: {_DAY},?(?!\d))?"
+    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{MONTH})\b\.?(?: {_DAY},?(?!\d))?"
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
-COMPARED = re.compile(
+COMPARED_VALUE = re.compile(
     rf"\bbetween (?P<low>{_VALUE}) and (?P<high>{_VALUE})"
     rf"|(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
     re.IGNORECASE,
@@ -158,6 +156,6 @@ COMPARED = re.compile(
 
 
 def date_in(text: str) -> str | None:
-    """A date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
-    month = _MONTHS.get(text.casefold().rstrip("."))
+    """Return a date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
+    month = MONTH_NUMBERS.get(text.casefold().rstrip("."))
     return f"-{month:02}" if month else date_of(text)

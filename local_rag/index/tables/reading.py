@@ -15,7 +15,7 @@ from local_rag.index.tables.question_words import (
     ASKS_LIST,
     ASKS_WHICH,
     ASKS_YES,
-    COMPARED,
+    COMPARED_VALUE,
     COMPARISONS,
     COUNTS,
     DENIES,
@@ -42,15 +42,16 @@ from local_rag.index.tables.values import MEASURES, number_of, without_unit
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import fold, words
 
-LONGEST = 6
+LONGEST_VALUE = 6
 """Words of a value that is looked for in a question."""
-NEAR, NEAR_LETTERS, NEAR_AMONG = 0.84, 5, 2_000
-"""How alike a word of a question and one of a value are (difflib), from how many letters on that says something, and
-among how many values of a column it is looked for."""
+LIKE, LIKE_LETTERS, LIKE_AMONG = 0.84, 5, 2_000
+"""The least likeness of a word of a question and one of a value (difflib), the least number of letters for that to say
+something, and the number of values of a column up to which it is looked for.
+"""
 
 
 class Reading(NamedTuple):
-    """A query, how much of the question it `read`, and why it is not `certain`; "" where it is."""
+    """A query, how much of the question it `read`, and the reason why it is not `certain`; "" where it is."""
 
     query: TableQuery
     read: int
@@ -62,7 +63,7 @@ class Reading(NamedTuple):
 
 
 def readings(question: str, table: Table, about: str) -> list[Reading]:
-    """The queries that a question may mean: several where it can be read in several ways.
+    """Return the queries that a question may mean: several where it can be read in several ways.
 
     `about` are the words of the file's name, its title and its headings, which say nothing of rows.
     """
@@ -87,20 +88,19 @@ class _Word:
 
     @property
     def is_function(self) -> bool:
-        """Whether it only carries a function, as "it" does and "IT" does not."""
+        """Return whether the word only carries a function, as "it" does and "IT" does not."""
         is_name = self.text.isupper() and (len(self.text) > 1 or (self.start > 0 and self.text != "I"))
         return self.plain in STOP_WORDS and not is_name
 
     @property
     def is_fluff(self) -> bool:
-        """Whether people ask with it, and it says nothing of a cell."""
+        """Return whether people ask with the word, and it says nothing of a cell."""
         return self.is_function or stems(self.text) <= FLUFF
 
     @property
     def is_telling(self) -> bool:
-        """Whether it may be a word of a cell: a name, or none that people ask with."""
-        is_name = self.text[0].isupper() and self.start > 0
-        return not (self.is_function or self.names) and (is_name or not (self.is_fluff or self.also))
+        """Return whether it may be a word of a cell: people do not ask with it."""
+        return not (self.is_function or self.names or self.is_fluff or self.also)
 
     @property
     def is_read(self) -> bool:
@@ -126,11 +126,11 @@ class _Reader:
             self.words.append(_Word(match.group(), *match.span(), names, also, own <= titles))
 
     def readings(self) -> Iterator[Reading]:
-        self._values(self._exact, range(LONGEST, 1, -1))
+        self._values(self._exact, range(LONGEST_VALUE, 1, -1))
         self._compared()
         self._values(self._exact, [1])
         figure, hint = self._figure()
-        self._values(self._partly, range(LONGEST, 0, -1))
+        self._values(self._partly, range(LONGEST_VALUE, 0, -1))
         self._values(self._nearly, [1])
         self._values(self._flag, [1])
         asked = self._asked(figure, hint)
@@ -164,7 +164,9 @@ class _Reader:
     # --- rows
 
     def _values(self, find: Callable[[Sequence[_Word]], list[Condition]], sizes: Iterable[int]) -> None:
-        """Conditions of words that stand together: of each one for every column that they may be about."""
+        """Add the conditions that words set which stand together: of each one for every column that they may be
+        about.
+        """
         for size in sizes:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
@@ -174,16 +176,15 @@ class _Reader:
                     self.where.append(found)
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
-        """The text of a cell: of a word that has a function only beside the name of its column, band A."""
+        """Return the conditions of a cell with this text; a word with a function counts only beside the name of its
+        column, as in band A.
+        """
         first, is_one = span[0], len(span) == 1
         at = self.words.index(first)
         beside = self.words[at - 1].names if at else set[int]()
-        is_name = first.text[0].isupper() and first.start > 0
         if is_one and NUMBER.fullmatch(first.text):
             return [self._condition(place, first.text) for place in beside & {*self.table.places("number")}][:1]
-        if (first.names and is_one and not is_name) or (
-            first.is_function and not is_one and not first.text[0].isupper()
-        ):
+        if first.names and is_one:
             return []
         found = dict(reversed(self.table.named(_keys(span))))
         if is_one and (first.is_function or not first.text[1:]):
@@ -192,11 +193,11 @@ class _Reader:
         return [self._condition(place, found[place]) for place in sorted(found.keys() & others or found)]
 
     def _is_telling(self, word: _Word) -> bool:
-        """Whether a word may be one of a cell: what is counted, "how many members", is none."""
+        """Return whether a word may be one of a cell: what is counted, as in "how many members", is not."""
         return word.is_telling and stems(word.text) != self.counted
 
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
-        """Texts that have all these words, in whatever order: a person by one name."""
+        """Return the conditions of texts that have all these words, in whatever order, as a person by one name."""
         if not all(map(self._is_telling, span)):
             return []
         own, found = stems(" ".join(word.text for word in span)), dict[int, list[str]]()
@@ -208,19 +209,19 @@ class _Reader:
         return [*one, *(self._condition(place, span[0].plain, "holds") for place in several)]
 
     def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
-        """A text that is written nearly as a word; what it was read as is a doubt."""
+        """Return the condition of a text that is written nearly as a word; the reading is a doubt."""
         word = span[0]
-        if self._is_telling(word) and len(word.plain) >= NEAR_LETTERS and word.text.isalpha():
-            for place in self.table.places("text", most=NEAR_AMONG):
-                texts = self.table.texts(place, NEAR_AMONG)
+        if self._is_telling(word) and len(word.plain) >= LIKE_LETTERS and word.text.isalpha():
+            for place in self.table.places("text", most=LIKE_AMONG):
+                texts = self.table.texts(place, LIKE_AMONG)
                 parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
-                if close := get_close_matches(word.plain, parts, 1, NEAR):
+                if close := get_close_matches(word.plain, parts, 1, LIKE):
                     self.doubts.append(f"{word.text!r} was read as {parts[close[0]]!r}")
                     return [self._condition(place, parts[close[0]])]
         return []
 
     def _flag(self, span: Sequence[_Word]) -> list[Condition]:
-        """A column of yes and no of which a list has those with one: rooms with a projector."""
+        """Return the condition of a column of yes and no in a question for a list: rooms with a projector."""
         for place in span[0].names if ASKS_LIST.match(self.plain[: span[0].start]) else ():
             texts = self.table.texts(place, 5)
             if texts and {*map(fold, texts)} <= YES | NO:
@@ -228,8 +229,8 @@ class _Reader:
         return []
 
     def _compared(self) -> None:
-        """Numbers and dates with what they are compared by: over 100 €, in March, between 10 and 20."""
-        for match in COMPARED.finditer(self.question):
+        """Add the conditions of numbers and dates that are compared: over 100 €, in March, between 10 and 20."""
+        for match in COMPARED_VALUE.finditer(self.question):
             sign = COMPARISONS.get(fold(match["sign"] or ""), "is")
             both: list[tuple[Comparison, str]] = [("at least", match["low"]), ("at most", match["high"])]
             texts = both if match["low"] else [(sign, match["value"])]
@@ -253,10 +254,8 @@ class _Reader:
                     self.where.append([self._condition(place, *((value[1:], "month") if month else (value, sign)))])
 
     def _measured(self, start: int, end: int, unit: str, places: Sequence[int]) -> int | None:
-        """The column that a comparison is about, by the words around it and by its unit."""
-        near = [word for word in self.words if word.end <= start] + [word for word in self.words if word.start >= end][
-            :3
-        ]
+        """Return the column that a comparison is about, by the words around it and by its unit."""
+        near = [word for word in self.words if word.end <= start or word.start >= end]
         scores = {
             place: 4 * bool(unit and unit in (self.columns[place].unit, *self.columns[place].units))
             + sum(4 * (place in word.names) + (place in word.also) for word in near)
@@ -271,7 +270,7 @@ class _Reader:
     # --- columns and figures
 
     def _figure(self) -> tuple[Aggregate, str]:
-        """The figure that is asked for, and the column that its word hints at: the cheapest is a price."""
+        """Return the aggregate that is asked for, and the column that its word hints at: the cheapest is a price."""
         found: tuple[Aggregate, str] = "", ""
         for figure, hint, pattern in FIGURES:
             for match in re.finditer(pattern, self.plain):
@@ -281,7 +280,7 @@ class _Reader:
         return found
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
-        """The columns that are asked for."""
+        """Return the columns that are asked for."""
         fixed = {self.table.position(either[0].column) for either in self.where}
         others = [place for place in range(len(self.columns)) if place not in fixed]
         asked, is_direct = self._mentioned(fixed, figure in ("sum", "mean") or bool(HOW_MUCH.search(self.plain)))
@@ -316,7 +315,7 @@ class _Reader:
         return asked
 
     def _mentioned(self, fixed: set[int], measured: bool) -> tuple[list[int], bool]:
-        """The columns that words name which are left, those of most words first, and whether it is by their names.
+        """Return the columns left that words name, those of most words first, and whether the words are in their names.
 
         Of several as good ones those of numbers, where such is `measured`.
         """
@@ -342,13 +341,13 @@ class _Reader:
         return [], False
 
     def _like(self, word: str) -> list[int]:
-        """The columns of numbers that a word is a synonym of."""
+        """Return the columns of numbers that a word is a synonym of."""
         return [place for place in self.table.places("number") if self.names[place] & synonyms(stems(word))]
 
     # --- what they make
 
     def _query(self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int]) -> TableQuery | None:
-        """The query of a question that is read to its end; None where it asks for nothing that is computed."""
+        """Return the query of a question that is read to its end; None where it asks for nothing that is computed."""
         names, key = tuple(self.columns[place].name for place in asked), self.columns[self.key].name
         if self.each:
             is_asked = names or figure == "count"
@@ -375,7 +374,7 @@ class _Reader:
         return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
 
     def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
-        """How many rows there are, or different values of a column; None where something else is counted."""
+        """Return a count of rows, or of different values of a column; None where something else is counted."""
         counted = self.counted
         columns = [place for place in self.table.places("text") if place != self.key and self.names[place] & counted]
         columns += [place for place in self.table.places("date") if self.names[place] <= counted | synonyms(counted)]
@@ -390,7 +389,7 @@ class _Reader:
 
 
 def _keys(span: Sequence[_Word]) -> list[str]:
-    """The keys under which a text may be stored that these words name, without a plural or a genitive, too."""
+    """Return the keys under which a text may be stored that these words name, also without a plural or a genitive."""
     key = key_of(" ".join(word.text for word in span).removesuffix("'s").removesuffix("’s"))
     singular = [
         re.sub(ending, other, key) for ending, other in ((r"(?<=..)s$", ""), (r"(?<=..)es$", ""), (r"ies$", "y"))

@@ -18,11 +18,11 @@ from local_rag.text.words import fold
 
 LEAST_ROWS = 2
 MOST_CELLS, MOST_COLUMNS = 2_000_000, 60
-"""Of a table that is kept: beyond them it is searched as text alone."""
+"""Limits of a table that is kept: beyond them it is searched as text alone."""
 FULL = 0.9
 """Share of the rows that have texts of their own in a column that names them."""
-SECONDS = 2.0
-"""How long a statement may run."""
+QUERY_SECONDS = 2.0
+"""Seconds that a statement may run."""
 
 _TOTALS = re.compile(
     r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE
@@ -52,12 +52,12 @@ class Found(NamedTuple):
 
 
 def key_of(text: str) -> str:
-    """A text as it is compared: its letters and digits, without case and accents."""
+    """Return a text as it is compared: its letters and digits, without case and accents."""
     return "".join(filter(str.isalnum, fold(text)))
 
 
 def stored(tables: Sequence[Found]) -> bytes:
-    """Tables as bytes that a store keeps with their document; empty where none has rows enough."""
+    """Return tables as bytes that a store keeps with their document; empty where none has rows enough."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(f"PRAGMA page_size = 1024; {_STORED}")
         kept = [_add(db, number, table) for number, table in enumerate(tables)]
@@ -92,12 +92,14 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
 
 
 def _is_row(cells: Sequence[str], width: int) -> bool:
-    """Whether cells are a row and no title between rows."""
+    """Return whether cells are a row and no title between rows."""
     return sum(map(bool, cells)) > (width > 2)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names of columns, each once: the number of the column behind those that come again or have none."""
+    """Return the names of columns, each once: the number of the column stands behind those that come again or have
+    none.
+    """
     kept = list[str]()
     for place, name in enumerate(names, 1):
         kept.append(f"{name or 'column'} ({place})" if name in kept or not name else name)
@@ -117,8 +119,8 @@ class Table:
     rows: int
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """The rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
-        end = monotonic() + SECONDS
+        """Return the rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
+        end = monotonic() + QUERY_SECONDS
         self.db.set_progress_handler(lambda: monotonic() > end, 10_000)
         try:
             return self.db.execute(sql, values).fetchall()
@@ -126,52 +128,54 @@ class Table:
             raise ValueError(f"the table could not be asked: {error}") from error
 
     def position(self, name: str) -> int:
-        """The number of a column. Raises ValueError."""
+        """Return the number of a column. Raises ValueError."""
         for place, column in enumerate(self.columns):
             if column.name == name:
                 return place
         raise ValueError(f"{name!r} is no column; the columns are {', '.join(each.name for each in self.columns)}")
 
     def places(self, kind: str, most: int = MOST_CELLS) -> list[int]:
-        """The numbers of the columns of a kind; of texts with at most so many different ones."""
+        """Return the numbers of the columns of a kind; of texts those with at most so many different ones."""
         return [n for n, column in enumerate(self.columns) if column.kind == kind and column.different <= most]
 
     def texts(self, column: int, limit: int) -> list[str]:
-        """The commonest texts of a column."""
+        """Return the commonest texts of a column."""
         sql = 'SELECT shown FROM texts WHERE number = ? AND "column" = ? ORDER BY count DESC, shown LIMIT ?'
         return [shown for (shown,) in self.execute(sql, (self.number, column, limit))]
 
     def range(self, column: int) -> list[str]:
-        """The lowest and the highest cell of a column of values."""
+        """Return the lowest and the highest cell of a column of values."""
         of = f"SELECT s{column} FROM t{self.number} WHERE v{column} = (SELECT"
         low, high = (f"{of} {end}(v{column}) FROM t{self.number}) LIMIT 1" for end in ("min", "max"))
         return [shown for sql in (low, high) for (shown,) in self.execute(sql)]
 
     def named(self, keys: Sequence[str]) -> list[tuple[int, str]]:
-        """(column, text) of the texts with one of these keys."""
+        """Return (column, text) of the texts with one of these keys."""
         marks = ", ".join("?" * len(keys))
         sql = f'SELECT "column", shown FROM texts WHERE number = ? AND key IN ({marks})'
         return self.execute(sql, (self.number, *keys))
 
     def holding(self, key: str, limit: int = 200) -> list[tuple[int, str]]:
-        """(column, text) of the texts whose key holds another one."""
+        """Return (column, text) of the texts whose key holds another one."""
         sql = 'SELECT "column", shown FROM texts WHERE number = ? AND instr(key, ?) LIMIT ?'
         return self.execute(sql, (self.number, key, limit))
 
     @property
     def key(self) -> int:
-        """The column that names the rows: the first of texts with hardly a repetition, else the first of texts."""
+        """Return the column that names the rows: the first of texts with hardly a repetition, else the first of
+        texts.
+        """
         texts = self.places("text")
         return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 
     def repeats(self, place: int) -> bool:
-        """Whether rows have the same text in a column, more than a few."""
+        """Return whether rows have the same text in a column, more than a few."""
         return self.columns[place].kind == "text" and self.columns[place].different < FULL * self.rows
 
 
 @contextmanager
 def opened(data: bytes) -> Iterator[list[Table]]:
-    """The tables of a document; none of bytes that are damaged."""
+    """Yield the tables of a document; none of bytes that are damaged."""
     with closing(sqlite3.connect(":memory:")) as db:
         tables = list[Table]()
         with suppress(sqlite3.DatabaseError, zlib.error, ValueError):

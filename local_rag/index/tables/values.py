@@ -15,13 +15,13 @@ Kind = Literal["number", "time", "date", "text"]
 MEASURES: Sequence[Kind] = ("number", "time")
 """The kinds of what can be added."""
 NO_VALUE = "(a formula without a value)"
-"""What a cell shows whose formula was never computed."""
-MOST = 0.6
+"""The text of a cell whose formula was never computed."""
+OF_ONE_KIND = 0.6
 """Share of the filled cells of a column that are of its kind; the others are named where they matter."""
 LOOKED_AT = 200
 """Cells by which the kind of a column is found."""
 CURRENCIES = frozenset("€ $ £ ¥ chf sek nok dkk pln czk cad aud inr cny".split())
-"""As `same_unit` names them."""
+"""Currencies as `same_unit` names them."""
 
 _UNIT = r"[^\W\d_]{1,12}\.?[²³]?|%|°[CF]?|[€$£¥]|[^\W\d_]{1,4}/[^\W\d_]{1,4}"
 _NUMBER = re.compile(
@@ -52,12 +52,12 @@ class Column(NamedTuple):
 
 
 def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]]:
-    """A column with the value of each of its cells, None for a text; and the units, where there are several."""
+    """Return a column with the value of each of its cells, None for a text; and the units, where there are several."""
     filled = [cell for cell in cells if cell]
     sample = filled[:: len(filled) // LOOKED_AT + 1]
 
     def mostly(read: Callable[[str], object]) -> bool:
-        return bool(sample) and sum(read(cell) is not None for cell in sample) >= MOST * len(sample)
+        return bool(sample) and sum(read(cell) is not None for cell in sample) >= OF_ONE_KIND * len(sample)
 
     if mostly(date_of):
         return Column(name, "date"), [date_of(cell) for cell in cells], []
@@ -77,12 +77,12 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
 
 
 def date_of(text: str) -> str | None:
-    """The date that a text is, as far as it says: 2024, 2024-03, 2024-03-05; None for what is none."""
+    """Return the date that a text is, as far as it says: 2024, 2024-03, 2024-03-05; None for what is none."""
     return (iso_date(text) or None) if _DATE.fullmatch(text) else None
 
 
 def number_of(text: str) -> tuple[float, str] | None:
-    """The number that a text is, and its unit; None for what is none."""
+    """Return the number that a text is, and its unit; None for what is none."""
     match = _NUMBER.fullmatch(text.strip())
     return (_number(match, _has_decimal_comma([match])), _unit(match)) if match else None
 
@@ -93,7 +93,7 @@ def _seconds(cell: str) -> float | None:
 
 
 def _has_decimal_comma(matches: Sequence[re.Match[str]]) -> bool:
-    """Whether the comma is the decimal mark of a column.
+    """Return whether the comma is the decimal mark of a column.
 
     It is also where all dots of money stand before three digits: 1.140 € is no price to a tenth of a cent.
     """
@@ -116,16 +116,16 @@ def _unit(match: re.Match[str]) -> str:
 
 
 def same_unit(written: str) -> str:
-    """A unit by one name: EUR is €, kilometres are km."""
+    """Return a unit by one name: EUR is €, kilometres are km."""
     return UNITS.get(fold(written), fold(written) if fold(written) in CURRENCIES else written)
 
 
 def unit_of(name: str) -> str:
-    """The unit that a header names, "" for none: Price (EUR), Price in €, Amount EUR, Temperature °C."""
+    """Return the unit that a header names, "" for none: Price (EUR), Price in €, Amount EUR, Temperature °C."""
     match = _UNIT_OF_NAME.search(name)
     return same_unit(next(filter(None, match.groups()))) if match else ""
 
 
 def without_unit(name: str) -> str:
-    """A header without its unit."""
+    """Return a header without its unit."""
     return _UNIT_OF_NAME.sub("", name) or name

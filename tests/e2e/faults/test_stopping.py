@@ -54,16 +54,16 @@ from local_rag.cli import main
 from local_rag.index.sync import embed
 
 embed.FIRST = embed.SMALLEST = embed.LARGEST = 4
-work, batches = embed.Embedding._embed, []
+work, batches = embed.embed_batch, []
 
-def waits(self, chunks):
-    work(self, chunks)
-    batches.append(chunks)
+def waits(*batch):
+    work(*batch)
+    batches.append(batch)
     if len(batches) == 2:
         print("NOW", file=sys.stderr, flush=True)
         time.sleep(600)
 
-embed.Embedding._embed = waits
+embed.embed_batch = waits
 main()
 """
 """A program that embeds two batches of four passages, and then waits."""

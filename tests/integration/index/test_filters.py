@@ -40,7 +40,7 @@ def index(request, tmp_path_factory):
         moment = datetime.fromisoformat(changed).timestamp()
         os.utime(folder / name, (moment, moment))
     with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
-        patched.setattr(words, "LISTED", request.param)
+        patched.setattr(words, "NARROW", request.param)
         patched.setattr(vectors, "COMPARED", min(request.param, vectors.COMPARED))
         made.sync([folder / "notes", folder / "page.html"])
         yield made

@@ -1,4 +1,6 @@
-"""Connections to the server of an index: what they may reach, what a transaction sees, errors of PostgreSQL as ours."""
+"""Connections to the server of an index: transactions, the locks of writers, and the translation of errors into
+ours.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import logging
 import shlex
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
     from local_rag.config.server_index import ServerIndex
 
 WAITED = 5.0
-"""How long a connection is waited for."""
+"""Seconds that a connection is waited for."""
 
 CONNECTIONS = 8
-"""Of one process, at most."""
+"""The most connections of one process."""
 
 
 class _Connection(psycopg.Connection[Any]):
-    """One that Python's audit hooks see, as they see a socket: libpq's own calls raise no event."""
+    """A connection that Python's audit hooks see as they see a socket: libpq's own calls raise no event."""
 
     @classmethod
     def connect(cls, conninfo: str = "", **parameters: Any) -> _Connection:
@@ -46,7 +48,7 @@ class _Connection(psycopg.Connection[Any]):
 
 
 def pool(index: ServerIndex) -> ConnectionPool[Any]:
-    """Connections that are made when they are needed. Raises as `ServerIndex.connection` does."""
+    """Return a pool of connections, which are made when they are needed. Raises as `ServerIndex.connection` does."""
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is raised, in one line
     given = index.connection() | {"connect_timeout": int(WAITED), "application_name": "local-rag"}
     made: ConnectionPool[Any] = ConnectionPool(
@@ -67,7 +69,8 @@ def pool(index: ServerIndex) -> ConnectionPool[Any]:
 def transaction(
     connections: ConnectionPool[Any], index: ServerIndex, *, writes: bool = False
 ) -> Iterator[psycopg.Connection[Any]]:
-    """One transaction on the tables of an index; one that only reads sees one snapshot from its first row to its last.
+    """Run one transaction on the tables of an index; one that only reads sees one snapshot from its first row to its
+    last.
 
     What it sets ends with it, so that poolers may stand between.
     """
@@ -88,7 +91,7 @@ def transaction(
 
 @contextmanager
 def translated_errors(index: ServerIndex) -> Iterator[None]:
-    """Errors of PostgreSQL as ours, each in one line."""
+    """Translate errors of PostgreSQL into ours, each in one line."""
     try:
         yield
     except (psycopg.Error, PoolTimeout, UnusableRow, UnusableVector) as error:
@@ -96,7 +99,7 @@ def translated_errors(index: ServerIndex) -> Iterator[None]:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection ended, and another may do: the server was restarted, say."""
+    """Return whether the connection ended and another may do, as where the server was restarted."""
     ended = isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "57P03")
     return ended and not isinstance(error, PoolTimeout)
 
@@ -127,7 +130,7 @@ def _translated_error(index: ServerIndex, error: Exception) -> LocalRagError:
 
 
 def missing(index: ServerIndex) -> IndexMissing:
-    """That there is no such index on the server, or that this role may not see it."""
+    """Return the error that there is no such index on the server, or that this role may not see it."""
     hint = f"local-rag index FOLDER --index {shlex.quote(str(index))}"
     return IndexMissing(f"there is no index at {index}, or you may not see it", hint=hint)
 
@@ -140,9 +143,61 @@ def unreachable(index: ServerIndex, why: str) -> LocalRagError:
 
 
 def _why(index: ServerIndex) -> str:
-    """What one attempt more says: a pool keeps that to itself."""
+    """Return what another attempt to connect fails with, for a pool does not tell; "" where it connects."""
     try:
         _Connection.connect(**index.connection(), connect_timeout=2).close()
     except psycopg.Error as error:
         return str(error).strip().splitlines()[0].removeprefix("connection failed: ")
     return ""
+
+
+# --- who writes: locks of the server, which end with their connection
+
+_BUSY = 2
+"""Seconds that a lock is waited for."""
+
+
+@contextmanager
+def connected(index: ServerIndex) -> Iterator[psycopg.Connection[Any]]:
+    with pool(index) as connections, connections.connection() as connection:
+        yield connection
+
+
+@contextmanager
+def alone_on(index: ServerIndex) -> Iterator[psycopg.Connection[Any]]:
+    """Yield a connection that is the only writer of an index."""
+    with connected(index) as connection, locked(connection, index, alone=True):
+        yield connection
+
+
+def has_schema(connection: psycopg.Connection[Any], index: ServerIndex) -> bool:
+    sql = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
+    return connection.execute(sql, (index.schema,)).fetchone() is not None
+
+
+@contextmanager
+def locked(
+    connection: psycopg.Connection[Any], index: ServerIndex, roots: Collection[str] = (), *, alone: bool = False
+) -> Iterator[None]:
+    """Hold the locks of a writer, as `Store.locked` says."""
+    try:
+        _take(connection, index, roots, alone)
+        yield
+    finally:
+        with suppress(psycopg.OperationalError):  # the server forgets the locks of a connection that ended
+            connection.execute("SELECT pg_advisory_unlock_all(); SET lock_timeout = 0")
+
+
+def _take(connection: psycopg.Connection[Any], index: ServerIndex, roots: Collection[str], alone: bool) -> None:
+    names = {index.schema: "pg_advisory_lock" if alone else "pg_advisory_lock_shared"}
+    names |= {f"{index.schema}\n{root}": "pg_advisory_lock" for root in sorted(roots)}
+    connection.execute(f"SET lock_timeout = '{_BUSY}s'".encode())
+    for name, lock in names.items():
+        try:
+            connection.execute(f"SELECT {lock}(hashtextextended($1, 0))".encode(), (name,))
+        except psycopg.errors.LockNotAvailable as error:
+            what = name.partition("\n")[2]
+            raise IndexBusy(
+                f"another process {f'syncs {what} in' if what else 'writes to'} the index {index}",
+                hint="wait until it is done, then type the same command again",
+            ) from error

@@ -71,22 +71,23 @@ ALTER TABLE embedded SET (toast_tuple_target = 8160);
 CREATE VIEW vectors WITH (security_invoker) AS SELECT digest, vector FROM embedded JOIN chunks ON chunks.id = chunk;
 CREATE TABLE frequent (term text PRIMARY KEY, share real NOT NULL);
 """
-"""As those of `store/sqlite`, but: `names` has the words of name and title, and those of all that names the file with
-NAMES in front. `headers` are kept once for a document, so that two writers never wait for each other. In `embedded` the
-vector is that of the text alone, float32; `near` is what is searched: it holds the header, too. `frequent` are words of
-many passages, with their share. Rows of 8,160 bytes stay whole: what a search ranks by is not fetched from elsewhere.
+"""The tables of `store/sqlite` with differences: `names` has the words of name and title, and those of all that names
+the file with NAMES in front. `headers` are kept once for a document, so that two writers never wait for each other. In
+`embedded` the vector is that of the text alone, float32; `near` is what is searched: it holds the header, too.
+`frequent` are words of many passages, with their share. Rows of 8,160 bytes stay whole: what a search ranks by is not
+fetched from elsewhere.
 """
 
 NEAREST = """
 CREATE INDEX nearest ON embedded USING hnsw (near public.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)
 """
-"""Made once there are vectors: of many at once it is made faster than of each in its turn. The numbers are pgvector's
-own: https://github.com/pgvector/pgvector#hnsw
+"""The index of vectors, made once there are some: making it of many at once is quicker than adding one by one. The
+numbers are pgvector's own: https://github.com/pgvector/pgvector#hnsw
 """
 
 
 def tables(server: ServerIndex, settings: IndexSettings) -> Iterator[str]:
-    """The statements that make an index, in one transaction: an index that has its schema is whole."""
+    """Yield the statements that make an index, in one transaction: an index that has its schema is whole."""
     yield f"CREATE SCHEMA {quoted(server.schema)}"
     yield f"SET LOCAL search_path TO {quoted(server.schema)}, public"
     yield TABLES.format(dimension=settings.dimension)
@@ -106,17 +107,17 @@ END $$"""
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier of SQL."""
+    """Return a name as an identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text as a string of SQL (standard_conforming_strings is on)."""
+    """Return a text as a string of SQL (standard_conforming_strings is on)."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def vector_text(vector: Vectors) -> str:
-    """A vector (d,) as pgvector reads it."""
+    """Return a vector (d,) as pgvector reads it."""
     return f"[{','.join(map(str, vector.tolist()))}]"
 
 
@@ -124,12 +125,14 @@ def vector_text(vector: Vectors) -> str:
 
 
 def role(server: ServerIndex, kind: str) -> str:
-    """The role of those who may read an index, or write it."""
+    """Return the role of those who may read an index, or write it."""
     return f"{server.schema}_{kind}"
 
 
 def roles_sql(server: ServerIndex) -> str:
-    """Two roles, what they may do, and the policies of row-level security that let nobody else see a row."""
+    """Return the SQL of two roles, what they may do, and the policies of row-level security that let nobody else see a
+    row.
+    """
     name, reader, writer = (quoted(each) for each in (server.schema, role(server, "reader"), role(server, "writer")))
     policy = "CREATE POLICY {who} ON %s FOR {what} TO {role} USING (true)"
     readers = policy.format(who="reader", what="SELECT", role=f"{reader}, {writer}")
@@ -147,8 +150,8 @@ def roles_sql(server: ServerIndex) -> str:
 
 
 def described(run: Run) -> tuple[str, str, int, list[tuple[str, str, int]]]:
-    """The versions of the server and of pgvector, the number of tables that row-level security guards, and the grants
-    as (role, privileges, number of tables).
+    """Return the versions of the server and of pgvector, the number of tables that row-level security guards, and the
+    grants as (role, privileges, number of tables).
     """
     of_index = "FROM pg_class AS c WHERE relnamespace = current_schema()::regnamespace"
     ((secured,),) = run(f"SELECT count(*) {of_index} AND relrowsecurity")

@@ -22,8 +22,17 @@ from local_rag.core.errors import EarlierIndex
 from local_rag.index.prepare import DocumentRow, digest, prepared
 from local_rag.index.store.matrices import Stored, blob, searched
 from local_rag.index.store.postgres import schema, words
-from local_rag.index.store.postgres.connection import is_lost, missing, pool, transaction, translated_errors
-from local_rag.index.store.postgres.locks import alone_on, connected, has_schema, take, unlock
+from local_rag.index.store.postgres.connection import (
+    alone_on,
+    connected,
+    has_schema,
+    is_lost,
+    locked,
+    missing,
+    pool,
+    transaction,
+    translated_errors,
+)
 from local_rag.index.store.postgres.words import FullText
 from local_rag.index.store.protocol import EVERYTHING
 from local_rag.index.store.rows import consistent, listed
@@ -38,14 +47,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTEMPTS, _PAUSE = 3, 1.0
-"""How often, and after how many seconds, a read is repeated whose connection ended: a server that is restarted."""
+"""The attempts at a read whose connection ended, and the seconds between: the server may be restarting."""
 
 EF_SEARCH = 100
 """Candidates that HNSW keeps while it looks: recall@10 is above .98 with it (docs/measurements.md)."""
 
 
 class PostgresStore(FullText):
-    """The tables of one index."""
+    """A store in the tables of one schema on a server."""
 
     address: ServerIndex
 
@@ -55,7 +64,7 @@ class PostgresStore(FullText):
     )
 
     def __init__(self, address: ServerIndex) -> None:
-        """Raises NotLocal, too."""
+        """Open an index as `Store` does. Raises NotLocal, too."""
         super().__init__(address)
         self._opened: ConnectionPool[Any] | None = None
         self._opening = threading.Lock()
@@ -83,13 +92,13 @@ class PostgresStore(FullText):
 
     @staticmethod
     def is_there(address: ServerIndex) -> bool:
-        """Whether this role may see one."""
+        """Return whether there is an index that this role may see."""
         with translated_errors(address), connected(address) as connection:
             return has_schema(connection, address)
 
     @staticmethod
     def destroy(address: ServerIndex) -> None:
-        """Only its owner may."""
+        """Delete the schema of the index, which only its owner may."""
         with translated_errors(address), alone_on(address) as connection:
             if not has_schema(connection, address):
                 raise missing(address)
@@ -113,11 +122,11 @@ class PostgresStore(FullText):
 
     @property
     def _current(self) -> psycopg.Connection[Any] | None:
-        """The connection of this thread's transaction."""
+        """Return the connection of this thread's transaction, None outside of one."""
         return getattr(self._threads, "connection", None)
 
     def _in_snapshot(self, work: Callable[[], T]) -> T:
-        """It is repeated where the connection ended meanwhile."""
+        """Run some work in one snapshot, again where the connection ended meanwhile."""
         if self._current is not None:
             return work()
         with translated_errors(self.address):
@@ -165,14 +174,13 @@ class PostgresStore(FullText):
         with ExitStack() as held:
             with translated_errors(self.address):
                 connection = held.enter_context(self._pool.connection())
-                held.callback(unlock, connection)
-                take(connection, self.address, roots, alone)
+                held.enter_context(locked(connection, self.address, roots, alone=alone))
             yield
 
     # --- files come and go
 
     def replace(self, file: FileRow, documents: Sequence[NewDocument], *, more: bool = False) -> int:
-        """What is gone leaves its vectors to what comes in its place, within this call."""
+        """Store a file as `Store.replace` does. What it replaces leaves its vectors to equal texts within this call."""
         self._lock([file.path])
         texts = {digest(document.text[start:end]) for document, chunks in documents for start, end, _ in chunks}
         of_texts = dict(self._execute("SELECT digest, vector FROM vectors WHERE digest = ANY($1)", list(texts)))
@@ -204,7 +212,7 @@ class PostgresStore(FullText):
         of_texts: Mapping[bytes, bytes],
         of_headers: Mapping[str, bytes],
     ) -> int:
-        """Store the chunks of a document; how many have their vectors already."""
+        """Store the chunks of a document, and return how many have their vectors already."""
         distinct = list(dict.fromkeys(chunk.header for chunk in document.chunks if chunk.header))
         values = "SELECT $1, * FROM unnest($2::text[], $3::bytea[])"
         sql = f"INSERT INTO headers (document, text, vector) {values} RETURNING text, id"
@@ -245,7 +253,7 @@ class PostgresStore(FullText):
         return len(rows)
 
     def _lock(self, paths: Iterable[str]) -> None:
-        """Two that write the same file come one after the other; the lock ends with the transaction."""
+        """Lock files until the transaction ends, so that two that write the same file come one after the other."""
         lock = "pg_advisory_xact_lock(hashtextextended(current_schema() || path, 1))"
         self._execute(f"SELECT {lock} FROM unnest($1::text[]) AS files (path)", sorted(paths))
 
@@ -274,21 +282,23 @@ class PostgresStore(FullText):
         self._show([(chunk, known[digest], header) for chunk, digest, header in rows if digest in known])
 
     def set_settings(self, settings: IndexSettings) -> None:
-        """The column of vectors, too, gets another size; only the owner of the index may do that."""
+        """Replace the settings, and the size of the column of vectors, which only the owner of the index may change."""
         super().set_settings(settings)
         if not self._execute("SELECT FROM embedded LIMIT 1"):
             self._execute(f"ALTER TABLE embedded ALTER COLUMN near TYPE public.halfvec({settings.dimension:d})")
 
     def drop_vectors(self, *, unusable: bool) -> None:
-        """All of them, which is what another embedder asks for: PostgreSQL stores no vector of another size."""
+        """Delete all vectors where another embedder is used; none is unusable, for PostgreSQL stores no vector of
+        another size.
+        """
         if not unusable:
             self._execute("DELETE FROM embedded")
             self._execute("UPDATE headers SET vector = NULL")
 
     @consistent
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
-        """HNSW names candidates and goes on until enough pass a filter, or it has seen 20,000; all are compared where
-        few pass.
+        """Return the nearest chunks as `Store.nearest` does: HNSW proposes candidates, and goes on until enough pass a
+        filter, or it has seen 20,000; where few pass all are compared.
         """
         where, values = self._passing(filter)
         number, count = len(values) + 1, k + max(20, k // 2)
@@ -305,8 +315,10 @@ class PostgresStore(FullText):
         return self._exact(vector, [row[0] for row in rows])[:k]
 
     def refresh(self) -> None:
-        """Make HNSW if there is none yet, unless another process has made it; count frequent words anew if the index
-        has grown much. One process builds: several would need a shared memory of this size.
+        """Make HNSW if there is none yet, unless another process has made it; count frequent words again if the index
+        has grown much.
+
+        One process builds: several would need a shared memory of this size.
         """
         if self._lacks_nearest():
             with self.writing():
@@ -319,12 +331,12 @@ class PostgresStore(FullText):
             self._count_frequent()
 
     def _lacks_nearest(self) -> bool:
-        """Whether there is no HNSW, and this role may make it."""
+        """Return whether there is no HNSW and this role may make it."""
         sql = "SELECT pg_has_role(relowner, 'USAGE') AND to_regclass('nearest') IS NULL FROM pg_class WHERE oid = "
         return bool(self._execute(f"{sql} to_regclass('embedded')")[0][0])
 
     def described(self) -> tuple[str, str, int, list[tuple[str, str, int]]]:
-        """As `schema.described` has it."""
+        """Describe the server, the index and its grants as `schema.described` does."""
         return self.snapshot(lambda: schema.described(self._execute))
 
     def size(self) -> int:

@@ -3,8 +3,8 @@
 The words are cut and stemmed here, as everywhere in local-rag, so that both stores know the same ones. A lexeme with a
 prefix stands for a word of what names the file, of its folders, or a stem of its language, as the columns of FTS5 do.
 
-`ts_rank` of one word with weight 1 is the sum of 1/i² for i up to its frequency, over π²/6: from that the frequency is
-had back, within .1. https://www.postgresql.org/docs/current/textsearch-controls.html#TEXTSEARCH-RANKING
+`ts_rank` of one word with weight 1 is the sum of 1/i² for i up to its frequency, over π²/6: the frequency follows from
+it within .1. https://www.postgresql.org/docs/current/textsearch-controls.html#TEXTSEARCH-RANKING
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ from local_rag.text.words import stem, words
 
 PREFIXES = {CONTENT: "", NAMES: "n/", FOLDERS: "f/", STEMMED: "s/"}
 
-_LONGEST = 200
-"""Characters of a lexeme: PostgreSQL refuses those of more than 2,046 bytes."""
+_LONGEST_LEXEME = 200
+"""Characters of a lexeme: PostgreSQL refuses lexemes of more than 2,046 bytes."""
 
-_GAP = 10
+_BETWEEN_TEXTS = 10
 """Positions between two texts, so that no phrase reaches from one into the other."""
 
 _SAMPLED, _FREQUENT = 20_000, 0.002
-"""Passages in which frequent words are counted, and the share from which a word is one."""
+"""Passages in which frequent words are counted, and the share from which a word is frequent."""
 
 _PI = math.pi**2 / 6
 
 
 def lexemes(*texts: str, field: str = CONTENT) -> str:
-    """The words of texts as PostgreSQL reads a `tsvector`, with their positions."""
+    """Return the words of texts as PostgreSQL reads a `tsvector`, with their positions."""
     positions: dict[str, list[int]] = {}
     start = 1
     for text in texts:
         spelled = words(searchable(text))
         for place, word in enumerate(spelled, start):
             positions.setdefault(PREFIXES[field] + _lexeme(word), []).append(place)
-        start += len(spelled) + _GAP
+        start += len(spelled) + _BETWEEN_TEXTS
     return " ".join(f"{literal(word)}:{','.join(map(str, places))}" for word, places in positions.items())
 
 
 def of_file(name: str, author: str, date: str, subject: str, folders: str) -> str:
-    """The lexemes of what names a file."""
+    """Return the lexemes of what names a file."""
     return f"{lexemes(name, author, date, subject, field=NAMES)} {lexemes(folders, field=FOLDERS)}"
 
 
 def _lexeme(word: str) -> str:
-    return stem(word[:_LONGEST]) or word  # of "s" nothing is left
+    return stem(word[:_LONGEST_LEXEME]) or word  # of "s" nothing is left
 
 
 def query_of(text: str, field: str = CONTENT) -> str:
-    """Words that stand together as PostgreSQL reads a `tsquery`, "" for none; a star behind them takes longer ones."""
+    """Return words that stand together as PostgreSQL reads a `tsquery`, "" for none; a star behind them makes a
+    prefix.
+    """
     if text.endswith("*"):
         return f"{literal(PREFIXES[field] + text[:-1])}:*"
     parts = [literal(PREFIXES[field] + _lexeme(word)) for word in words(text)]
@@ -69,10 +71,10 @@ def any_of(queries: Iterable[str]) -> str:
 
 
 def bm25(queries: Sequence[str], weights: Sequence[float], length: str) -> str:
-    """SQL for BM25 (k1 = 1.2, b = .75) of a row with `words`; `length` is SQL for that of a text over the mean.
+    """Return SQL for BM25 (k1 = 1.2, b = .75) of a row with `words`; `length` is SQL for that of a text over the mean.
 
-    A phrase counts once, for `ts_rank` does not tell how often one occurs. A `ts_rank` is computed once:
-    r / (r + norm (1 - r)) is written with one r.
+    A phrase counts once, for `ts_rank` does not tell how often one occurs. A `ts_rank` is computed once: r / (r + norm
+    (1 - r)) is written with one r.
     """
     norm = f"{1.2 * _PI:.4f} * (0.25 + 0.75 * {length})"
     terms = []
@@ -84,14 +86,14 @@ def bm25(queries: Sequence[str], weights: Sequence[float], length: str) -> str:
 
 
 class FullText(Store):
-    """The words of an index on a server, and which chunks a filter lets pass."""
+    """The part of a store on a server that searches words and applies filters."""
 
     _day = (
         "CASE WHEN d.date LIKE '%T%' THEN to_char(d.date::timestamptz, 'YYYY-MM-DD') WHEN d.date != '' THEN d.date ELSE"
         " (SELECT to_char(to_timestamp(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END), 'YYYY-MM-DD')"
         " FROM files WHERE files.id = d.file) END"
     )
-    """Moments are days by the server's time zone."""
+    """SQL as in `Passages`; moments are days by the server's time zone."""
 
     @consistent
     def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
@@ -116,7 +118,7 @@ class FullText(Store):
         return [chunk for chunk in chunks if chunk in left]
 
     def _passing(self, filter: Filter) -> tuple[str, list[object]]:
-        """A condition on `chunks`, and its values."""
+        """Return a condition on `chunks`, and its values."""
         clauses, values = ["true"], list[object]()
         if filter.conditions is not None:
             where, values = self._where(filter.conditions)
@@ -129,19 +131,21 @@ class FullText(Store):
         return " AND ".join(clauses), values
 
     def _is_narrow(self, filter: Filter) -> bool:
-        """Whether few chunks pass."""
+        """Return whether at most NARROW chunks meet the conditions of a filter."""
         if filter.conditions is None:
             return False
         where, values = self._passing(Filter(filter.conditions))
 
         def count() -> int:
-            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {shared.LISTED + 1}) AS passing"
+            sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {shared.NARROW + 1}) AS passing"
             return int(self._execute(sql, *values)[0][0])
 
-        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= shared.LISTED
+        return self._cache.get("passing", (self.generation(), filter.conditions), count) <= shared.NARROW
 
     def _best(self, query: Words, needed: int, limit: int, where: str, *values: object) -> Ranking:
-        """The chunks with one of the first `needed` terms that meet a condition with these values, by all terms."""
+        """Return the chunks with one of the first `needed` terms that meet a condition with these values, by all
+        terms.
+        """
         queries = [query_of(term.text, term.field) for term in query.counts]
         if not queries:
             return []
@@ -156,7 +160,9 @@ class FullText(Store):
         return self._execute(f"{sql} {int(limit)}", *values)
 
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
-        """In how many of so many chunks terms occur. Frequent words were counted in a sample, the others are now."""
+        """Return the numbers of chunks as `Store._counted` does. Frequent words were counted in a sample, the others
+        are counted now.
+        """
         queries = {term: query_of(term.text, term.field) for term in terms}
         counts = dict.fromkeys(terms, 0)
         sql = "SELECT term, share FROM frequent WHERE term = ANY($1)"
@@ -211,7 +217,7 @@ class FullText(Store):
         return self._execute(sql, limit)
 
     def _count_frequent(self) -> None:
-        """Count frequent words anew in a sample, if the index has grown by a fifth since."""
+        """Count frequent words again in a sample, if the index has grown by a fifth since."""
         ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
         known = self._execute("SELECT value FROM meta WHERE name = 'counted'")
         if chunks <= max(_SAMPLED, 1.2 * int(known[0][0] if known else 0)):

@@ -1,4 +1,4 @@
-"""Whether a folder holds an index, and whether that is whole; errors of SQLite and of the disk as ours.
+"""Checks of the folder of an index, and the translation of errors of SQLite and of the disk into ours.
 
 Result codes: https://sqlite.org/rescode.html
 """
@@ -30,8 +30,8 @@ from local_rag.index.store.sqlite.schema import OWN
 from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import plural
 
-_UNIT = 0.01
-"""How far the square of the length of a stored vector may be from 1."""
+_LENGTH_ERROR = 0.01
+"""The most by which the square of the length of a stored vector may differ from 1."""
 
 
 # --- errors
@@ -39,7 +39,7 @@ _UNIT = 0.01
 
 @contextmanager
 def translated_errors(folder: Path) -> Iterator[None]:
-    """Errors of SQLite and of the disk as ours, and rows that cannot be used as damage."""
+    """Translate errors of SQLite and of the disk into ours, and unusable rows into IndexDamaged."""
     try:
         yield
     except (sqlite3.Error, OSError, UnusableRow, UnusableVector) as error:
@@ -47,6 +47,7 @@ def translated_errors(folder: Path) -> Iterator[None]:
 
 
 def _translated(folder: Path, error: Exception) -> LocalRagError:
+    """Return our error for one of SQLite or of the disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     primary, number = primary_code(error), getattr(error, "errno", None)
     said = str(error).partition(" with text ")[0]  # what could not be decoded is not shown
@@ -79,7 +80,7 @@ def _translated(folder: Path, error: Exception) -> LocalRagError:
 
 
 def _lost(folder: Path, finding: str) -> IndexDamaged:
-    """The error for texts that are gone or wrong: the files are read again."""
+    """Return the error for texts that are gone or wrong; its hint has the files read again."""
     named: list[str] = []
     sql = "SELECT path FROM roots WHERE NOT forgotten UNION ALL SELECT DISTINCT root FROM files WHERE path LIKE 'http%'"
     with contextlib.suppress(sqlite3.Error, LocalRagError):
@@ -89,7 +90,7 @@ def _lost(folder: Path, finding: str) -> IndexDamaged:
 
 
 def mendable(folder: Path, finding: str) -> IndexDamaged:
-    """The error for vectors or words that are gone or wrong: they are made anew from the stored text."""
+    """Return the error for vectors or words that are gone or wrong; its hint makes them again from the stored text."""
     hint = f"local-rag index --reembed --index {index_name(folder)}"
     return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=hint)
 
@@ -98,7 +99,7 @@ def mendable(folder: Path, finding: str) -> IndexDamaged:
 
 
 def is_index(folder: Path) -> bool:
-    """Whether local-rag made what is there, be it damaged or half removed.
+    """Return whether local-rag made what is in a folder, be it damaged or half removed.
 
     Its lock says so, or the tables in the database; other programs have an index.sqlite, too.
     """
@@ -114,7 +115,7 @@ def is_index(folder: Path) -> bool:
 
 
 def must_be_index(folder: Path) -> None:
-    """Raises IndexMissing for a folder that holds nothing of an index, or a database of others."""
+    """Raise IndexMissing for a folder that holds nothing of an index, or a database of others."""
     if not is_index(folder):
         raise IndexMissing(f"there is no index of local-rag at {folder}", hint=anew(folder))
 
@@ -138,7 +139,9 @@ def verify(run: Run, folder: Path, dimension: int) -> None:
 
 
 def unusable_vectors(run: Run, dimension: int) -> tuple[list[int], list[int]]:
-    """The chunks and the headers that should have a unit vector, and have none; not those that wait for one."""
+    """Return the chunks and the headers whose stored vector is missing or not of length 1; those that wait for one are
+    not among them.
+    """
     of_chunks = " FROM embedded JOIN chunks ON chunks.id = embedded.chunk"
     texts = run(f"SELECT chunks.id, vector {of_chunks} LEFT JOIN vectors USING (digest)")
     headers = run(f"SELECT DISTINCT headers.id, vector {of_chunks} JOIN headers ON headers.id = chunks.header")
@@ -153,4 +156,4 @@ def _is_unit(stored: bytes | None, dimension: int) -> bool:
     if stored is None or len(stored) != 4 * dimension:
         return False
     vector = np.frombuffer(stored, dtype="<f4")
-    return bool(abs(np.dot(vector, vector) - 1) <= _UNIT)
+    return bool(abs(np.dot(vector, vector) - 1) <= _LENGTH_ERROR)

@@ -1,6 +1,4 @@
-"""Connections to the database of an index: how it is made and opened, the writer's lock, and what one snapshot
-shows.
-"""
+"""Connections to the database of an index: how it is made and opened, the writer's lock, and snapshots."""
 
 from __future__ import annotations
 
@@ -39,8 +37,8 @@ class Connection:
     """A connection to the database of an index; it closes when nobody holds it any more.
 
     Where the folder or the database cannot be written it only reads. Where not even SQLite's files beside the database
-    can be made, that is read as it lies there, unless changes lie in its WAL. `is_kept` is False then: the next read
-    looks again.
+    can be made, it reads the database file alone, unless its WAL holds changes; `is_kept` is False then, and the next
+    read opens another connection.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +58,7 @@ class Connection:
         weakref.finalize(self, self.db.close).atexit = False  # a thread may be at work with it then
 
     def snapshot(self, work: Callable[[], T]) -> T:
-        """Do some work that sees one state of the index from its first row to its last."""
+        """Run some work that sees one state of the index from its first row to its last."""
         if self.db.in_transaction:
             return work()
         self.db.execute("BEGIN")
@@ -71,7 +69,9 @@ class Connection:
                 self.db.execute("ROLLBACK")
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """The rows of a statement with these values; a list is JSON: SQLite takes few parameters."""
+        """Return the rows of a statement with these values; a list is passed as JSON, for SQLite takes few
+        parameters.
+        """
         return self.db.execute(sql, _named(values)).fetchall()
 
     def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
@@ -82,7 +82,7 @@ _NUMBERS = [str(number) for number in range(1, 100)]
 
 
 def _named(values: Sequence[object]) -> dict[str, object]:
-    """Values by the names $1, $2, …"""
+    """Return the values by the names $1, $2, …"""
     if list in map(type, values):
         values = [json.dumps(each) if isinstance(each, list) else each for each in values]
     return dict(zip(_NUMBERS, values, strict=False))
@@ -104,13 +104,14 @@ def _connected(folder: Path, mode: str) -> sqlite3.Connection:
 
 
 def writable(folder: Path) -> bool:
-    """Whether this process may change the index."""
+    """Return whether this process may change the index."""
     return os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
 
 
 def create_database(folder: Path, settings: IndexSettings) -> None:
-    """Build the tables under another name: a database that has its name is whole. It takes the place of an earlier
-    version's.
+    """Build the tables under another name, then rename the file: a database under its own name is whole.
+
+    It replaces that of an earlier version.
     """
     for file in our_files(folder):  # of a creation or a removal that was killed
         if file.name.startswith(DRAFT) or (file.name.startswith(DATABASE) and not has_database(folder)):
@@ -130,14 +131,13 @@ def create_database(folder: Path, settings: IndexSettings) -> None:
 
 
 @contextmanager
-def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
-    """Be the one process and thread that changes this index; the lock ends with the process, however that ends.
+def write_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of the one process and thread that changes this index; it ends with the process, however that ends.
 
-    Raises sqlite3.OperationalError where another still is one after BUSY_SECONDS, or at once.
+    Raises sqlite3.OperationalError where another still holds it after BUSY_SECONDS.
     """
     lock = folder / LOCK
-    seconds = BUSY_SECONDS if wait else 0
-    with contextlib.closing(sqlite3.connect(lock, timeout=seconds, isolation_level=None)) as db:
+    with contextlib.closing(sqlite3.connect(lock, timeout=BUSY_SECONDS, isolation_level=None)) as db:
         lock.chmod(0o600)
         db.execute("PRAGMA journal_mode = MEMORY")  # without a journal on disk it can be had on a full one, too
         db.execute("BEGIN EXCLUSIVE")
@@ -145,5 +145,5 @@ def write_lock(folder: Path, wait: bool = True) -> Iterator[None]:
 
 
 def primary_code(error: BaseException) -> int:
-    """SQLite's primary result code, 0 for any other error: https://sqlite.org/rescode.html"""
+    """Return SQLite's primary result code, 0 for any other error: https://sqlite.org/rescode.html"""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

@@ -1,4 +1,4 @@
-"""The folder of an index: which files in it belong to the index, and the commands that make one anew."""
+"""The folder of an index: the files in it that belong to the index."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
 LOCK = "writer.lock"
 VECTORS = "vectors.faiss"
-"""FAISS's file begins so; the token that the database names it by follows."""
+"""The beginning of the name of FAISS's file; the token by which the database names it follows."""
 
 SIDES = ("-wal", "-shm", "-journal")
-"""What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
+"""The suffixes of the files that SQLite keeps beside a database: https://sqlite.org/tempfiles.html"""
 
 _OURS = re.compile(
     rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
@@ -27,7 +27,7 @@ _OURS = re.compile(
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder, for nobody but its owner to enter. Raises UsageError for one that holds other things."""
+    """Make the folder, which only its owner may enter. Raises UsageError for a folder that holds other things."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"an index is a folder, and {folder} is a file", hint="local-rag … --index NAME")
     others = [entry.name for entry in folder.iterdir() if not is_ours(entry.name)] if folder.is_dir() else []
@@ -41,23 +41,23 @@ def prepare(folder: Path) -> None:
 
 
 def has_database(folder: Path) -> bool:
-    """Whether there is an index; an empty file of that name is none."""
+    """Return whether there is a database; an empty file of that name is none."""
     file = folder / DATABASE
     return file.is_file() and file.stat().st_size > 0
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file of exactly that name in the folder of an index is a part of it."""
+    """Return whether a file of exactly that name in the folder of an index is a part of it."""
     return _OURS.fullmatch(name) is not None
 
 
 def our_files(folder: Path) -> list[Path]:
-    """The files of the index."""
+    """Return the files of the index."""
     return [entry for entry in folder.iterdir() if is_ours(entry.name) and (entry.is_file() or entry.is_symlink())]
 
 
 def size(folder: Path) -> int:
-    """Bytes on disk; a file that is just being replaced counts nothing."""
+    """Return the bytes on disk; a file that is just being replaced counts nothing."""
     total = 0
     for file in our_files(folder):
         with contextlib.suppress(FileNotFoundError):
@@ -66,12 +66,12 @@ def size(folder: Path) -> int:
 
 
 def sides(file: Path) -> list[Path]:
-    """The files that SQLite keeps beside a database."""
+    """Return the paths of the files that SQLite keeps beside a database."""
     return [file.with_name(f"{file.name}{side}") for side in SIDES]
 
 
 def vectors_file(folder: Path, token: str) -> Path:
-    """The file of vectors with that token."""
+    """Return the path of the file of vectors with that token."""
     return folder / f"{VECTORS}.{token}"
 
 
@@ -83,7 +83,7 @@ def delete_all(folder: Path) -> None:
 
 
 def delete_other_vectors(folder: Path, token: str) -> None:
-    """Delete the files of earlier tokens; one that is still mapped (Windows) goes the next time."""
+    """Delete the files of earlier tokens; a file that is still mapped (Windows) is deleted the next time."""
     for path in our_files(folder):
         if path.name.startswith("vectors.") and path != vectors_file(folder, token):
             with contextlib.suppress(OSError):

@@ -82,16 +82,15 @@ CREATE VIRTUAL TABLE names USING fts5(
 """
 """Ids of files and chunks are never used twice (AUTOINCREMENT): what somebody keeps of one never means another.
 
-A root that was `forgotten` stays for what a person excluded from it: where it is indexed again that holds as
-before. `failures` are files whose content a version of the parser cannot read. `reported` is what earlier syncs
-reported as skipped.
+A root that is `forgotten` stays for what a person excluded from it, which holds when it is indexed again. `failures`
+are files whose content a version of the parser cannot read. `reported` is what earlier syncs reported as skipped.
 
 A file inside of a file, such as an attachment, is a row of `files` whose `container` is the path of that file.
 `headings` of a document are JSON: [[start, level, text], …]; `lines` are the fields of `ReadLine` in the same way, []
 for a text that is the file's own. `scans` are the pages of a file that wait for OCR, a JSON array. `name` and `folders`
-are words of the path as the full text was given them. `language` is a code, "" where it is not known. `tables` are
-those of its text with typed columns, as `index.tables.table` keeps them, empty for none. What is long comes last: to
-reach a column SQLite reads all that is before it.
+are words of the path as the full text got them. `language` is a code, "" where it is not known. `tables` are those of
+its text with typed columns, as `index.tables.table` keeps them, empty for none. Long columns come last: to reach a
+column SQLite reads all that is before it.
 
 `vectors` are those of the texts alone, by the digest of the text, `headers` the texts that are embedded beside them,
 each once. `embedded` are the chunks whose text and header both have their vectors, in the order in which they got them:
@@ -104,4 +103,4 @@ documents have, under the id of the first document of that title.
 """
 
 OWN = frozenset("meta roots files documents chunks".split())
-"""Tables that tell an index from the databases of other programs."""
+"""Tables that distinguish an index from the databases of other programs."""

@@ -45,7 +45,7 @@ _IN = "IN (SELECT value FROM json_each($1))"
 
 
 class SqliteStore(FullText):
-    """The files of one index."""
+    """A store in the files of one folder."""
 
     address: Path
     _embedded = vectors.EMBEDDED
@@ -59,7 +59,7 @@ class SqliteStore(FullText):
 
     @classmethod
     def create(cls, address: Path, settings: IndexSettings) -> Self:
-        """Raises UsageError for a folder with other files."""
+        """Make or open the index as `Store.create` does. Raises UsageError for a folder with other files."""
         with translated_errors(address):
             folder.prepare(address)
             with write_lock(address):
@@ -74,7 +74,9 @@ class SqliteStore(FullText):
 
     @staticmethod
     def destroy(address: Path) -> None:
-        """Its folder goes, too, if nothing else is in it; what a kill leaves can be deleted again."""
+        """Delete the files of the index, and the folder if nothing else is in it; what a kill leaves can be deleted
+        again.
+        """
         with translated_errors(address):
             must_be_index(address)
             with write_lock(address):
@@ -88,7 +90,7 @@ class SqliteStore(FullText):
 
     @property
     def _connection(self) -> Connection:
-        """That of this thread; it closes when the thread ends."""
+        """Return the connection of this thread, which closes when the thread ends."""
         known: Connection | None = getattr(self._threads, "connection", None)
         if known is None or not (known.is_kept or known.db.in_transaction):
             known = self._threads.connection = Connection(self.address)
@@ -155,13 +157,15 @@ class SqliteStore(FullText):
         return int(self._execute(reused, numbers)[0][0])
 
     def _headers(self, texts: Sequence[str]) -> dict[str, int]:
-        """The numbers of headers by their texts, new ones where needed."""
+        """Return the numbers of headers by their texts; new headers are inserted."""
         distinct = [text for text in dict.fromkeys(texts) if text]
         self._many("INSERT OR IGNORE INTO headers (text) VALUES ($1)", [(text,) for text in distinct])
         return dict(self._execute(f"SELECT text, id FROM headers WHERE text {_IN}", distinct))
 
     def remove(self, paths: Collection[str]) -> None:
-        """The vectors of the texts stay until `forget`: what left one file may come in another."""
+        """Remove files as `Store.remove` does. The vectors of their texts stay until `forget`: a text may come again in
+        another file.
+        """
         for path in paths:
             sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = $1 OR container = $1)"
             documents = [row[0] for row in self._execute(sql, path)]
@@ -175,10 +179,13 @@ class SqliteStore(FullText):
         return FORGET in self.meta()
 
     def forget(self) -> None:
-        """SQLite zeroes what it frees (`PRAGMA secure_delete`), but three places keep more: FTS5 only notes a deletion,
-        and drops the words when it merges all it has (https://sqlite.org/fts5.html#the_optimize_command: 3 s for
-        100,000 passages); the WAL holds pages as they were; the file of vectors is written anew now and then. What is
-        interrupted, or held up by a reader, the next writer does. Raises DiskFull and Stopped.
+        """Erase what was removed from the three places that keep more than the tables, whose free pages SQLite zeroes
+        itself (`PRAGMA secure_delete`).
+
+        FTS5 only notes a deletion, and drops the words when it merges all it has
+        (https://sqlite.org/fts5.html#the_optimize_command: 3 s for 100,000 passages); the WAL holds pages as they were;
+        the file of vectors is written again now and then. What is interrupted, or held up by a reader, the next writer
+        does. Raises DiskFull and Stopped.
         """
         if not self.must_forget():
             return
@@ -196,6 +203,7 @@ class SqliteStore(FullText):
                 self._execute("DELETE FROM meta WHERE name = $1", FORGET)
 
     def _gone(self) -> int:
+        """Count the vectors in the file whose chunks are gone."""
         return vectors.counted(self._execute, VectorFile.of(self.meta()))[2]
 
     # --- vectors
@@ -212,7 +220,7 @@ class SqliteStore(FullText):
         f"SELECT id FROM chunks WHERE digest IN (SELECT digest FROM chunks WHERE id {_IN})"
         " UNION SELECT id FROM chunks WHERE header IN (SELECT value FROM json_each($2))"
     )
-    """The chunks whose text is that of one of these chunks, or whose header is one of these headers."""
+    """SQL for the chunks whose text is that of one of the chunks in $1, or whose header is one of the headers in $2."""
 
     def _show(self, where: str, *values: object) -> None:
         """Let vector search see those of these chunks that have all their vectors."""
@@ -240,7 +248,9 @@ class SqliteStore(FullText):
 
     @consistent
     def nearest(self, vector: Vectors, k: int, filter: Filter = EVERYTHING) -> list[tuple[int, float]]:
-        """FAISS names candidates, the database says how near they are."""
+        """Return the nearest chunks as `Store.nearest` does: FAISS proposes candidates, the database says how near they
+        are.
+        """
         among, left_out = self._passing(filter), self._left_out(filter)
         if among and among.few is not None and len(among.few) <= vectors.COMPARED:
             return self._exact(vector, [chunk for chunk in among.few if chunk not in left_out])[:k]
@@ -261,17 +271,19 @@ class SqliteStore(FullText):
         meta = self.meta()
         index, dimension = self._mapped_file(meta), int(meta["dimension"])
         last = 0 if index is None else VectorFile.of(meta).last
-        make = partial(vectors.later, self._execute, last, dimension)
+        make = partial(vectors.combined, self._execute, "e.seq > $1", last, dimension)
         return VectorIndex(index, *self._cache.get("tail", (meta["generation"], last), make))
 
     def _mapped_file(self, meta: dict[str, str]) -> Any:
-        """What FAISS has of the file, None where it is missing or damaged: all vectors are compared then."""
+        """Return FAISS's index of the file, None where it is missing or damaged: all vectors are compared then."""
         file = VectorFile.of(meta)
         make = partial(vectors.opened, self.address, file, mapped=True)
         return self._cache.get("file", (meta["epoch"], file), make)
 
     def refresh(self) -> None:
-        """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error."""
+        """Write a new file of vectors if the old one lacks many, or holds many that are gone. A disk without room is no
+        error.
+        """
         if not (self.is_fresh() and self._is_whole()):
             self._write_vectors()
 
@@ -290,7 +302,7 @@ class SqliteStore(FullText):
         return ""
 
     def _write_vectors(self) -> None:
-        """Write a file, name it in the database, and delete any others; nothing where it cannot be written."""
+        """Write a file, name it in the database, and delete all others; do nothing where it cannot be written."""
         token = secrets.token_hex(8)
         try:
             index, file = self.snapshot(lambda: vectors.renewed(self._execute, self.address, self.meta()))

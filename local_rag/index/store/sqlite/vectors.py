@@ -1,4 +1,4 @@
-"""Nearest vectors of an index: FAISS names candidates, the database says how near they are.
+"""The search for nearest vectors: FAISS proposes candidates, the database says how near they are.
 
 Each chunk is searched by unit(text + HEADER_WEIGHT * header), under its id. Few vectors are compared as they lie in the
 database, for importing FAISS takes longer than that. More of them lie in a file of FAISS in one byte per dimension,
@@ -33,28 +33,32 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 COMPARED = 4_000
-"""Vectors that are compared as they lie in the database: to read them takes as long as to import FAISS, .1 s."""
+"""Vectors up to which they are compared as they lie in the database: reading them takes as long as importing FAISS, .1
+s.
+"""
 
 TAIL = 20_000
-"""Vectors that the file may lack, or hold though they are gone, at most; in a smaller index COMPARED and 1/16 of its
-rows. More of them cost time and memory, and nothing else.
+"""The most vectors that the file may lack, or hold though they are gone; in a smaller index COMPARED and 1/16 of its
+rows.
+
+More of them cost time and memory, and nothing else.
 """
 
 LISTS_FROM = 100_000
 """Vectors from which inverted lists pay."""
 
 LISTS, PROBES = 1024, 192
-"""Inverted lists, and how many are compared with a query: docs/measurements.md."""
+"""The number of inverted lists, and of those that are compared with a query: docs/measurements.md."""
 
 TRAINED_ON = 50 * LISTS
-"""Vectors that centroids and ranges are learnt from."""
+"""Vectors from which centroids and ranges are learnt."""
 
 GROWN = 4
-"""How many times as many vectors as it was trained on a file may have before it is trained anew."""
+"""The number of vectors, as a multiple of those that a file was trained on, up to which it is not trained again."""
 
 SPARE = 20
-"""Candidates beyond those asked for, at least; half as many again if that is more. Products of bytes are off by
-.002.
+"""The least number of candidates beyond those asked for; half as many again if that is more. Products of bytes are off
+by .002.
 """
 
 WIDE = 5_000
@@ -66,8 +70,8 @@ _BLOCK = 1 << 20
 
 
 class VectorFile(NamedTuple):
-    """What the database knows of the file: its name, its checksum, the last number of `embedded` in it, its rows, and
-    of how many vectors it was trained.
+    """The file of vectors as the database knows it: the token in its name, its checksum, the last number of `embedded`
+    in it, its rows, and how many vectors it was trained on.
     """
 
     token: str = ""
@@ -78,16 +82,18 @@ class VectorFile(NamedTuple):
 
     @classmethod
     def of(cls, meta: dict[str, str]) -> VectorFile:
-        """That of the row `vectors` of `meta`, which is `json.dumps` of this."""
+        """Return the file in the row `vectors` of `meta`, which is its fields as JSON; an empty one without that
+        row.
+        """
         return cls(*json.loads(meta["vectors"])) if "vectors" in meta else cls()
 
     def may_lack(self) -> int:
-        """How many vectors may be missing from it, or be in it and gone."""
+        """Return how many vectors may be missing from it, or be in it and gone."""
         return max(COMPARED, min(TAIL, self.rows // 16))
 
 
 class VectorIndex(NamedTuple):
-    """The vectors of a commit: `index` is FAISS's with those of the file, `ids` (n,) and `tail` (n, d) came later.
+    """The vectors of a commit: `index` is FAISS's of the file, `ids` (n,) and `tail` (n, d) are those that came later.
 
     Where there is no file, or it cannot be used, `index` is None, and all are in `tail`.
     """
@@ -97,8 +103,10 @@ class VectorIndex(NamedTuple):
     tail: Vectors
 
     def candidates(self, query: Vectors, count: int, among: Mask | None, *, every: bool) -> list[int]:
-        """Up to `count` chunks that are probably the nearest to a unit vector (d,), best first, of those that `among`
-        marks by their ids; all vectors are compared where `every` is set, else those of the nearest lists.
+        """Return up to `count` chunks that are probably the nearest to a unit vector (d,), best first, of those that
+        `among` marks by their ids.
+
+        All vectors are compared where `every` is set, else those of the nearest lists.
         """
         import numpy as np
 
@@ -114,22 +122,18 @@ class VectorIndex(NamedTuple):
 # --- the file
 
 
-def later(run: Run, last: int, dimension: int) -> tuple[Ids, Vectors]:
-    """Ids (n,) and vectors (n, d) that came after this number of `embedded`. Raises UnusableVector."""
-    return _combined(run, "e.seq > $1", last, dimension)
-
-
 def counted(run: Run, file: VectorFile) -> tuple[int, int, int]:
-    """How many vectors there are, how many of them the file lacks, and how many of its own are gone."""
+    """Count all vectors, those that the file lacks, and those in the file that are gone."""
     sql = "SELECT (SELECT count(*) FROM embedded), (SELECT count(*) FROM embedded WHERE seq > $1)"
     ((rows, lacking),) = run(sql, file.last)
     return rows, lacking, file.rows - (rows - lacking)
 
 
 def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFile]:
-    """All vectors as FAISS holds them, and what a new file of them is; None where they are few: it is not used then.
+    """Return FAISS's index of all vectors and the description of its new file; None where they are few, for it is not
+    used then.
 
-    Where the old file has learnt from enough vectors, only what is new is read: to read 1,000,000 takes 12 s instead of
+    Where the old file has learnt from enough vectors, only new ones are read: reading 1,000,000 takes 12 s instead of
     1.5 s. Raises UnusableVector.
     """
     file, dimension = VectorFile.of(meta), int(meta["dimension"])
@@ -157,10 +161,10 @@ def renewed(run: Run, folder: Path, meta: dict[str, str]) -> tuple[Any, VectorFi
 
 
 def _sample(run: Run, rows: int, dimension: int) -> Vectors:
-    """The vectors (n, d) of up to TRAINED_ON chunks, spread evenly over the index."""
+    """Return the vectors (n, d) of up to TRAINED_ON chunks, spread evenly over the index."""
     numbers, count = run("SELECT seq FROM embedded ORDER BY seq"), min(TRAINED_ON, rows)
     chosen = [numbers[rows * step // count][0] for step in range(count)]
-    return _combined(run, "e.seq IN (SELECT value FROM json_each($1))", chosen, dimension)[1]
+    return combined(run, "e.seq IN (SELECT value FROM json_each($1))", chosen, dimension)[1]
 
 
 def save(folder: Path, index: Any, file: VectorFile, token: str) -> VectorFile:
@@ -176,16 +180,16 @@ def save(folder: Path, index: Any, file: VectorFile, token: str) -> VectorFile:
 
 
 def _batches(run: Run, last: int, dimension: int) -> Iterator[tuple[int, Ids, Vectors]]:
-    """What came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
+    """Yield what came after this number of `embedded`: the last number, ids (n,) and vectors (n, d)."""
     sql = "SELECT max(seq) FROM (SELECT seq FROM embedded WHERE seq > $1 ORDER BY seq LIMIT $2)"
     while until := run(sql, last, _ADDED)[0][0]:
         cancel.check()
-        yield until, *_combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
+        yield until, *combined(run, f"e.seq > {last} AND e.seq <= $1", until, dimension)
         last = until
 
 
 def _searched(index: Any, query: Vectors, count: int, among: Mask | None, probes: int) -> tuple[Ids, Vectors]:
-    """Ids (m,) and inner products (m,) of the m <= count largest, in no order."""
+    """Return the ids (m,) and the inner products (m,) of the m <= count largest, in no order."""
     import faiss
     import numpy as np
 
@@ -200,7 +204,8 @@ def _searched(index: Any, query: Vectors, count: int, among: Mask | None, probes
 
 
 def opened(folder: Path, file: VectorFile, *, mapped: bool) -> Any:
-    """The index in the file; None if there is none with this checksum, or if another process has just deleted it.
+    """Return the index in the file; None where there is none with this checksum, or another process has just deleted
+    it.
 
     IO_FLAG_MMAP_IFC maps its arrays; IO_FLAG_MMAP reads some of them.
     """
@@ -217,7 +222,7 @@ def opened(folder: Path, file: VectorFile, *, mapped: bool) -> Any:
 
 
 def _checksum(path: Path) -> str:
-    """CRC-32: .3 s for 1,000,000 x 384."""
+    """Return the CRC-32 of a file in 8 hex digits: .3 s for 1,000,000 x 384."""
     value = 0
     with path.open("rb", buffering=0) as file:
         while block := file.read(_BLOCK):
@@ -229,9 +234,12 @@ EMBEDDED = (
     "SELECT e.chunk, vectors.vector, headers.vector FROM embedded AS e CROSS JOIN chunks ON chunks.id = e.chunk"
     " LEFT JOIN vectors USING (digest) LEFT JOIN headers ON headers.id = chunks.header"
 )
-"""SQL for (chunk, vector of its text, vector of its header) of what vector search sees."""
+"""SQL for (chunk, vector of its text, vector of its header) of the chunks that vector search sees."""
 
 
-def _combined(run: Run, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
-    """Ids (n,) and unit vectors (n, d) of the chunks that vector search sees, as far as a condition holds."""
+def combined(run: Run, where: str, value: object, dimension: int) -> tuple[Ids, Vectors]:
+    """Return ids (n,) and unit vectors (n, d) of the chunks that vector search sees and for which a condition holds.
+
+    Raises UnusableVector.
+    """
     return searched(run(f"{EMBEDDED} WHERE {where} ORDER BY e.seq", value), dimension)

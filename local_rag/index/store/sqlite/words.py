@@ -34,23 +34,23 @@ _COLUMNS_OF = {CONTENT: "text heading title", NAMES: "name author date subject",
 
 
 def expression(terms: Iterable[Term]) -> str:
-    """An FTS5 query for any of these terms."""
+    """Return an FTS5 query for any of these terms."""
     quoted = ((term.field, f'"{term.text.rstrip("*")}"{"*" * term.text.endswith("*")}') for term in terms)
     return " OR ".join(f"{{{_COLUMNS_OF[field]}}} : {text}" for field, text in quoted)
 
 
-_MARKS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
+_PLACEHOLDERS = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 2))
 
 
 class Passing(NamedTuple):
-    """What passes: a mark for each id of a chunk, and the ids where they are `few`."""
+    """The chunks that pass a filter: a mark for each id of a chunk, and the ids where they are `few`."""
 
     mask: Mask
     few: list[int] | None
 
 
 class FullText(Store):
-    """The words of an index in a folder, and which chunks a filter lets pass."""
+    """The part of a store in a folder that searches words and applies filters."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class FullText(Store):
         " (SELECT date(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END, 'unixepoch', 'localtime')"
         " FROM files WHERE files.id = d.file) END"
     )
-    """Moments are days by the clocks here."""
+    """SQL as in `Passages`; moments are days by the clock of this machine."""
 
     @consistent
     def match(self, query: str, k: int, filter: Filter = EVERYTHING) -> dict[int, float]:
@@ -73,7 +73,7 @@ class FullText(Store):
             if among:
                 self._connection.db.create_function("passes", 1, among.mask.tobytes().__getitem__)
                 where = "AND passes(rowid)"
-            ranking = self._best(known, limit, where)
+            ranking = known.best(limit, lambda needed: self._ranked(list(known.counts), needed, limit, where))
         return known.shares([each for each in ranking if each[0] not in left_out][:k])
 
     @consistent
@@ -87,7 +87,7 @@ class FullText(Store):
         return [chunk for chunk in chunks if chunk not in left_out and (among is None or among.mask[chunk])]
 
     def _passing(self, filter: Filter) -> Passing | None:
-        """What meets the conditions of a filter. The last one is kept."""
+        """Return the chunks that meet the conditions of a filter, None for all. The last result is kept."""
         conditions = filter.conditions
         if conditions is None:
             return None
@@ -98,8 +98,9 @@ class FullText(Store):
         return set(self.chunks_by_key(filter.exclude).values())
 
     def _passing_anew(self, conditions: Conditions) -> Passing:
-        """The chunks of the documents that meet a condition, and that hold all phrases. The chunks of a document follow
-        each other, so that of each only the first and the last are looked up.
+        """Return the chunks of the documents that meet a condition, and that hold all phrases.
+
+        The chunks of a document follow each other, so that of each document only the first and the last are looked up.
         """
         import numpy as np
 
@@ -117,20 +118,23 @@ class FullText(Store):
             held = np.zeros_like(mask)
             held[chunks] = True
             mask &= held
-        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= shared.LISTED else None)
+        return Passing(mask, np.flatnonzero(mask).tolist() if np.count_nonzero(mask) <= shared.NARROW else None)
 
     def _counted(self, chunks: int, terms: Sequence[Term]) -> dict[Term, int]:
-        """In how many of so many chunks terms occur; of a frequent one about."""
         of_texts = (CONTENT, STEMMED)
         return {term: (self._in_text if term.field in of_texts else self._in_names)(chunks, term) for term in terms}
 
     def _in_names(self, chunks: int, term: Term) -> int:
-        """The table of names is small: to find there that no name has a word takes less than among all chunks."""
+        """Estimate from the small table of names in how many chunks a term occurs: it is cheaper to find there that no
+        name has a word.
+        """
         ((count,),) = self._execute("SELECT count(*) FROM names WHERE names MATCH $1", expression([term]))
         return int(-(-count * chunks // self._execute("SELECT count(*) FROM names")[0][0])) if count else 0
 
     def _in_text(self, chunks: int, term: Term) -> int:
-        """FTS5 goes through the chunks by their ids: where the last of COUNTED lies tells how many there are in all."""
+        """Count the chunks with a term; after COUNTED of them estimate by where the last one lies, for FTS5 goes by
+        their ids.
+        """
         sql = "SELECT count(*), max(rowid) FROM (SELECT rowid FROM full_text WHERE full_text MATCH $1 LIMIT $2)"
         ((count, last),) = self._execute(sql, expression([term]), COUNTED)
         if count < COUNTED:
@@ -139,13 +143,10 @@ class FullText(Store):
         estimate: float = count * (end - first + 1) / max(1, last - first + 1)
         return min(chunks, round(estimate))
 
-    def _best(self, query: Words, limit: int, where: str = "") -> Ranking:
-        """The best chunks for any of the terms, under a condition."""
-        return query.best(limit, lambda needed: self._ranked(list(query.counts), needed, limit, where))
-
     def _among(self, query: Words, chunks: Collection[int], limit: int) -> Ranking:
-        """The best of these chunks: FTS5 looks at what lies between the first and the last. The + keeps SQLite from
-        asking it once for each of them.
+        """Return the best of these chunks; FTS5 looks at what lies between the first and the last.
+
+        The + keeps SQLite from asking FTS5 once for each of them.
         """
         if not chunks:
             return []
@@ -154,7 +155,7 @@ class FullText(Store):
         return self._matching(expression(query.counts), limit, where, listed(chunks))
 
     def _ranked(self, terms: Sequence[Term], needed: int, limit: int, where: str) -> Ranking:
-        """The best chunks with one of the first `needed` terms, by all terms.
+        """Return the best chunks with one of the first `needed` terms, by all terms.
 
         FTS5 can only ask for such a term by naming it twice, and then counts it twice: its share is taken off again.
         """
@@ -172,7 +173,7 @@ class FullText(Store):
         return self._execute(f"{sql} {where} ORDER BY score, rowid LIMIT $2", query, limit, *values) if query else []
 
     def _with_phrases(self, phrases: Sequence[str]) -> list[int] | None:
-        """The chunks with each phrase in the text, the heading or the title; None where no phrase has a word."""
+        """Return the chunks with each phrase in the text, the heading or the title; None where no phrase has a word."""
         strings = [" ".join(WORD.findall(unicodedata.normalize("NFC", phrase))) for phrase in phrases]
         if not any(strings):
             return None
@@ -226,17 +227,17 @@ class FullText(Store):
         return self._execute(sql, f"{{name title}} : ({query})", limit) if query else []
 
     def _add_words(self, documents: Collection[int]) -> None:
-        """Take the chunks of these documents in."""
-        self._write_words(documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_MARKS})")
+        """Add the chunks of these documents to the full text."""
+        self._write_words(documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_PLACEHOLDERS})")
 
     def _remove_words(self, documents: Collection[int]) -> None:
-        """Take the chunks of these documents out: FTS5 needs all their words again."""
+        """Remove the chunks of these documents from the full text: FTS5 needs all their words again."""
         self._write_words(
-            documents, f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_MARKS})"
+            documents,
+            f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_PLACEHOLDERS})",
         )
 
     def restore_words(self) -> None:
-        """Make the full text anew from what is stored."""
         self._execute("INSERT INTO full_text (full_text) VALUES ('delete-all')")
         self._add_words([document for (document,) in self._execute("SELECT id FROM documents")])
 

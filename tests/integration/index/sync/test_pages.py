@@ -268,7 +268,7 @@ def test_texts_are_found_under_their_names_and_embedded_when_they_change(index):
 
 
 def test_a_stopped_run_keeps_the_texts_that_were_stored(index, monkeypatch):
-    monkeypatch.setattr(pages, "AT_ONCE", 10)
+    monkeypatch.setattr(pages, "TEXTS_AT_ONCE", 10)
     many = [(str(number), LoadedDocument(f"Text number {number}.")) for number in range(100)]
     stop = cancel.Cancel()
     with cancel.scope(stop), pytest.raises(Stopped):
