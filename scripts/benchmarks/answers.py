@@ -3,6 +3,8 @@
 `local-rag eval` asks each set, so a stopped run continues, and questions that were asked before are only tabled again.
 The demo's questions are always asked. The other sets are no part of this repository: docs/measurements.md names them,
 FOLDER contains them as SETS says, and missing sets are left out. Sets that nobody has asked yet are "not run".
+
+A FOLDER with a `cases.jsonl` is asked by our graphs and by the tutorials' loop side by side (`side_by_side`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import side_by_side
 from benchmarks.commands import PROGRAM, environment, index, must_have_ollama
 from benchmarks.report import Cell, Report, Table
 
@@ -80,8 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, data: Path) -> Report:
     """Ask every set in every way, and return a table of the figures."""
+    side = (options.sets / "cases.jsonl").is_file() and not options.table
+    if side and options.ollama == "":
+        raise SystemExit("error: the tutorials' loop needs a model by name\n  try: --ollama qwen3:4b-instruct")
     if options.ollama is not None and not options.table:
         must_have_ollama(options.ollama)
+    if side:
+        table = side_by_side.table(options.sets, data, options.ollama, options.questions)
+        return Report("answers", "the Self-RAG loop of the LangGraph tutorials, in the same run", [table])
     ways = _ways(options.ollama)
     rows: list[list[Cell]] = []
     for one in SETS:

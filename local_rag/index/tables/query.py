@@ -160,6 +160,8 @@ class _Run:
         found = self._get(f"s{group}, {value}", f"AND s{group} <> '' GROUP BY s{group} ORDER BY min(row)")
         if not figure and len(found) == 1:
             return f"{self.of_rows}: {self._name(group)} is {found[0][0]}"
+        if not figure and not found:
+            return f"{self.of_rows}: {self._name(group)} is empty"
         lines = [f"- {name}" + (f": {self._shown(figure, place, number)}" if figure else "") for name, number in found]
         of = f"{_FIGURES[figure][1]} {self._name(place) if figure != 'count' else 'rows'} by" if figure else "values of"
         return self._list(f"{self.of_rows}, {of} {self._name(group)}", lines, len(found))

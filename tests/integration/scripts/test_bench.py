@@ -99,6 +99,32 @@ def test_a_question_is_compared_with_the_calls_of_the_tutorials(tmp_path):
     assert float(rows["self-rag: packed"][2]) < 1 and float(rows["self-rag: evaluator"][2]) < 1
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("converted")
+def test_the_loop_of_the_tutorials_is_asked_beside_our_graphs(sets, tmp_path):
+    folder = sets / "answers"
+    refused = bench("127.0.0.1:9", "answers", folder, "--data", tmp_path, "--ollama")
+    assert refused.returncode == 1 and "the tutorials' loop needs a model by name" in refused.stderr
+    with OllamaServer() as ollama:
+
+        def replies(body):
+            prompt = body["messages"][-1]["content"]
+            if "Reply in JSON" in prompt:
+                return json.dumps({"score": "yes" if "900 euros" in prompt else "no"})
+            return "The rent is 900 euros a month." if "at most three sentences" in prompt else mind(body)
+
+        ollama.always = replies
+        done = bench(ollama.host, "answers", folder, "--ollama", "tiny", "--data", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = cells(done.stdout)
+    assert list(rows)[2:] == ["the tutorials' Self-RAG loop", "plain", "self-rag", "crag", "adaptive"]
+    columns = rows[""]
+    loop = dict(zip(columns, rows["the tutorials' Self-RAG loop"], strict=True))
+    assert loop["right"] == "1" and loop["partly"] == "1" and float(loop["calls"]) >= 4
+    ours = dict(zip(columns, rows["self-rag"], strict=True))
+    assert ours["right"] == "1" and float(ours["calls"]) < float(loop["calls"])
+
+
 @pytest.mark.parametrize("command", [["answers", ".", "--ollama"], ["question"]])
 def test_without_ollama_one_line_says_what_to_start(command, tmp_path):
     done = bench("127.0.0.1:9", *command, "--data", tmp_path)
