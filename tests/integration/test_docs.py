@@ -182,6 +182,19 @@ def test_the_commands_and_programs_of_a_page_run(page, capsys):
                 exec(block, names)
 
 
+def test_the_answers_that_the_readme_shows_come_true(home, converted, monkeypatch, capsys):
+    from local_rag.cli.app import run
+
+    monkeypatch.chdir(ROOT / "docs" / "examples")
+    assert run(["index", "flat", "bills", "handbook"]) == 0
+    shown = re.findall(r"^```text\n\$ local-rag ([^\n]*)\n(.*?)^```", PAGES["README.md"], re.MULTILINE | re.DOTALL)
+    assert shown
+    for command, answer in shown:
+        capsys.readouterr()
+        assert run(shlex.split(command)) == 0
+        assert capsys.readouterr().out == answer
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
 def test_systemd_takes_the_unit(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
