@@ -24,6 +24,7 @@ PAGES = {
         *sorted((ROOT / "docs").glob("*.md")),
     )
 }
+NAMES_CODE = ("decisions", "design", "measurements", "serve")
 TUTORIALS = ("asking", "indexing", "python", "privacy", "evaluation")
 FENCED = re.compile(r"^(<!-- not run: [^\n]* -->\n)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -84,7 +85,7 @@ def test_every_variable_and_setting_exists(page):
         assert not setting or setting.group() in names(), f"there is no setting {span}"
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md", "docs/measurements.md", "docs/serve.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(f"docs/{name}.md" for name in NAMES_CODE)])
 def test_files_and_names_that_a_page_gives_exist(page):
     source = "\n".join(
         path.read_text(encoding="utf-8")
