@@ -1,10 +1,10 @@
-"""Write generated parts of docs/: diagrams of graphs, and tables of commands, settings, profiles, API and errors."""
+"""Write generated parts of docs/: diagrams of graphs, tables of commands and settings, and both APIs."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ def generated(what: str) -> str:
         "profiles": profiles_table,
         "api": api_table,
         "errors": errors_table,
+        "python": python_reference,
     }
     if what in tables:
         return tables[what]()
@@ -120,6 +121,50 @@ def errors_table() -> str:
     meaning = {name: text for name, text in re.findall(r"(\w+) +(?:exit \d+|-) +(.+)", tree)}
     rows = [f"| `{code}` | {status} | {meaning.get(kind.__name__, '')} |" for kind, (code, status) in STATUS.items()]
     return "\n".join(["| code | HTTP status | meaning |", "|---|---|---|", *rows])
+
+
+def python_reference() -> str:
+    """Return a section for each public name of the package: its docstring, its fields, and a table of its members."""
+    import local_rag
+
+    return "\n\n".join(python_section(name, getattr(local_rag, name)) for name in local_rag.__all__)
+
+
+def python_section(name: str, thing: Any) -> str:
+    """Return the section of one public name."""
+    if not inspect.isclass(thing):
+        return f"## {name}\n\n`{name}({arguments(thing)})`\n\n{inspect.getdoc(thing)}"
+    own: dict[str, Any] = {}
+    for base in reversed(thing.__mro__):
+        if base.__module__.startswith("local_rag"):
+            own |= vars(base)
+    fields = [each for each in own.get("__annotations__", ()) if not each.startswith("_")]
+    rows = []
+    for each, member in own.items():
+        if each.startswith("_") or each in fields or not inspect.getdoc(member):
+            continue
+        if isinstance(member, (property, cached_property)):
+            rows.append(f"| `{each}` | {first_line(inspect.getdoc(member) or '')} |")
+        elif isinstance(member, (classmethod, staticmethod)) or inspect.isfunction(member):
+            rows.append(f"| `{each}({arguments(getattr(thing, each))})` | {first_line(inspect.getdoc(member) or '')} |")
+    parts = [f"## {name}", inspect.getdoc(thing) or ""]
+    parts += ["Fields: " + ", ".join(f"`{each}`" for each in fields) + "."] if fields else []
+    parts += ["\n".join(["| member | what |", "|---|---|", *rows])] if rows else []
+    return "\n\n".join(parts)
+
+
+def arguments(function: Any) -> str:
+    """Return what a function takes, separated by commas; `?` marks what may be left out, as in the table of the API."""
+    names = []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            options = re.fullmatch(r"Unpack\[(?!Flags)(\w+)\]", each.annotation)  # flags are the settings
+            known = function.__globals__[options.group(1)].__annotations__ if options else ()
+            names += [f"{option}?" for option in known] or [f"**{each.name}"]
+        elif each.name != "self":
+            star = "*" if each.kind is each.VAR_POSITIONAL else ""
+            names.append(f"{star}{each.name}" + ("" if each.default is each.empty or star else "?"))
+    return ", ".join(names)
 
 
 def cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Run the README's lines that install the wheel as a program, in environments without anything else."""
+"""Run the lines of docs/README.md that install the wheel as a program, in environments without anything else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def ran(command, cwd, **variables):
 @pytest.mark.parametrize(("tool", "tools", "programs"), WHERE)
 def test_an_empty_environment_gets_the_program(tool, tools, programs):
     """Run the lines unchanged, but without PyTorch's index of CPU builds if that cannot be reached."""
-    lines = re.findall(r"^(?:pip wheel|uv tool|pipx) (?:.*\\\n)*.*", (CHECKOUT / "README.md").read_text(), re.MULTILINE)
+    page = (CHECKOUT / "docs" / "README.md").read_text()
+    lines = re.findall(r"^(?:pip wheel|uv tool|pipx) (?:.*\\\n)*.*", page, re.MULTILINE)
     wheel, install = (next(line for line in lines if line.startswith(name)) for name in ("pip wheel", tool))
     if subprocess.run([sys.executable, "-c", REACH], capture_output=True).returncode:
         install, removed = re.subn(INDEX, "", install)

@@ -24,6 +24,7 @@ PAGES = {
         *sorted((ROOT / "docs").glob("*.md")),
     )
 }
+NAMES_CODE = ("decisions", "design", "measurements", "serve")
 TUTORIALS = ("asking", "indexing", "python", "privacy", "evaluation")
 FENCED = re.compile(r"^(<!-- not run: [^\n]* -->\n)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -84,7 +85,7 @@ def test_every_variable_and_setting_exists(page):
         assert not setting or setting.group() in names(), f"there is no setting {span}"
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md", "docs/measurements.md", "docs/serve.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(f"docs/{name}.md" for name in NAMES_CODE)])
 def test_files_and_names_that_a_page_gives_exist(page):
     source = "\n".join(
         path.read_text(encoding="utf-8")
@@ -180,6 +181,19 @@ def test_the_commands_and_programs_of_a_page_run(page, capsys):
                 Path(module.group(1)).write_text(block)
             else:
                 exec(block, names)
+
+
+def test_the_answers_that_the_readme_shows_come_true(home, converted, monkeypatch, capsys):
+    from local_rag.cli.app import run
+
+    monkeypatch.chdir(ROOT / "docs" / "examples")
+    assert run(["index", "flat", "bills", "handbook"]) == 0
+    shown = re.findall(r"^```text\n\$ local-rag ([^\n]*)\n(.*?)^```", PAGES["README.md"], re.MULTILINE | re.DOTALL)
+    assert shown
+    for command, answer in shown:
+        capsys.readouterr()
+        assert run(shlex.split(command)) == 0
+        assert capsys.readouterr().out == answer
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")

@@ -169,12 +169,3 @@ def test_the_public_names_are_there():
     assert set(local_rag.__all__) <= set(dir(local_rag))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         local_rag.nothing  # noqa: B018
-
-
-def test_files_and_functions_fit_a_screen():
-    for module, tree in modules():
-        lines = len((PACKAGE / f"{module}.py").read_text().splitlines()) if (PACKAGE / f"{module}.py").exists() else 0
-        assert lines < 420, f"{module} has {lines} lines"
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.body[0].lineno < 50, f"{module}: {node.name}"
