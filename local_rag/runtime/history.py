@@ -24,7 +24,7 @@ from local_rag.config.settings import full_name
 from local_rag.core.answer import Answer
 from local_rag.core.errors import NotFound, UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
-from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, HistoryFile, not_ours
+from local_rag.runtime.history_file import NO_DRAFT, SCOPE, UNANSWERED, WAITING, HistoryFile, not_ours
 from local_rag.runtime.kept import (
     LONGEST_NAME,
     STATUSES,
@@ -72,10 +72,12 @@ class History(HistoryFile):
         conditions: Line | None = None,
         keep: int = 0,
         state: Literal["waiting", "running"] = "running",
+        scope: Line | None = None,
     ) -> str:
         """Write a question that starts, at the end of its thread if it is in one; its ID.
 
-        One that was `waiting` in the thread is this one: it gets another ID and stays as old as it is.
+        One that was `waiting` in the thread is this one: it gets another ID and stays as old as it is, and its `scope`,
+        what it is asked of, stays with it.
         With `conditions` it is recorded, and the oldest records go, so that there are at most `keep`.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -84,12 +86,15 @@ class History(HistoryFile):
             while (id_ := "".join(secrets.choice(LETTERS) for _ in range(4))) in known:
                 pass
             recorded = conditions and to_json(conditions, None)
-            if state == "running" and (taken := self._rows(WAITING, question, thread)):
-                ((waiting, at),) = taken
-                self._run("DELETE FROM questions WHERE id = ?", waiting)
+            taken = self._rows(WAITING, question, thread) if state == "running" else []
+            waiting, at = taken[0] if taken else ("", at)
             about = (id_, at, state, question, index, json.dumps(indexes), web_never, recorded)
             columns = "id, at, state, question, index_name, indexes, web_never, conditions"
             self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *about)
+            if scope:
+                self._run("INSERT INTO scopes VALUES (?, ?)", id_, to_json(scope, None))
+            self._run("UPDATE scopes SET question = ? WHERE question = ?", id_, waiting)
+            self._run("DELETE FROM questions WHERE id = ?", waiting)
             if thread:
                 last = "(SELECT coalesce(max(position), 0) + 1 FROM turns WHERE thread = ?)"
                 self._run(f"INSERT INTO turns VALUES (?, {last}, ?)", thread, thread, id_)
@@ -187,7 +192,7 @@ class History(HistoryFile):
         Raises UsageError for a chat, or a turn, that is not there.
         """
         name = thread_name(name)
-        rows = self._answered(name, "id, at, answer, indexes, conditions IS NOT NULL")
+        rows = self._answered(name, f"id, at, answer, indexes, conditions IS NOT NULL, {SCOPE}")
         if not rows:
             self.thread(name)
         if upto is not None and not 1 <= upto <= len(rows):
@@ -196,9 +201,22 @@ class History(HistoryFile):
                 hint=f"local-rag threads show {shlex.quote(name)}   shows them",
             )
         return [
-            AnsweredTurn(id_, at, self._answer(answer, id_ if recorded else "", name), tuple(json.loads(indexes)))
-            for id_, at, answer, indexes, recorded in rows[:upto]
+            AnsweredTurn(
+                id_,
+                at,
+                self._answer(answer, id_ if recorded else "", name),
+                tuple(json.loads(indexes)),
+                json.loads(scope),
+            )
+            for id_, at, answer, indexes, recorded, scope in rows[:upto]
         ]
+
+    def scope(self, thread: str) -> Line:
+        """Return what the last question of a chat was asked of."""
+        sql = (
+            f"SELECT {SCOPE} FROM turns JOIN questions ON id = turns.question WHERE thread = ? ORDER BY at DESC LIMIT 1"
+        )
+        return next((json.loads(scope) for (scope,) in self._rows(sql, thread)), {})
 
     def fork(self, name: str, upto: int) -> str:
         """The name of a new chat that begins with the first `upto` turns of this one, which stays as it is.

@@ -62,13 +62,14 @@ class Unanswered:
 class AnsweredTurn:
     """A question of a chat that was answered; `run` is its ID, `at` when it was asked (ISO 8601, UTC).
 
-    `indexes` are the folders of what was asked, empty texts for a corpus of a program.
+    `indexes` are the folders of what was asked, empty texts for a corpus of a program; `scope` is what the page chose.
     """
 
     run: str
     at: str
     answer: Answer
     indexes: tuple[str, ...] = ()
+    scope: Line = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from local_rag.server.errors import ApiError, api_error
 from local_rag.server.jobs import Job, JobEvent, WebConsent
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
+from local_rag.server.scopes import NOT_KEPT, scope_view
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
@@ -60,6 +61,11 @@ class Ask(Narrowed):
     model: str | None = None
     stream: bool = True
     detail: bool = False
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Return what was chosen for it, which its chat keeps."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_KEPT)
 
 
 class Consent(Body):
@@ -108,7 +114,7 @@ def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn
         return _queued(asked, workspace, caller, {"question": question, "thread": ""}, turns=turns)
     with _NAMING:
         thread = thread_name(asked.thread) if asked.thread else workspace.history.fresh(question)
-        waiting = workspace.history.begin(question, thread=thread, state="waiting")
+        waiting = workspace.history.begin(question, thread=thread, state="waiting", scope=asked.scope)
     try:
         return _queued(asked, workspace, caller, {"question": question, "thread": thread}, waiting)
     except LocalRagError as error:
@@ -229,7 +235,8 @@ def _events(
             if isinstance(event, Done):
                 job.answer = event.answer, label
                 known = {each.name: each.turns for each in workspace.history.threads()} if about["thread"] else {}
-                yield "answer", answer_view(event.answer, label, turn=known.get(about["thread"], 0))
+                view = answer_view(event.answer, label, turn=known.get(about["thread"], 0))
+                yield "answer", view | {"scope": scope_view(workspace, asked.scope)}
                 return
             if isinstance(event, WebQuery) and asks:
                 asks.proposed(event)

@@ -18,6 +18,7 @@ from local_rag.diagnostics.models import ModelReport, model_report
 from local_rag.server.answers import passage_view
 from local_rag.server.errors import in_fields
 from local_rag.server.responses import Narrowed
+from local_rag.server.scopes import IndexName, index_names
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
 from local_rag.text.markup import unmarked
@@ -94,12 +95,13 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
 class Choices:
     """What a question can set, and what holds where it does not.
 
-    `graphs` says of each what it does; `conditions` are the fields that narrow it: each one's name, label, and an
-    example of what is typed. `writer` names the models that write answers, "" where these are quotes; `without` says
-    why, `hint` what helps.
+    `named` says what each index is called and how many files it has, `graphs` of each what it does; `conditions` are
+    the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names the models that
+    write answers, "" where these are quotes; `without` says why, `hint` what helps.
     """
 
     indexes: Sequence[str]
+    named: Mapping[str, IndexName]
     graphs: Mapping[str, str]
     models: Sequence[str]
     web: Sequence[str]
@@ -124,6 +126,7 @@ def choices(workspace: Here) -> Choices:
     )
     return Choices(
         indexes=workspace.indexes(),
+        named=index_names(workspace),
         graphs=OF_GRAPHS,
         models=there,
         web=("off", "ask"),

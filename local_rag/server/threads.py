@@ -24,6 +24,7 @@ from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import answer_view, short
 from local_rag.server.errors import ApiError, error_object, for_page
 from local_rag.server.responses import Body, file_headers
+from local_rag.server.scopes import scope_view
 from local_rag.server.workspace import Here, Workspace
 
 router = APIRouter()
@@ -72,9 +73,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class ThreadTurns:
-    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait."""
+    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait.
+
+    `scope` is what its last question was asked of.
+    """
 
     name: str
+    scope: dict[str, Any]
     turns: Sequence[dict[str, Any]]
     unanswered: Sequence[Ended]
     running: Sequence[Running]
@@ -97,9 +102,13 @@ def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
     turns = workspace.history.turns(name)
     labels = _labels(turns)
-    views = [answer_view(each.answer, labels, turn=number, at=each.at) for number, each in enumerate(turns, start=1)]
+    views = [
+        answer_view(each.answer, labels, turn=number, at=each.at) | {"scope": scope_view(workspace, each.scope)}
+        for number, each in enumerate(turns, start=1)
+    ]
+    scope = scope_view(workspace, workspace.history.scope(name))
     ended = _ended(workspace).get(name, [])
-    return ThreadTurns(name, views if detail else [short(view) for view in views], ended, running)
+    return ThreadTurns(name, scope, views if detail else [short(view) for view in views], ended, running)
 
 
 def _ended(workspace: Workspace) -> dict[str, list[Ended]]:

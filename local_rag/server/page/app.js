@@ -9,7 +9,6 @@ import { Reconnect } from "./parts/reconnect.js";
 import { SignIn } from "./parts/sign_in.js";
 import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
-import { chosen } from "./parts/settings.js";
 import { go, to, useRoute } from "./router.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
@@ -36,7 +35,7 @@ function App() {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     if (event.type === "dragover" || signedOut) return;
-    const index = route.query.index || chosen.value.index;
+    const { index } = route.query;
     take([...event.dataTransfer.files], index);
     if (route.view !== "ask" || route.parts[0]) go("index", [], { index });
   });

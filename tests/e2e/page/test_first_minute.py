@@ -101,9 +101,28 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
             tab.see("Brought up to date")
         choice = tab.page.get_by_role("combobox", name="Index")
         tab.holds(lambda: choice.count() == 1 and choice.input_value() == "letters")
+        tab.follow("Ask")
+        tab.press("Settings")
+        tab.page.get_by_role("combobox", name="Index").select_option("letters")
+        tab.see("Asking: letters, 3 files")
+        tab.ask("How long is the notice period?")
+        tab.see("Asked of letters")
+        chat = tab.page.url
+        tab.page.get_by_role("link", name="New chat").click()
+        tab.see("Asking: notes, 3 files")
+        tab.page.goto(chat)
+        tab.page.reload()
+        tab.see("Asking: letters, 3 files")
+        tab.follow("Index")
+        choice.select_option("letters")
         tab.press("Delete this index …")
         tab.press("Delete for good")
         tab.holds(lambda: tab.page.url.endswith("#/index") and choice.count() == 0)
+        tab.page.goto(chat)
+        tab.see("The index letters is not there any more, so this chat asks the default one. Asking: notes, 3 files")
+        tab.ask("How long is the notice period of the tenant?")
+        tab.has("article .status + * .cite, article:last-of-type .cite", ["1", "1"])
+        tab.see("Asking: notes, 3 files")
 
 
 def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):

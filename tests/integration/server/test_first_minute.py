@@ -130,6 +130,10 @@ def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
     for label, found in (("notes/letters/tenant.txt", True), ("notes/plan.md", False)):
         answer = client.posted("/api/ask", {**question, "files": [files[label]]})
         assert ("three months" in answer["text"]) is found
+    client.posted("/api/ask", {**question, "thread": "lease", "files": [files["notes/plan.md"]]})
+    plan = {"file_id": files["notes/plan.md"], "label": "notes/plan.md"}
+    assert client.got("/api/thread", thread="lease")["scope"] == {"files": [plan]}
+    assert client.got("/api/choices")["named"] == {"default": {"label": "notes", "files": 2}}
     client.posted("/api/ask", {**question, "files": ["0" * 16]}, 404)
 
 

@@ -2,13 +2,14 @@
 import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
 import { FilePicker } from "./file_picker.js";
 import { Icon } from "./icon.js";
-import { Settings } from "./settings.js";
+import { Asking, Settings } from "./settings.js";
 
 const SETTINGS = ["index", "conditions", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
 // While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).
-export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop, follow }) {
+// Nothing is asked before the settings of its chat are known (`ready`).
+export function Composer({ settings, gone, ready, onSettings, underWay, waits, onAsk, onStop, follow }) {
   const [question, setQuestion] = useState("");
   const [sent, setSent] = useState(0);
   const box = useRef(null);
@@ -24,7 +25,7 @@ export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop,
   });
   useLayoutEffect(() => grow(box.current), [question]);
   const submit = submitted(() => {
-    if (!length || length > LONGEST || (underWay && waits)) return;
+    if (!ready || !length || length > LONGEST || (underWay && waits)) return;
     onAsk(question.trim());
     setQuestion("");
     setSent(sent + 1);
@@ -35,7 +36,7 @@ export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop,
     event.preventDefault();
     form.current.requestSubmit();
   };
-  return html`<div class="composer"><form ref=${form} onSubmit=${submit}>
+  return html`<div class="composer"><${Asking} settings=${settings} gone=${gone} /><form ref=${form} onSubmit=${submit}>
     <textarea ref=${box} rows="1" aria-label="Question" value=${question} onKeyDown=${onKeyDown}
       placeholder=${follow ? "Ask a follow-up" : "Ask your files"}
       onInput=${(event) => setQuestion(event.target.value)}></textarea>

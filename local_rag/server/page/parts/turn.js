@@ -8,6 +8,7 @@ import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
 import { CopyButton } from "./problem.js";
 import { beginning, Question } from "./question.js";
+import { Restricted } from "./settings.js";
 import { FileLink } from "./signed.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
@@ -32,6 +33,7 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
   };
   return html`<article class="turn" aria-label=${beginning(answer.question)}>
     <${Question} text=${answer.question} />
+    <${Restricted} scope=${answer.scope} />
     ${answer.blocks.map((block) => html`<${PARTS[block.kind]} ...${block}
       lang=${answer.language} active=${active} open=${open} cite=${cite} />`)}
     <${Actions} answer=${answer} />

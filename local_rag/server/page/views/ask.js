@@ -8,20 +8,22 @@ import { Composer } from "../parts/composer.js";
 import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
 import { Problem } from "../parts/problem.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
-import { chosen, requested } from "../parts/settings.js";
+import { choose, named, requested, useSettings } from "../parts/settings.js";
 import { threadsChanged } from "../parts/thread_list.js";
 import { quotesOf, Turn } from "../parts/turn.js";
 import { Welcome } from "../parts/welcome.js";
 import { replace } from "../router.js";
 
-const EMPTY = { name: "", turns: [], unanswered: [], running: [] };
+const EMPTY = { name: "", scope: {}, turns: [], unanswered: [], running: [] };
 const AT_ONCE = 20;
 
 export default function Ask({ route }) {
   const name = route.parts[0] || "";
   const asking = shown.use();
-  const settings = chosen.use();
   const [thread, setThread, problem, reload, setProblem] = useThread(name);
+  const isLoaded = thread.name === name;
+  const [settings, gone] = useSettings(name, isLoaded ? thread.scope : {});
+  const set = (changed) => choose(name, changed);
   const quotes = useQuotes();
   const turns = useGradually(thread);
   const scroller = useRef(null);
@@ -39,6 +41,7 @@ export default function Ask({ route }) {
     threadsChanged();
   };
   const send = (question) => {
+    if (gone) set(settings);
     const request = { question, thread: name, ...requested(settings) };
     if (!here || !underWay) return ask(request);
     queue(request).catch((error) => error.thread || setProblem(error)).then(changed);
@@ -53,7 +56,7 @@ export default function Ask({ route }) {
     <div class="turns">
       <${Problem} error=${problem} retry=${reload} />
       ${!name && !here && html`<${Welcome} settings=${settings} onAsk=${send}
-        onIndex=${(index) => chosen.set({ ...settings, index })} />`}
+        onIndex=${(index) => set({ ...settings, index })} />`}
       ${turns.map((turn, at) => (turn.state
         ? !(here && turn.question === asking.question) && html`<${Ended} key=${turn.question} turn=${turn}
             onAgain=${() => send(turn.question)} />`
@@ -64,7 +67,7 @@ export default function Ask({ route }) {
       ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
         <${Waiting} key=${job} question=${question} onStop=${() => stopJob(job).then(changed)} />`)}
     </div>
-    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay && here}
+    <${Composer} key=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set} underWay=${underWay && here}
       waits=${!name} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
 }
 
@@ -131,6 +134,7 @@ function useFollowing(asking, name, thread, setThread) {
   useEffect(() => {
     if (to && began.current === "" && name === "") {
       began.current = null; // once: a new chat beside it stays where it is
+      named(to);
       setThread({ ...EMPTY, name: to });
       replace("ask", [to]);
     } else if (phase === "sent") began.current = to ? null : name;
@@ -141,7 +145,7 @@ function useFollowing(asking, name, thread, setThread) {
       const others = thread.turns.filter(({ turn: number }) => !number || number !== answer.turn);
       const unanswered = thread.unanswered.filter(({ question }) => question !== answer.question);
       const running = thread.running.filter(({ job }) => job !== asking.id);
-      setThread({ name, turns: [...others, turn], unanswered, running });
+      setThread({ ...thread, name, turns: [...others, turn], unanswered, running });
       say(`${answer.status_text || answer.status} ${answer.text}`.slice(0, 2000));
     }
     clear();

@@ -119,7 +119,7 @@ function Delete({ name, onDone, onClose }) {
   return html`<${Dialog} title="Delete this index?" onClose=${onClose}>
     <p><strong><bdi>${name}</bdi></strong></p>
     <p>Your files stay as they are; copies of files that you dropped, and records of questions about them, are
-      deleted.</p>
+      deleted. Its chats stay, and ask the default index from then on.</p>
     <${Problem} error=${error} />
     <p class="row"><button class="danger" onClick=${() => post("index/delete", { index: name }).then(onDone, setError)}>
       Delete for good</button><button onClick=${onClose}>Cancel</button></p><//>`;
