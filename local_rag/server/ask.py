@@ -22,14 +22,14 @@ from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.runtime.recording import ended_by
-from local_rag.server.answers import answer_view, event_view
+from local_rag.server.answers import event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
 from local_rag.server.errors import ApiError, api_error
 from local_rag.server.jobs import Job, JobEvent, WebConsent
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
-from local_rag.server.scopes import NOT_KEPT, scope_view
+from local_rag.server.turns import NOT_KEPT, turn_view
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
@@ -235,8 +235,8 @@ def _events(
             if isinstance(event, Done):
                 job.answer = event.answer, label
                 known = {each.name: each.turns for each in workspace.history.threads()} if about["thread"] else {}
-                view = answer_view(event.answer, label, turn=known.get(about["thread"], 0))
-                yield "answer", view | {"scope": scope_view(workspace, asked.scope)}
+                number = known.get(about["thread"], 0)
+                yield "answer", turn_view(workspace, asked.scope, event.answer, label, turn=number)
                 return
             if isinstance(event, WebQuery) and asks:
                 asks.proposed(event)

@@ -47,7 +47,7 @@ FIXES = (
     ("the parser crashed", "local-rag index --retry"),
     ("of memory to read", "local-rag index --retry"),
     ("are read", "split it into smaller files"),
-    ("no loader for", "save it as PDF, DOCX, Markdown or text beside it"),
+    (" files cannot be read", "save it as PDF, DOCX, Markdown or text beside it"),
     ("is damaged", "open it in the program that made it, and save it anew"),
     ("could not be read (damaged)", "open it in the program that made it, and save it anew"),
     ("is not Unicode", "rename it"),

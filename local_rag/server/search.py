@@ -15,14 +15,14 @@ from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.diagnostics.check import Check
 from local_rag.diagnostics.models import ModelReport, model_report
-from local_rag.server.answers import passage_view
+from local_rag.server.answers import cut, passage_view
 from local_rag.server.errors import in_fields
 from local_rag.server.responses import Narrowed
-from local_rag.server.scopes import IndexName, index_names
+from local_rag.server.turns import IndexName, index_names
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
 from local_rag.text.markup import unmarked
-from local_rag.text.words import WORD, content_stems, fold, stem
+from local_rag.text.words import content_stems
 
 PATIENCE = 3.0
 """Seconds that a model server may take to say what it has."""
@@ -63,22 +63,12 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)
     views = [
-        passage_view(each, label)
-        | {"segments": _cut(unmarked(each.page_content), stems)}
+        passage_view(each, label, stems)
+        | {"segments": cut(unmarked(each.page_content), stems)}
         | {"also_in": [label(path) for path in also_in[each.metadata["chunk_id"]]]}
         for each in passages
     ]
     return {"passages": views, "notes": notes}
-
-
-def _cut(text: str, stems: Sequence[str]) -> list[dict[str, Any]]:
-    """A text with the words of these stems marked."""
-    segments, last = list[dict[str, Any]](), 0
-    for word in WORD.finditer(text):
-        if stem(fold(word.group())) in stems:
-            segments += ({"text": text[last : word.start()], "mark": False}, {"text": word.group(), "mark": True})
-            last = word.end()
-    return [segment for segment in (*segments, {"text": text[last:], "mark": False}) if segment["text"]]
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:

@@ -21,10 +21,10 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import AnsweredTurn, Thread, thread_name
 from local_rag.server.answer_page import answer_page
-from local_rag.server.answers import answer_view, short
+from local_rag.server.answers import short
 from local_rag.server.errors import ApiError, error_object, for_page
 from local_rag.server.responses import Body, file_headers
-from local_rag.server.scopes import scope_view
+from local_rag.server.turns import scope_view, turn_view
 from local_rag.server.workspace import Here, Workspace
 
 router = APIRouter()
@@ -103,7 +103,7 @@ def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     turns = workspace.history.turns(name)
     labels = _labels(turns)
     views = [
-        answer_view(each.answer, labels, turn=number, at=each.at) | {"scope": scope_view(workspace, each.scope)}
+        turn_view(workspace, each.scope, each.answer, labels, turn=number, at=each.at)
         for number, each in enumerate(turns, start=1)
     ]
     scope = scope_view(workspace, workspace.history.scope(name))

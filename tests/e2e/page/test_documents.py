@@ -178,9 +178,9 @@ def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, not
         tab.see("1 of 4 files")
         tab.page.get_by_role("checkbox", name="Choose notes/long.txt").check()
         assert tab.axe() == []
-        tab.press("Forget 1 file")
+        tab.press("Remove 1 file from search")
         tab.page.get_by_role("checkbox", name="Leave it out from now on").check()
-        tab.page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+        tab.page.get_by_role("dialog").get_by_role("button", name="Remove from search", exact=True).click()
         tab.see("1 file left the index.")
         tab.see("Left out from now on: /long.txt")
         tab.see("local-rag index --no-exclude /long.txt")

@@ -134,7 +134,7 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     with browser.signed_in(a_workspace()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
             tab.press("Settings")
-            tab.page.get_by_role("combobox", name="Graph").select_option(graph)
+            tab.page.get_by_role("combobox", name="Thoroughness").select_option(graph)
             tab.ask(RENT)
             article = tab.page.locator("article").nth(number)
             article.get_by_role("button", name="How it came about").click()

@@ -67,13 +67,16 @@ export function useChoices() {
 }
 
 const WEB = { off: "not asked", ask: "asks first" };
+export const GRAPHS = {
+  plain: "quick", crag: "checks passages", "self-rag": "checks all", adaptive: "as the question needs",
+};
 const MODES = { hybrid: "meaning and words", dense: "meaning", words: "words" };
 
 // The index that is asked by default, empty where several are asked as one.
 const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
 
 function nameOfModel(value, { engine, model }) {
-  if (value === "extractive") return "none: quotes alone";
+  if (value === "extractive") return "quotes only";
   return value || (engine === "auto" ? "automatic" : model || engine);
 }
 
@@ -92,13 +95,14 @@ const FIELDS = {
   }),
   mode: () => ({ label: "Search by", usual: "hybrid", values: Object.keys(MODES), text: (value) => MODES[value] }),
   graph: ({ graphs, defaults }) => ({
-    label: "Graph",
+    label: "Thoroughness",
     usual: defaults.graph,
     values: Object.keys(graphs),
-    about: (value) => `The graph is the way to an answer. ${graphs[value]}`,
+    text: (value) => GRAPHS[value] || value,
+    about: (value) => graphs[value],
   }),
   model: ({ models, defaults }) => ({
-    label: "Model",
+    label: "Answers",
     usual: "",
     values: ["", ...new Set(["extractive", ...models])],
     text: (value) => nameOfModel(value, defaults),

@@ -67,8 +67,9 @@ export default function Ask({ route }) {
       ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
         <${Waiting} key=${job} question=${question} onStop=${() => stopJob(job).then(changed)} />`)}
     </div>
-    <${Composer} key=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set} underWay=${underWay && here}
-      waits=${!name} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
+    <${Composer} key=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set}
+      underWay=${underWay && here} waits=${!name} onAsk=${send} onStop=${stop}
+      follow=${thread.turns.length > 0} /><//>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
@@ -78,7 +79,7 @@ function useThread(name) {
   const load = () => {
     const leaving = new AbortController();
     const loaded = (value) => {
-      setThread(value);
+      setThread({ ...value, name });
       setProblem(null);
     };
     const failed = (error) => leaving.signal.aborted || setProblem(error);

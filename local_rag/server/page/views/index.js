@@ -139,8 +139,8 @@ function Root({ root: { file_id, label, files, excludes, again, there, not_read 
   return html`<li class="row">
     <span class="fill"><bdi>${label}</bdi> <span class="small">${joined(about, ", ")}</span></span>
     ${!there && html`<span class="badge warn">not there now</span>`}
-    <button class="quiet small danger" aria-label=${`Forget ${label}`}
-      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>
+    <button class="quiet small danger" aria-label=${`Remove from search: ${label}`}
+      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Remove from search</button>
     ${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
 }
 
@@ -180,7 +180,8 @@ function Files({ index, onForget }) {
       ${isFirst && html`<p class="row small">
         <span class="fill" role="status">
           ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
-        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>Forget ${count}</button>`}</p>`}
+        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>
+          Remove ${count} from search</button>`}</p>`}
       <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} index=${index}
         chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
 }
@@ -200,14 +201,14 @@ function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
   const [keepOut, setKeepOut] = useState(false);
   const [error, setError] = useState(null);
   const forget = () => post("index/forget", { ...body, files: ids, keep_out: keepOut }).then(onDone, setError);
-  return html`<${Dialog} title="Take this out of the index?" onClose=${onClose}>
+  return html`<${Dialog} title="Remove this from search?" onClose=${onClose}>
     <p><strong><bdi>${label}</bdi></strong></p>
     <p>Its text leaves the index; the files stay as they are.
       ${root && " To index the folder again: local-rag index FOLDER."}</p>
     ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut}
       onChange=${(event) => setKeepOut(event.target.checked)} />
-      Leave it out from now on; else the next update takes it in again</label>`}
+      Leave it out from now on; else the next check for changes takes it in again</label>`}
     <${Problem} error=${error} />
-    <p class="row"><button class="danger" onClick=${forget}>Forget</button>
+    <p class="row"><button class="danger" onClick=${forget}>Remove from search</button>
       <button onClick=${onClose}>Cancel</button></p><//>`;
 }
