@@ -89,10 +89,10 @@ class JobView:
 
 @dataclass(frozen=True)
 class UnfinishedView:
-    """An index whose indexing was cut off by the end of a server, and how far it was: "12 of 40 files"."""
+    """An index whose indexing was cut off by the end of a server, and the `share` that was done by then, if known."""
 
     index: str
-    line: str
+    share: float | None
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def jobs(workspace: Here) -> JobsView:
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
     left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
-    return JobsView(views, [UnfinishedView(safe_line(name), safe_line(each["line"])) for name, each in left.items()])
+    return JobsView(views, [UnfinishedView(safe_line(name), each.get("share")) for name, each in left.items()])
 
 
 @router.get("/api/jobs/{id}/events")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -13,10 +13,10 @@ from pydantic import Field
 from local_rag.config.values import GraphName
 from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import EngineError, NotLocal, UsageError
-from local_rag.diagnostics.check import Check
-from local_rag.diagnostics.models import ModelReport, model_report
+from local_rag.core.serialization import to_plain
+from local_rag.diagnostics.models import model_report
 from local_rag.server.answers import cut, passage_view
-from local_rag.server.errors import in_fields
+from local_rag.server.errors import hint_view, in_fields
 from local_rag.server.responses import Narrowed
 from local_rag.server.turns import IndexName, index_names
 from local_rag.server.workspace import HEAVY, Here, Workspace
@@ -99,7 +99,7 @@ class Choices:
     defaults: dict[str, Any]
     writer: str = ""
     without: str = ""
-    hint: str = ""
+    hint: Mapping[str, str] = field(default_factory=dict)
 
 
 @router.get("/api/choices")
@@ -131,7 +131,7 @@ def choices(workspace: Here) -> Choices:
         },
         writer=joined(report.in_use) if report and report.answering else "",
         without=report.problem if report else "",
-        hint=report.hint if report else "",
+        hint=hint_view(report.hint if report else ""),
     )
 
 
@@ -169,14 +169,16 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
 
 @router.get("/api/doctor", dependencies=HEAVY)
-def doctor(workspace: Here, index: str | None = None) -> dict[str, list[Check]]:
-    """The checks of this machine, in the order in which problems are best mended."""
+def doctor(workspace: Here, index: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """The checks of this machine, in the order in which problems are best mended; `steps` are what mends one."""
     from local_rag.diagnostics.doctor import run_checks
 
-    return {"checks": [*run_checks(workspace.settings_of(index))]}
+    checks = run_checks(workspace.settings_of(index))
+    return {"checks": [to_plain(each) | {"steps": [*map(hint_view, each.fix.splitlines())]} for each in checks]}
 
 
 @router.get("/api/models")
-def models(workspace: Here, index: str | None = None) -> ModelReport:
-    """The language models."""
-    return model_report(workspace.settings_of(index), PATIENCE)
+def models(workspace: Here, index: str | None = None) -> dict[str, Any]:
+    """The language models, and what to do `next`."""
+    report = model_report(workspace.settings_of(index), PATIENCE)
+    return {**to_plain(report), "next": hint_view(report.hint)}

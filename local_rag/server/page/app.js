@@ -10,6 +10,7 @@ import { SignIn } from "./parts/sign_in.js";
 import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
 import { go, to, useRoute } from "./router.js";
+import { signedOut } from "./session.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
@@ -19,13 +20,12 @@ function App() {
   const route = useRoute();
   const [drawer, setDrawer] = useState(false);
   const [keys, setKeys] = useState(false);
-  const [signedOut, setSignedOut] = useState(false);
+  const isOut = signedOut.use();
   const menu = useRef(null);
   const enter = () => {
-    setSignedOut(false);
+    signedOut.set(false);
     window.dispatchEvent(new Event("server-back"));
   };
-  useWindow("signed-out", () => setSignedOut(true));
   useWindow("keydown", ({ key }) => {
     if (!drawer || key !== "Escape") return;
     setDrawer(false);
@@ -34,7 +34,7 @@ function App() {
   useWindow("dragover drop", (event) => {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
-    if (event.type === "dragover" || signedOut) return;
+    if (event.type === "dragover" || isOut) return;
     const { index } = route.query;
     take([...event.dataTransfer.files], index);
     if (route.view !== "ask" || route.parts[0]) go("index", [], { index });
@@ -63,7 +63,7 @@ function App() {
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}
     <main id="main" tabindex="-1">
       <${Reconnect} />
-      ${signedOut ? html`<${SignIn} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
+      ${isOut ? html`<${SignIn} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
     </main>
     ${keys && html`<${Keys} onClose=${() => setKeys(false)} />`}
     <${LiveRegion} />`;

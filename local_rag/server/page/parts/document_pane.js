@@ -1,6 +1,7 @@
 // A document at the place of a quote: the page of a PDF and the stored text, the quote marked in both.
 import { get, path } from "../api.js";
 import { html, say, useEffect, useRef, useState } from "../html.js";
+import { follow } from "../indexing.js";
 import { Blocks } from "./blocks.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
@@ -33,7 +34,9 @@ export default function DocumentPane({ citation, position, onAsk, onClose, onPre
         ${onAsk && html`<button class="small" onClick=${() => onAsk(spread.label)}>
           <${Icon} name="ask" />Ask about this file</button>`}
         <${Original} spread=${spread} /></div>
-        ${spread.why && html`<p class="notice" role="note">${spread.why}</p>`}`}
+        ${spread.why && html`<p class="notice row" role="note"><span class="fill">${spread.why}</span>
+          ${spread.changed && html`<button class="small" onClick=${() => follow("index/sync", {}).then(load)}>
+            Check for changes</button>`}</p>`}`}
     </header>
     <${Problem} error=${error} retry=${load} />
     ${!citation.file_id && html`<${Elsewhere} citation=${citation} />`}

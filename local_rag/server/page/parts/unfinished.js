@@ -12,8 +12,8 @@ export function Unfinished() {
     load();
   }, [running]);
   useWindow("focus server-back", load);
-  return !running && left.map(({ index, line }) => html`<div class="notice row" role="status">
+  return !running && left.map(({ index, share }) => html`<div class="notice row" role="status">
     <span class="fill">The server ended while it indexed${" "}
-      <strong><bdi>${index}</bdi></strong>${line && `: ${line}`}.</span>
+      <strong><bdi>${index}</bdi></strong>${share && `, ${Math.round(share * 100)} % of it done`}.</span>
     <button onClick=${() => follow("index/resume", { index })}>Go on</button></div>`);
 }

@@ -70,7 +70,7 @@ function Run({ value }) {
     <p class="muted">${about(run)} · record ${run.id}</p>
     ${value.note && html`<p class="muted"><bdi>${value.note}</bdi></p>`}
     ${answer ? html`<${Answer} answer=${answer} run=${run} open=${open} />` : html`
-      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p>${value.hint && html`<${Hint} text=${value.hint} />`}`}
+      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p><${Hint} ...${value.next} />`}
     <p><button onClick=${() => setMaking(true)}>Make a case of it</button></p>
     ${making && html`<${CaseDialog} run=${run} onClose=${() => setMaking(false)} />`}
     <h2>The way to it</h2><${Replay} value=${value} />
