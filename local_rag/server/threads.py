@@ -98,7 +98,10 @@ def threads(workspace: Here) -> dict[str, list[ThreadView]]:
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     """A thread with its answers, the questions that ended without one, and those that run or wait."""
-    name = workspace.history.thread(thread).name
+    try:
+        name = workspace.history.thread(thread).name
+    except NotFound as error:
+        raise NotFound(f"there is no chat {thread!r}", "it may have been renamed or deleted") from error
     running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
     turns = workspace.history.turns(name)
     labels = _labels(turns)

@@ -35,9 +35,10 @@ function App() {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     if (event.type === "dragover" || isOut) return;
+    if (route.view === "ask") return; // there the files become what its chat is asked of
     const { index } = route.query;
     take([...event.dataTransfer.files], index);
-    if (route.view !== "ask" || route.parts[0]) go("index", [], { index });
+    go("index", [], { index });
   });
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => void (document.title = `${title(route)} · local-rag`), [route]);

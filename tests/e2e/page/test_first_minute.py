@@ -85,7 +85,21 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
         tab.see("What does “Well” say about “Depth”?")
         tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
         tab.see("Dropped files/well.md")
-    assert [path.name for path in dropped_files(Settings.load()).iterdir()] == ["well.md"]
+        tab.follow("Ask")
+        tab.see("Asking: well.md alone")
+        tab.ask("How deep is the well?")
+        tab.see("12 metres")
+        tab.page.evaluate(DROP, ["shed.md", "# Shed\n\nThe shed is 3 metres wide.\n"])
+        tab.see("Asking: shed.md alone")
+        tab.press("Edit the question")
+        tab.holds(lambda: tab.box.input_value() == "How deep is the well?")
+        tab.box.fill("How wide is the shed?")
+        tab.follow("Search")
+        tab.page.go_back()
+        tab.holds(lambda: tab.box.input_value() == "How wide is the shed?")
+        tab.box.press("Enter")
+        tab.see("Asked of Dropped files/shed.md")
+    assert {path.name for path in dropped_files(Settings.load()).iterdir()} == {"well.md", "shed.md"}
 
 
 def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):

@@ -199,7 +199,7 @@ def test_a_reload_in_mid_answer_and_who_signs_in_anew_join_the_question(browser)
 
 def test_other_tabs_wait_for_the_first_and_see_their_place(browser):
     with ExitStack() as tabs:
-        first, engine, workspace = tabs.enter_context(answering(browser))
+        first, engine, _ = tabs.enter_context(answering(browser))
         address = f"http://{first.origin}/"
         second, third = (tabs.enter_context(browser.tab(address, beside=first)) for _ in range(2))
         second.ask("And the other plan?")

@@ -1,5 +1,6 @@
 // The question box, and beneath it the settings of the question.
-import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { html, shared, submitted, useEffect, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { keep, kept } from "../kept.js";
 import { FilePicker } from "./file_picker.js";
 import { Icon } from "./icon.js";
 import { Asking, Settings } from "./settings.js";
@@ -7,10 +8,19 @@ import { Asking, Settings } from "./settings.js";
 const SETTINGS = ["index", "conditions", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
+// By chat what stands in its box; it stays there in this tab until it is asked.
+const drafts = shared(JSON.parse(kept("drafts", "sessionStorage") || "{}"));
+
+export function draft(chat, text) {
+  drafts.set({ ...drafts.value, [chat]: text });
+  keep("drafts", JSON.stringify(drafts.value), "sessionStorage");
+}
+
 // While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).
 // Nothing is asked before the settings of its chat are known (`ready`).
-export function Composer({ settings, gone, ready, onSettings, underWay, waits, onAsk, onStop, follow }) {
-  const [question, setQuestion] = useState("");
+export function Composer({ chat, settings, gone, ready, onSettings, underWay, waits, onAsk, onStop, follow }) {
+  const question = drafts.use()[chat] || "";
+  const setQuestion = (text) => draft(chat, text);
   const [sent, setSent] = useState(0);
   const box = useRef(null);
   const form = useRef(null);

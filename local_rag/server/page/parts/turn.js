@@ -25,7 +25,7 @@ export function quotesOf({ blocks }) {
 
 // `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens
 // one.
-export const Turn = memo(function Turn({ answer, active, onOpen }) {
+export const Turn = memo(function Turn({ answer, active, onOpen, onEdit }) {
   const quotes = quotesOf(answer);
   const open = (quote, opener) => onOpen(answer, quotes.find(isSame(quote)), opener);
   const quoteOf = ({ n, quote }) => answer.citations[quote] || quotes.find(({ number }) => number === n);
@@ -39,7 +39,7 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     ${blocks.map((block) => html`<${PARTS[block.kind]} ...${block}
       lang=${answer.language} active=${active} open=${open} cite=${cite} isOpen=${isOpen}
       disagree=${answer.conflicts.length > 0} />`)}
-    <${Actions} answer=${answer} />
+    <${Actions} answer=${answer} onEdit=${onEdit} />
   </article>`;
 });
 
@@ -108,7 +108,7 @@ const PARTS = {
   disagreement: Conflict, quotes: Sources, nearest: Sources,
 };
 
-function Actions({ answer }) {
+function Actions({ answer, onEdit }) {
   const [how, setHow] = useState(false);
   const { thread, turn } = answer;
   const save = (format, label) => thread && turn && html`<${FileLink} class="button quiet small" download
@@ -116,6 +116,7 @@ function Actions({ answer }) {
   const copied = [answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n");
   return html`<div class="actions">
       <${CopyButton} text=${copied} />
+      <button class="quiet small" onClick=${() => onEdit(answer.question)}>Edit the question</button>
       ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
       ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>

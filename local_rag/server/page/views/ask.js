@@ -4,7 +4,9 @@ import { ask, asking as shown, clear, isLost, isUnderWay, join, queue, stop } fr
 import {
   html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
 } from "../html.js";
-import { Composer } from "../parts/composer.js";
+import { take } from "../indexing.js";
+import { Progress } from "../parts/begin.js";
+import { Composer, draft } from "../parts/composer.js";
 import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
 import { Problem } from "../parts/problem.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
@@ -25,6 +27,7 @@ export default function Ask({ route }) {
   const [settings, gone] = useSettings(name, isLoaded ? thread.scope : {});
   const set = (changed) => choose(name, changed);
   const quotes = useQuotes();
+  const [hasDropped, setHasDropped] = useState("");
   const turns = useGradually(thread);
   const scroller = useRef(null);
   const here = asking.phase !== "none" && asking.thread === name;
@@ -48,6 +51,16 @@ export default function Ask({ route }) {
   };
   const again = () => send(asking.question);
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
+  useWindow("drop", async ({ dataTransfer }) => {
+    if (!dataTransfer.files.length) return;
+    setHasDropped(name);
+    const files = await take([...dataTransfer.files], settings.index);
+    if (files.length) set({ ...settings, files });
+  });
+  const edit = useCallback((question) => {
+    draft(name, question);
+    document.querySelector(".composer textarea").focus();
+  }, [name]);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const activeOf = (answer) => (quotesOf(answer).includes(quotes.active) ? quotes.active : null);
 
@@ -61,13 +74,14 @@ export default function Ask({ route }) {
         ? !(here && turn.question === asking.question) && html`<${Ended} key=${turn.question} turn=${turn}
             onAgain=${() => send(turn.question)} />`
         : html`<${Turn} key=${turn.turn || `at ${at}`} answer=${turn} active=${activeOf(turn)}
-            onOpen=${openQuote} />`))}
+            onOpen=${openQuote} onEdit=${edit} />`))}
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
         onOpen=${openPassage} onAgain=${again} />`}
       ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
         <${Waiting} key=${job} question=${question} onStop=${() => stopJob(job).then(changed)} />`)}
+      ${name && hasDropped === name && html`<${Progress} />`}
     </div>
-    <${Composer} key=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set}
+    <${Composer} key=${name} chat=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set}
       underWay=${underWay && here} waits=${!name} onAsk=${send} onStop=${stop}
       follow=${thread.turns.length > 0} /><//>`;
 }

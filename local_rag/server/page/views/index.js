@@ -22,8 +22,10 @@ export default function Index({ route: { query: { index } } }) {
   const [adding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const [notes, setNotes] = useState([]);
-  const now = job.use();
-  const [{ value: about, error }, load] = useReply(path("index", body), now.running);
+  const last = job.use();
+  const [{ value: about, error }, load] = useReply(path("index", body), last.running);
+  const isOther = !last.running && last.index && about && last.index !== about.index;
+  const now = isOther ? { notes: [] } : last; // what was said of another index stays there
   useEffect(() => {
     if (about?.job && !job.value.running) join(about.job);
   }, [about]);
@@ -52,7 +54,7 @@ export default function Index({ route: { query: { index } } }) {
     <${Unfinished} />
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
     ${about && html`${about.exists && html`<${About} about=${about} />
-      <${Work} now=${now} about=${about} index=${index} onSync=${sync}
+      <${Work} now=${now} isOther=${isOther} about=${about} index=${index} onSync=${sync}
         onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
       ${about.roots.length > 0 && html`<h2>From where</h2>
@@ -103,13 +105,12 @@ const Watching = ({ watching: { state, changed, changed_at } }) => html`<p class
     ${changed && html`Last change <${Time} at=${changed_at} />: <bdi>${changed}</bdi>.`}</p>`;
 
 function Waiting({ about: { chunks, embedded, seconds_left } }) {
-  return html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means
-    that they can be searched by meaning; the others by their words only
-    ${seconds_left && `, about ${duration(seconds_left)} left`}
+  return html`<label class="field">You can ask now; search by meaning follows
+    (${Math.floor((100 * embedded) / chunks)} %${seconds_left && `, about ${duration(seconds_left)} left`})
     <progress max=${chunks} value=${embedded}></progress></label>`;
 }
 
-function Work({ now: { running, report }, about: { allowed }, index, onSync, onAdd, onDelete }) {
+function Work({ now: { running, report }, isOther, about: { allowed }, index, onSync, onAdd, onDelete }) {
   const [url, setUrl] = useState("");
   const addPage = submitted(() => onSync({ url }).then(() => job.value.report && setUrl("")));
   return html`<div class="row end">
@@ -121,7 +122,7 @@ function Work({ now: { running, report }, about: { allowed }, index, onSync, onA
       <label class="field fill">The page is fetched from the web once, and kept
         <input type="url" required pattern="https?://.+" placeholder="https://" ...${bound(url, setUrl)} /></label>
       <button disabled=${running}>Fetch and index</button></form></details>
-    <${Progress} />
+    ${!isOther && html`<${Progress} />`}
     ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong>${" "}
       <span class="muted">in ${duration(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
 }
