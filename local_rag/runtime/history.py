@@ -211,6 +211,13 @@ class History(HistoryFile):
             for id_, at, answer, indexes, recorded, scope in rows[:upto]
         ]
 
+    def saying(self, words: Sequence[str]) -> set[str]:
+        """Return the chats in which a question and its answer hold all of these words."""
+        each = "instr(lower(questions.question || ' ' || coalesce(json_extract(answer, '$.text'), '')), lower(?))"
+        every = " AND ".join([each] * len(words)) or "FALSE"
+        sql = f"SELECT DISTINCT thread FROM turns JOIN questions ON id = turns.question WHERE {every}"
+        return {thread for (thread,) in self._rows(sql, *words)}
+
     def scope(self, thread: str) -> Line:
         """Return what the last question of a chat was asked of."""
         sql = (

@@ -19,7 +19,7 @@ from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
-from local_rag.server.answers import file_id
+from local_rag.server.answers import file_id, is_table
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import located
 from local_rag.server.errors import ApiError, hint_view
@@ -48,6 +48,7 @@ ACTIONS = (
     ("of memory to read", "retry"),
 )
 """What stands in the reason of a skipped file, and the field of `Sync` that reads it."""
+OF_ROOT = ("secrets", "follow_links")
 FIXES = (
     ("are read", "split it into smaller files"),
     (" files cannot be read", "save it as PDF, DOCX, Markdown or text beside it"),
@@ -139,7 +140,7 @@ class IndexView:
     ocr: Mapping[str, str] = field(default_factory=dict)
 
 
-_SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
+_SAME = ("pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
 """What an index view has of the status as it is."""
 WATCHED = ("state", "changed", "changed_at")
 """And of who watches it."""
@@ -227,6 +228,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         job,
         "",
         about=safe_line(status.about or status.summary),
+        files=sum(not is_url(path) for path in listing.files),
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
         changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
@@ -255,6 +257,7 @@ def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     """A file as a client sees it; what is in the index all the same was skipped in part."""
     fix, action = (next((what for sign, what in table if sign in reason), "") for table in (FIXES, ACTIONS))
     root = next((root.path for root in listing.roots if Path(path).is_relative_to(root.path)), "")
+    reason = next((sign for sign, what in ACTIONS if what == action in OF_ROOT), reason)  # without options
     label, identity = safe_line(listing.label(path)), file_id(root) if root else ""
     return SkippedView(label, safe_line(reason), fix, action, identity, path in listing.files)
 
@@ -325,8 +328,8 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
     }
     asked = [
         f"What does “{safe_line(title)}” say about “{safe_line(heading)}”?"
-        for title, heading in named.values()
-        if heading
+        for path, (title, heading) in named.items()
+        if heading and not is_table(path)
     ]
     known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
     return {"questions": [*known, *asked][:SUGGESTED]}

@@ -86,13 +86,14 @@ class ThreadTurns:
 
 
 @router.get("/api/threads")
-def threads(workspace: Here) -> dict[str, list[ThreadView]]:
-    """The threads, the one that was used last first."""
+def threads(workspace: Here, filter: Annotated[str, Query(max_length=500)] = "") -> dict[str, list[ThreadView]]:
+    """The threads, the one that was used last first; with words those in which a question and its answer hold them."""
     ended = _ended(workspace)
     listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
     last = {name: questions[-1].at for name, questions in ended.items()}
     views = [ThreadView(**vars(each), unanswered=each.at == last.get(each.name)) for each in listed]
-    return {"threads": views}
+    said = workspace.history.saying(filter.split()) if filter else []
+    return {"threads": [each for each in views if not filter or each.name in said]}
 
 
 @router.get("/api/thread")
@@ -168,7 +169,7 @@ def export(
     headers = file_headers(f"{name}.md" if turn is None else f"{name} {turn}.{format}")
     if turn is None or format == "md":
         return Response(
-            chat_markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers
+            chat_markdown(name, chosen, plain=True).encode(), media_type="text/markdown; charset=utf-8", headers=headers
         )
     page = answer_page(workspace, chosen[0].answer, _labels(chosen), chosen[0].at)
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)

@@ -69,8 +69,10 @@ function gone() {
   return failure({ code: "unreachable", message: "The server does not answer any more.", command: "local-rag serve" });
 }
 
-// Whether the server answered last.
+// Whether the server answered last, and how often it was back since, or this browser signed in again.
 export const reachable = shared(true);
+export const back = shared(0);
+export const isBack = () => back.set(back.value + 1);
 
 // The events of a stream as the server writes them, {name, value}; comments are heartbeats.
 async function* events(body) {

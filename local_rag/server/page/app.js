@@ -1,4 +1,5 @@
 // The frame of the page: where one can go, the chats, and the view that the address names.
+import { isBack } from "./api.js";
 import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from "./html.js";
 import { take } from "./indexing.js";
 import { Dialog } from "./parts/dialog.js";
@@ -24,7 +25,7 @@ function App() {
   const menu = useRef(null);
   const enter = () => {
     signedOut.set(false);
-    window.dispatchEvent(new Event("server-back"));
+    isBack();
   };
   useWindow("keydown", ({ key }) => {
     if (!drawer || key !== "Escape") return;

@@ -172,3 +172,11 @@ def test_what_a_chat_is_asked_of_is_kept_with_it_and_with_each_answer(serve):
     assert client.got("/api/thread?thread=costs")["scope"] == {"engine": "extractive"}
     client.posted("/api/ask", {"question": "Who?", "thread": "costs", "index": "none"}, 404)
     assert client.got("/api/thread?thread=costs")["scope"] == {"index": "none"}, "of what was refused, too"
+
+
+def test_a_chat_is_found_by_words_of_its_answers(talked):
+    def found(words):
+        return [each["name"] for each in talked.got("/api/threads", filter=words)["threads"]]
+
+    assert found("100 EUROS") == found("plan") == found("costs plan") == ["plan"]
+    assert found("300 euros") == []

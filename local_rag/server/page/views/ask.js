@@ -1,5 +1,5 @@
 // A thread, the question under way, the question box, and the document beside them.
-import { get, path, stopJob } from "../api.js";
+import { back, get, path, stopJob } from "../api.js";
 import { ask, asking as shown, clear, isLost, isUnderWay, join, queue, stop } from "../asking.js";
 import {
   html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
@@ -11,7 +11,7 @@ import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
 import { Problem } from "../parts/problem.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
 import { choose, named, requested, useSettings } from "../parts/settings.js";
-import { threadsChanged } from "../parts/thread_list.js";
+import { chats, threadsChanged } from "../parts/thread_list.js";
 import { quotesOf, Turn } from "../parts/turn.js";
 import { Welcome } from "../parts/welcome.js";
 import { replace } from "../router.js";
@@ -106,11 +106,13 @@ function useThread(name) {
     setThread(EMPTY);
     return load();
   }, [name]);
-  useWindow("threads-loaded", ({ detail }) => {
-    const row = detail.find((each) => each.name === name);
+  const rows = chats.use();
+  useEffect(() => {
+    const row = rows.find((each) => each.name === name);
     if (row && thread.name === name && row.turns !== thread.turns.length) load();
-  });
-  useWindow("server-back", load);
+  }, [rows]);
+  const times = back.use();
+  useEffect(() => (times ? load() : undefined), [times]);
   return [thread, setThread, problem, load, setProblem];
 }
 
